@@ -1,0 +1,22 @@
+"""mslite: MindSpore Lite's cloud-side inference API on today's runtimes."""
+
+from mindspore_lite.context import Context
+from mindspore_lite.model import Model, ModelType
+from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
+from mindspore_lite.version import __version__
+
+__all__ = [
+    "Context",
+    "DataType",
+    "Format",
+    "Model",
+    "ModelType",
+    "Tensor",
+    "TensorMeta",
+    "__version__",
+]
+
+for _name in __all__:  # tracebacks, pickles and docs show the path that users import
+    if _name != "__version__":
+        globals()[_name].__module__ = "mindspore_lite"
+del _name

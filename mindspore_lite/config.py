@@ -1,0 +1,109 @@
+"""Configuration: a file or a dict of the user goes in, sections of key and value come out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+
+from mindspore_lite import checks
+
+Sections = dict[str, dict[str, str]]
+
+MAX_LINES = 100_000  # blank lines and comments do not count; the limit of the documented grammar
+
+
+def read_config(path: str | os.PathLike[str]) -> Sections:
+    """Read a configuration file of `[section]` and `key=value` lines.
+
+    A line that means nothing does not make the file unreadable: it is left out with a warning that
+    names the file and the line. Of two equal keys or sections the first one counts.
+
+    Raises:
+        OSError: The file cannot be opened.
+        ValueError: The file is not UTF-8 text, or longer than MAX_LINES.
+    """
+    sections: Sections = {}
+    section: dict[str, str] | None = None
+    skipping = False  # inside a section whose head was refused, which has been said already
+    for number, line in _useful_lines(path):
+        if line.startswith("["):
+            section, problem = _open_section(sections, line)
+            skipping = section is None
+        elif skipping:
+            continue
+        else:
+            problem = _add_entry(section, line)
+        if problem:
+            warnings.warn(f"{os.fspath(path)}:{number}: {problem}", UserWarning, stacklevel=2)
+    return sections
+
+
+def checked_sections(value: object, name: str) -> Sections:
+    """A deep copy of a dict of dicts of str; `name` is what type errors call it."""
+    sections: Sections = {}
+    for key, entries in checks.instance(name, value, dict).items():
+        checks.string(f"{name}_key", key)
+        sections[key] = copied = {}
+        for entry_key, entry in checks.instance(f"{name}_value", entries, dict).items():
+            checks.string(f"{name}_value_key", entry_key)
+            copied[entry_key] = checks.string(f"{name}_value_value", entry)
+    return sections
+
+
+def merged(base: Sections, over: Sections) -> Sections:
+    """A new dict with the entries of both; where both have a key, that of `over` counts."""
+    return {
+        name: {**base.get(name, {}), **over.get(name, {})} for name in dict.fromkeys([*base, *over])
+    }
+
+
+def _useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Number and trimmed text of each line that is neither blank nor a comment."""
+    count = 0
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            for number, raw in enumerate(file, start=1):
+                line = raw.strip()
+                if not line or line.startswith("#"):
+                    continue
+                count += 1
+                if count > MAX_LINES:
+                    raise ValueError(
+                        f"configuration file {os.fspath(path)!r} has more than {MAX_LINES} lines"
+                    )
+                yield number, line
+    except UnicodeDecodeError as exc:
+        raise ValueError(
+            f"configuration file {os.fspath(path)!r} is not UTF-8 text: "
+            f"{exc.reason} (byte 0x{exc.object[exc.start]:02x}); save it as UTF-8"
+        ) from exc
+
+
+def _open_section(sections: Sections, line: str) -> tuple[dict[str, str] | None, str]:
+    """The section that a `[name]` line begins, or None and what is wrong with the line."""
+    name = line[1:-1].strip()
+    if not line.endswith("]") or not name:
+        return (
+            None,
+            f"{line!r} is no [section]; it and the lines up to the next section are ignored",
+        )
+    if name in sections:
+        return None, f"section [{name}] was already there; the first one counts, this is ignored"
+    sections[name] = {}
+    return sections[name], ""
+
+
+def _add_entry(section: dict[str, str] | None, line: str) -> str:
+    """Put a `key=value` line into its section; the return value is what is wrong with it, or ""."""
+    key, equals, value = (part.strip() for part in line.partition("="))
+    if not equals or not key:
+        return f"{line!r} is neither [section] nor key=value and is ignored"
+    if section is None:
+        return f"{line!r} stands before the first [section] and is ignored"
+    if key in section:
+        return f"key {key!r} was already there; the first one counts, this is ignored"
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    section[key] = value
+    return ""

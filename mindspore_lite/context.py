@@ -1,0 +1,257 @@
+"""Context: where and how a model shall run. It holds checked values and nothing else.
+
+The library only reads a Context and never writes to it, so one object may configure many models.
+Readers that must not see later changes take `copy.deepcopy(context)`.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+
+from mindspore_lite import checks, config
+
+T = TypeVar("T")
+
+TARGETS = ("cpu", "gpu", "ascend")
+AFFINITY_MODES = {0: "no binding", 1: "big cores first", 2: "middle cores first"}
+
+_warned: set[tuple[type, str]] = set()
+
+
+class _Setting(Generic[T]):
+    """One attribute: the check that a new value must pass, and the default."""
+
+    def __init__(self, check: Callable[[str, Any], T], default: T) -> None:
+        self.check = check
+        self.default = default
+
+    def __set_name__(self, owner: type[_Settings], name: str) -> None:
+        self.name = name
+        self.label = owner._prefix + name  # error messages say cpu_thread_num, not thread_num
+
+    @overload
+    def __get__(self, obj: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, obj: object, owner: type) -> T: ...
+    def __get__(self, obj: object | None, owner: type) -> Self | T:
+        if obj is None:
+            return self
+        # a copy: changing a list or dict that was read must not get past the checks
+        value: T = copy.deepcopy(obj.__dict__.get(self.name, self.default))
+        return value
+
+    def __set__(self, obj: object, value: object) -> None:
+        obj.__dict__[self.name] = self.check(self.label, value)
+
+
+class _Settings:
+    """Base of all that holds settings: a name it does not know is kept, with a warning."""
+
+    _path: ClassVar[str]
+    _prefix: ClassVar[str] = ""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        kind = type(self)
+        if name.startswith("_") or hasattr(kind, name) or (kind, name) in _warned:
+            return
+        _warned.add((kind, name))
+        known = ", ".join(key for key, row in vars(kind).items() if isinstance(row, _Setting))
+        warnings.warn(
+            f"{self._path} has no setting {name!r}: the value is kept but has no effect "
+            f"(settings here: {known})",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _affinity_mode(name: str, value: object) -> int:
+    mode = checks.integer(name, value)
+    if mode not in AFFINITY_MODES:
+        legal = ", ".join(f"{number} ({meaning})" for number, meaning in AFFINITY_MODES.items())
+        raise ValueError(f"{name} must be one of {legal}, but got {mode}.")
+    return mode
+
+
+def _targets(name: str, value: object) -> list[str]:
+    targets = [] if value is None else checks.instances(name, value, str)
+    for target in targets:
+        if target.lower() not in TARGETS:
+            raise ValueError(f"{name} elements must be in {list(TARGETS)}, but got {target!r}.")
+    return targets or ["cpu"]
+
+
+def _config_path(name: str, value: object) -> str:
+    path = checks.string(name, value)
+    if path and not os.path.exists(path):
+        raise ValueError(f"{name} does not exist: {path!r}")
+    return path
+
+
+def _config_info(name: str, value: object) -> config.Sections:
+    return config.checked_sections(value, name)
+
+
+def _device_ids(name: str, value: object) -> list[int]:
+    ids = checks.integers(name, value)
+    if any(number < 0 for number in ids):
+        raise ValueError(f"{name} contain a negative number: {ids}")
+    return ids
+
+
+class _CPU(_Settings):
+    """Settings of target "cpu"; a thread number of 0 means automatic."""
+
+    _path = "context.cpu"
+    _prefix = "cpu_"
+
+    precision_mode = _Setting(checks.one_of("enforce_fp32", "preferred_fp16"), "enforce_fp32")
+    thread_num = _Setting(checks.non_negative, 0)
+    inter_op_parallel_num = _Setting(checks.non_negative, 0)
+    thread_affinity_mode = _Setting(_affinity_mode, 0)
+    thread_affinity_core_list = _Setting[list[int]](checks.integers, [])
+
+    def __str__(self) -> str:
+        return (
+            f"device_type: DeviceType.kCPU,\n"
+            f"precision_mode: {self.precision_mode},\n"
+            f"thread_num: {self.thread_num},\n"
+            f"inter_op_parallel_num: {self.inter_op_parallel_num},\n"
+            f"thread_affinity_mode: {self.thread_affinity_mode},\n"
+            f"thread_affinity_core_list: {self.thread_affinity_core_list}."
+        )
+
+
+class _GPU(_Settings):
+    """Settings of target "gpu"."""
+
+    _path = "context.gpu"
+    _prefix = "gpu_"
+
+    precision_mode = _Setting(checks.one_of("enforce_fp32", "preferred_fp16"), "enforce_fp32")
+    device_id = _Setting(checks.non_negative, 0)
+    rank_id = _Setting(checks.non_negative, 0)
+
+    @property
+    def group_size(self) -> int:
+        """The number of processes that run one model together; it cannot be set."""
+        return 1
+
+    def __str__(self) -> str:
+        return (
+            f"device_type: DeviceType.kGPU,\n"
+            f"precision_mode: {self.precision_mode},\n"
+            f"device_id: {self.device_id},\n"
+            f"rank_id: {self.rank_id},\n"
+            f"group_size: {self.group_size}."
+        )
+
+
+class _Ascend(_Settings):
+    """Settings of target "ascend"."""
+
+    _path = "context.ascend"
+    _prefix = "ascend_"
+
+    precision_mode = _Setting(
+        checks.one_of(
+            "enforce_fp32", "preferred_fp32", "enforce_fp16", "enforce_origin", "preferred_optimal"
+        ),
+        "",
+    )
+    device_id = _Setting(checks.non_negative, 0)
+    rank_id = _Setting(checks.non_negative, 0)
+    provider = _Setting(checks.string, "")
+
+    def __str__(self) -> str:
+        # the last three share a line, as programs that read this text expect
+        return (
+            f"device_type: DeviceType.kAscend,\n"
+            f"precision_mode: {self.precision_mode},\n"
+            f"device_id: {self.device_id}.provider: {self.provider}.rank_id: {self.rank_id}."
+        )
+
+
+class _Parallel(_Settings):
+    """Settings of ModelParallelRunner; 0 workers means automatic."""
+
+    _path = "context.parallel"
+
+    workers_num = _Setting(checks.non_negative, 0)
+    config_info = _Setting[config.Sections](_config_info, {})
+    config_path = _Setting(_config_path, "")
+    device_ids = _Setting[list[int]](_device_ids, [])
+
+    def __str__(self) -> str:
+        info = "\n".join(
+            f"{section}: {key} {value}"
+            for section, entries in self.config_info.items()
+            for key, value in entries.items()
+        )
+        return (
+            f"workers num: {self.workers_num},\nconfig info: {info},\n"
+            f"config file: {self.config_path}."
+        )
+
+
+class Context(_Settings):
+    """Where and how a model shall run.
+
+    `target` lists the devices in order of preference, each "cpu", "gpu" or "ascend" in any case;
+    an empty list or None stands for ["cpu"]. `group_info_file` names the communication group of a
+    model that is spread over several devices. Lists and dicts are copied when set and when read.
+
+    An attribute that does not exist may be set, as programs do: it is kept, has no effect, and
+    the first time a warning says so.
+
+    Raises:
+        TypeError: A value of the wrong type was set.
+        ValueError: A value outside the legal ones was set.
+
+    Examples:
+        >>> from mindspore_lite.context import Context
+        >>> context = Context()
+        >>> context.target = ["cpu"]
+        >>> context.cpu.thread_num = 2
+        >>> context.parallel.workers_num = 4
+        >>> print(context)
+        target: ['cpu'].
+    """
+
+    _path = "context"
+
+    target = _Setting(_targets, ["cpu"])
+    group_info_file = _Setting(checks.string, "")
+
+    def __init__(self) -> None:
+        self._cpu = _CPU()
+        self._gpu = _GPU()
+        self._ascend = _Ascend()
+        self._parallel = _Parallel()
+
+    @property
+    def cpu(self) -> _CPU:
+        """Threads, core binding and precision on the CPU."""
+        return self._cpu
+
+    @property
+    def gpu(self) -> _GPU:
+        """Device and precision on an NVIDIA GPU."""
+        return self._gpu
+
+    @property
+    def ascend(self) -> _Ascend:
+        """Device, provider and precision on Ascend."""
+        return self._ascend
+
+    @property
+    def parallel(self) -> _Parallel:
+        """Workers and configuration of ModelParallelRunner."""
+        return self._parallel
+
+    def __str__(self) -> str:
+        return f"target: {self.target}."

@@ -1,0 +1,65 @@
+"""What an engine is: it turns a model into a session that many threads may run.
+
+An engine never sees a queue, and a pool never sees an op. Everything swappable is here and small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mindspore_lite.graph.source import Source as Source
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """What a model says about an input or output; -1 is a dim known only at run time."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a session should run."""
+
+    threads: int = 1  # per running request
+    inter_op_threads: int = 1
+    cores: tuple[int, ...] = ()  # empty: not bound; else one core per thread, the caller's included
+    precision: str = "enforce_fp32"
+
+
+class Session(Protocol):
+    """A compiled model. `run` may be called from many threads at once."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    metadata: dict[str, str]
+
+    def run(
+        self, inputs: Sequence[np.ndarray], deadline_s: float | None = None
+    ) -> list[np.ndarray]:
+        """One C-contiguous array per input in, one array that owns its memory per output out.
+
+        deadline_s is a time.monotonic() value; when it passes, the work is ended where the engine
+        can and RequestTimeoutError is raised.
+        """
+
+    def skeleton(self) -> bytes:
+        """The untouched ONNX graph without its large weights, for shape inference."""
+
+    def close(self) -> None:
+        """Let go of memory and threads once no run is under way; harmless when repeated."""
+
+
+class Engine(Protocol):
+    """A runtime that can load models."""
+
+    name: str
+
+    def load(self, source: Source, options: Options) -> Session:
+        """Compile, or find compiled, and open."""

@@ -1,0 +1,124 @@
+"""One thread that ends overdue work: a deadline and a callback go in, the callback is called.
+
+Who owns what: callers add and cancel entries under `_changed`; the watching thread alone takes
+entries that are due, and calls them after it let go of the lock. It is a daemon, started by the
+first entry, and again by the first entry after a fork: a child inherits neither the thread nor
+what was being watched. A callback may still be called while `cancel` returns, so it must be
+harmless when late.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+_LOG = logging.getLogger(__name__)
+_FEW = 64  # cancelled entries not worth a clean-up; guess
+_IDLE_S = 3600.0  # longest single wait; only keeps an infinite deadline from overflowing wait()
+
+
+@dataclass(order=True, slots=True)
+class Entry:
+    """A deadline being watched; `act` is None once it was called or cancelled."""
+
+    deadline_s: float
+    number: int
+    act: Callable[[], None] | None = field(compare=False)
+
+
+class Watchdog:
+    """Calls back when a deadline passes. Safe from many threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._changed = threading.Condition(threading.Lock())
+        self._heap: list[Entry] = []
+        self._numbers = count()
+        self._cancelled = 0
+        self._thread: threading.Thread | None = None
+        _WATCHDOGS.add(self)
+
+    def watch(self, deadline_s: float, act: Callable[[], None]) -> Entry:
+        """Call `act` once `deadline_s`, a value of the clock, has passed."""
+        with self._changed:
+            entry = Entry(deadline_s, next(self._numbers), act)
+            heapq.heappush(self._heap, entry)
+            if self._heap[0] is entry:
+                self._changed.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._watch, name="mslite-deadlines", daemon=True
+                )
+                self._thread.start()
+        return entry
+
+    def cancel(self, entry: Entry) -> None:
+        """Forget a deadline; harmless when it has passed."""
+        with self._changed:
+            if entry.act is None:
+                return
+            entry.act = None
+            self._cancelled += 1
+            # far deadlines of quick calls would pile up: drop them when they are most of the heap
+            if self._cancelled > _FEW and 2 * self._cancelled > len(self._heap):
+                self._heap = [e for e in self._heap if e.act is not None]
+                heapq.heapify(self._heap)
+                self._cancelled = 0
+
+    def fire_due(self) -> float | None:
+        """Call what is due; return the seconds until the next deadline, None when there is none."""
+        due = []
+        with self._changed:
+            wait_s = self._next_s()
+            while wait_s is not None and wait_s <= 0:
+                entry = heapq.heappop(self._heap)
+                if entry.act is not None:
+                    due.append(entry.act)
+                    entry.act = None
+                else:
+                    self._cancelled -= 1
+                wait_s = self._next_s()
+        for act in due:
+            try:
+                act()
+            except Exception:  # the other deadlines must still be kept
+                _LOG.exception("ending overdue work failed")
+        return wait_s
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def _next_s(self) -> float | None:
+        return self._heap[0].deadline_s - self._clock() if self._heap else None
+
+    def _watch(self) -> None:
+        while True:
+            self.fire_due()
+            with self._changed:
+                # asked again under the lock: an entry added since fire_due() would not wake us
+                wait_s = self._next_s()
+                if wait_s is None or wait_s > 0:
+                    self._changed.wait(None if wait_s is None else min(wait_s, _IDLE_S))
+
+    def _start_over(self) -> None:
+        self._changed = threading.Condition(threading.Lock())  # the old one may be held for ever
+        self._heap = []
+        self._cancelled = 0
+        self._thread = None
+
+
+def _after_fork() -> None:
+    for watchdog in list(_WATCHDOGS):
+        watchdog._start_over()
+
+
+_WATCHDOGS: weakref.WeakSet[Watchdog] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
+WATCHDOG = Watchdog()

@@ -1,0 +1,129 @@
+"""Digests of model files: paths go in, the identity of their content comes out.
+
+A large file is read once. Its digest is remembered under the file's real path together with what
+stat() said then, and a later call trusts the memory as long as stat() says the same. Times on disk
+are coarse, so a file changed again within the same tick looks unchanged; a digest taken within
+RACY_NS of the file's last change is therefore not trusted, only replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mindspore_lite.errors import ModelFileError
+
+RACY_NS = 2_000_000_000  # 2 s: the coarsest file times in use are FAT's
+
+Stamp = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What some files hold, and what stat() said of them when they were read."""
+
+    paths: tuple[Path, ...]
+    sha256: tuple[str, ...]
+    stamps: tuple[Stamp, ...]
+
+    def unchanged(self) -> bool:
+        """Whether the files on disk are still those that were read."""
+        try:
+            return all(stamp(p) == s for p, s in zip(self.paths, self.stamps, strict=True))
+        except OSError:
+            return False
+
+
+def stamp(path: Path) -> Stamp:
+    """What tells one state of a file from another without reading it."""
+    s = os.stat(path)
+    return (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+
+
+def sha256_of(path: Path) -> str:
+    """The digest of a file, read in pieces: a mapping would die when the file is truncated."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read(files: Sequence[Path], seen: Path, now_ns: Callable[[], int] = time.time_ns) -> Content:
+    """Digest each file, or recall its digest from the folder `seen`."""
+    digests, stamps = [], []
+    for path in files:
+        try:
+            before = stamp(path)
+            digests.append(_digest(Path(os.path.realpath(path)), before, seen, now_ns))
+        except OSError as exc:
+            reason = exc.strerror or str(exc)
+            raise ModelFileError(f"model file {str(path)!r} cannot be read: {reason}") from exc
+        stamps.append(before)
+    return Content(tuple(files), tuple(digests), tuple(stamps))
+
+
+def _digest(path: Path, before: Stamp, seen: Path, now_ns: Callable[[], int]) -> str:
+    note = seen / f"{hashlib.sha256(os.fsencode(path)).hexdigest()}.json"
+    known = _recall(note, path, before)
+    if known is not None:
+        return known
+    started_ns = now_ns()
+    digest = sha256_of(path)
+    if stamp(path) == before:
+        _remember(note, path, before, started_ns, digest)
+    return digest
+
+
+def _recall(note: Path, path: Path, now: Stamp) -> str | None:
+    """The remembered digest, or None when there is none to trust; damage counts as none."""
+    try:
+        if note.is_symlink():
+            return None
+        known = json.loads(note.read_bytes())
+        fits = known["path"] == str(path) and tuple(known["stamp"]) == now
+        settled = int(known["read_ns"]) - max(now[-2:]) >= RACY_NS
+        digest = str(known["sha256"])
+        return digest if fits and settled and len(digest) == 64 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(note: Path, path: Path, now: Stamp, read_ns: int, digest: str) -> None:
+    """Write the memory; a failure only means that the file is read again next time."""
+    part = note.with_name(f"{note.name}.{secrets.token_hex(4)}.part")
+    body = {"path": str(path), "stamp": now, "read_ns": read_ns, "sha256": digest}
+    try:
+        part.write_text(json.dumps(body))
+        os.replace(part, note)
+    except (OSError, UnicodeError):  # UnicodeError: a path that is not UTF-8
+        with suppress(OSError):
+            part.unlink()
+
+
+def key(content: Content, recipe: str, engine: str, version: str, options: str, form: int) -> str:
+    """The name of what an engine compiles from this content on this kind of CPU."""
+    parts = [form, list(content.sha256), recipe, engine, version, cpu_features(), options]
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@cache
+def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Machine and instruction sets: compiled graphs and packed weights fit only these."""
+    flags: list[str] = []
+    try:
+        with open(cpuinfo) as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if name.strip() in ("flags", "Features"):  # x86, arm64
+                    flags = sorted(value.split())
+                    break  # one entry is enough: the kernel reports only what all cores share
+    except OSError:
+        pass
+    return " ".join([platform.machine(), *flags])

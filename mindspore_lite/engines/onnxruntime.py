@@ -1,0 +1,342 @@
+"""The CPU engine: a Source goes in, an ONNX Runtime session on mapped weights comes out.
+
+Who owns what: one native session serves all callers, for its `run` may be entered by many threads.
+A running call holds its own reference to the session and to the arrays that it may read weights
+from; `close` only drops the Session's reference, so memory and threads go when the last run ends.
+ONNX Runtime's threads do not survive a fork: the child's copies of its sessions are marked, and
+never destroyed, because their destructor would wait for threads that do not exist.
+
+A model is compiled once, into an artefact of the cache, and always opened from there; without a
+cache it is compiled in memory. See artefact.py for what is stored.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cache as remembered
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnxruntime as ort
+
+from mindspore_lite.engines import artefact, binding, cache, digest
+from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
+from mindspore_lite.engines.deadline import WATCHDOG
+from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
+from mindspore_lite.errors import (
+    ClosedError,
+    EngineError,
+    InputError,
+    LiteError,
+    RequestTimeoutError,
+)
+
+_PROVIDERS = ["CPUExecutionProvider"]
+_FATAL = 4  # log level; every failure comes as an exception too, and warnings are about compiling
+_NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object"}
+_PLAIN = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+)
+
+
+class Native(NamedTuple):
+    """A native session, and the arrays it may read its weights from."""
+
+    weights: tuple[Any, ...]
+    session: Any
+
+
+class OnnxRuntimeEngine:
+    """Runs models on the CPU with ONNX Runtime.
+
+    Precision "enforce_fp32" computes as the model says. "preferred_fp16" lets float32 matrix
+    products use bfloat16 on arm64; on x86 it changes nothing, since there is no faster kernel.
+    """
+
+    name = "onnxruntime"
+
+    def load(self, source: Source, options: Options) -> Session:
+        """Compile, or find compiled, and open; binding and precision are checked first."""
+        binding.check(options.cores, options.threads)
+        entries = _precision_entries(options.precision)
+        parts = remembered(lambda: _parts_of(source))
+        store = cache.usable()
+        trouble = ""
+        if store is not None:
+            try:
+                return _load_cached(store, source, parts, options, entries)
+            except cache.CacheTroubleError as exc:
+                trouble = str(exc)
+        session = _open(parts().skeleton, parts().skeleton, parts().weights, options, entries)
+        if store is not None:  # said last: a bad model is an error, and no matter of the cache
+            cache.warn(store.place, trouble)
+        return session
+
+
+class OrtSession:
+    """A compiled model that many threads may run at once; see engines/base.py for the contract."""
+
+    def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...]) -> None:
+        self.inputs = tuple(_info(arg, "input") for arg in native.session.get_inputs())
+        self.outputs = tuple(_info(arg, "output") for arg in native.session.get_outputs())
+        self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
+        self._native: Native | None = native
+        self._forked = False
+        self._skeleton = skeleton
+        self._cores = cores
+        self._input_names = [info.name for info in self.inputs]
+        self._output_names = [info.name for info in self.outputs]
+        _SESSIONS.add(self)
+
+    def run(
+        self, inputs: Sequence[np.ndarray], deadline_s: float | None = None
+    ) -> list[np.ndarray]:
+        """Compute the outputs; they are ours alone, ONNX Runtime never writes to them again."""
+        native = self._native
+        if native is None:
+            raise self._unusable()
+        if len(inputs) != len(self._input_names):
+            raise InputError(
+                f"the model was given {len(inputs)} inputs, wanted {len(self._input_names)}: "
+                f"{self._input_names}"
+            )
+        feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
+        try:
+            if deadline_s is None and not self._cores:
+                outputs: list[np.ndarray] = native.session.run(self._output_names, feed)
+                return outputs
+            return self._run_guarded(native, feed, deadline_s)
+        except LiteError:
+            raise
+        except Exception as exc:
+            raise EngineError(f"ONNX Runtime could not run the model: {readable(exc)}") from exc
+
+    def _run_guarded(
+        self, native: Native, feed: dict[str, np.ndarray], deadline_s: float | None
+    ) -> list[np.ndarray]:
+        """A run with a deadline, or with the caller's thread bound to its core."""
+        outputs: list[np.ndarray]
+        with binding.bound(self._cores[:1]):
+            if deadline_s is None:
+                outputs = native.session.run(self._output_names, feed)
+                return outputs
+            if deadline_s <= time.monotonic():
+                raise RequestTimeoutError("the deadline had passed before the run began")
+            options = ort.RunOptions()
+            watched = WATCHDOG.watch(deadline_s, partial(setattr, options, "terminate", True))
+            try:
+                outputs = native.session.run(self._output_names, feed, options)
+                return outputs
+            except Exception as exc:
+                if options.terminate:
+                    raise RequestTimeoutError("the deadline passed; the run was ended") from exc
+                raise
+            finally:
+                WATCHDOG.cancel(watched)
+
+    def skeleton(self) -> bytes:
+        """The untouched ONNX graph without its large weights."""
+        return self._skeleton
+
+    def close(self) -> None:
+        """Drop the native session; runs under way finish undisturbed."""
+        self._native = None
+
+    def _unusable(self) -> Exception:
+        if self._forked:
+            return EngineError(
+                "the session was made before this process was forked, and its threads stayed with "
+                "the parent; build the model in the child, or use the spawn start method"
+            )
+        return ClosedError("the session is closed; build the model again to run it")
+
+    def _leave_to_parent(self) -> None:
+        if self._native is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._native))  # never destroyed
+            self._native = None
+            self._forked = True
+
+
+def _after_fork() -> None:
+    for session in list(_SESSIONS):
+        session._leave_to_parent()
+
+
+_SESSIONS: weakref.WeakSet[OrtSession] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def readable(exc: BaseException) -> str:
+    """An error of ONNX Runtime without its codes, source paths and line breaks."""
+    text = re.sub(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ", "", str(exc))
+    text = re.sub(r"/\S+\.(?:cc|h):\d+ .*?\)(?: const)? ", "", text)
+    return " ".join(text.split()) or type(exc).__name__
+
+
+def _parts_of(source: Source) -> Parts:
+    return take_apart(source.translate())
+
+
+def _load_cached(
+    store: cache.Cache,
+    source: Source,
+    parts: Callable[[], Parts],
+    options: Options,
+    entries: dict[str, str],
+) -> OrtSession:
+    """The session on a cached artefact, which is built first if need be."""
+    content = digest.read(source.files, store.seen)
+    version = str(ort.__version__)
+    key = digest.key(
+        content, source.recipe, OnnxRuntimeEngine.name, version, str(entries), artefact.FORMAT
+    )
+    with store.locked(key, alone=False):
+        session = _try_open(store.find(key), options, entries)
+    if session is not None:
+        return session
+    with store.locked(key, alone=True):  # another builder may have been faster
+        session = _try_open(store.repair(key), options, entries)
+        if session is not None:
+            return session
+        store.discard(key)  # right to the last bit, but refused
+        session = _try_open(_build(store, key, parts(), content, entries), options, entries)
+        if session is None:
+            store.discard(key)
+            raise cache.CacheTroubleError("ONNX Runtime refuses to open what it just wrote")
+    store.evict(keep=key)
+    return session
+
+
+def _build(
+    store: cache.Cache, key: str, parts: Parts, content: digest.Content, entries: dict[str, str]
+) -> Path:
+    """Compile into the cache."""
+    if parts.size_bytes > store.max_bytes:  # known before the work is done
+        raise store.too_large(parts.size_bytes)
+
+    def fill(folder: Path) -> None:
+        _compile(folder, parts, entries)
+        if not content.unchanged():
+            # what was translated need not be what was hashed: a later load must not find it
+            raise cache.CacheTroubleError("the model file changed while it was read")
+
+    try:
+        return store.build(key, fill)
+    except EngineError as exc:
+        # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will
+        raise cache.CacheTroubleError(f"compiling failed ({exc})") from exc
+
+
+def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
+    """Write model.onnx, weights.bin and skeleton.onnx."""
+    settings = _settings(Options(), entries)
+    settings.optimized_model_filepath = str(folder / artefact.MODEL)
+    for name, value in {
+        "session.optimized_model_external_initializers_file_name": artefact.WEIGHTS,
+        "session.optimized_model_external_initializers_min_size_in_bytes": str(LARGE_BYTES),
+        "session.save_external_prepacked_constant_initializers": "1",
+    }.items():
+        settings.add_session_config_entry(name, value)
+    _native(parts.skeleton, parts.weights, settings)
+    try:
+        (folder / artefact.SKELETON).write_bytes(parts.skeleton)
+    except OSError as exc:
+        raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
+
+
+def _try_open(folder: Path | None, options: Options, entries: dict[str, str]) -> OrtSession | None:
+    if folder is None:
+        return None
+    try:
+        skeleton = (folder / artefact.SKELETON).read_bytes()
+        return _open(str(folder / artefact.MODEL), skeleton, {}, options, entries)
+    except (EngineError, OSError):
+        return None
+
+
+def _open(
+    model: str | bytes,
+    skeleton: bytes,
+    weights: dict[str, np.ndarray],
+    options: Options,
+    entries: dict[str, str],
+) -> OrtSession:
+    """Open a compiled file, or compile bytes in memory."""
+    settings = _settings(options, entries)
+    if isinstance(model, str):  # it was optimised when it was stored
+        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    with binding.bound(options.cores):  # threads that get no core of their own inherit these
+        return OrtSession(_native(model, weights, settings), skeleton, options.cores)
+
+
+def _settings(options: Options, entries: dict[str, str]) -> Any:
+    settings = ort.SessionOptions()
+    settings.log_severity_level = _FATAL
+    settings.intra_op_num_threads = options.threads
+    settings.inter_op_num_threads = options.inter_op_threads
+    if options.inter_op_threads > 1:
+        settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    if options.cores and options.threads > 1:
+        # the caller is the first thread; ONNX Runtime counts processors from 1
+        affinities = ";".join(str(core + 1) for core in options.cores[1 : options.threads])
+        settings.add_session_config_entry("session.intra_op_thread_affinities", affinities)
+    for name, value in entries.items():
+        settings.add_session_config_entry(name, value)
+    return settings
+
+
+def _native(model: str | bytes, weights: dict[str, np.ndarray], settings: Any) -> Native:
+    values = tuple(_ort_value(array) for array in weights.values())
+    try:
+        if values:
+            settings.add_external_initializers(list(weights), list(values))
+        session = ort.InferenceSession(model, settings, providers=_PROVIDERS)
+    except Exception as exc:
+        raise EngineError(f"ONNX Runtime could not load the model: {readable(exc)}") from exc
+    session.disable_fallback()  # it would print, and try the same provider again
+    return Native(values, session)
+
+
+def _ort_value(array: np.ndarray) -> Any:
+    """The array as ONNX Runtime sees it, in the same memory, which the result keeps alive."""
+    if array.dtype.name == "bfloat16":
+        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), 16)
+    return ort.OrtValue.ortvalue_from_numpy(array)
+
+
+def _precision_entries(precision: str) -> dict[str, str]:
+    """The session settings of a precision; part of the artefact's key, for they change packing."""
+    if precision not in ("enforce_fp32", "preferred_fp16"):
+        raise ValueError(f"precision is {precision!r}, wanted 'enforce_fp32' or 'preferred_fp16'")
+    if precision == "preferred_fp16" and platform.machine() in ("aarch64", "arm64"):
+        return {"mlas.enable_gemm_fastmath_arm64_bfloat16": "1"}
+    return {}
+
+
+def _info(arg: Any, kind: str) -> TensorInfo:
+    match = re.fullmatch(r"tensor\((\w+)\)", arg.type)
+    name = _NUMPY_NAMES.get(match[1], match[1]) if match else ""
+    if name not in _PLAIN and name not in _NUMPY_NAMES.values():
+        raise EngineError(
+            f"{kind} {arg.name!r} is a {arg.type}, which ONNX Runtime cannot exchange with NumPy; "
+            "end the model in tensors of a plain type, such as float32"
+        )
+    shape = tuple(dim if isinstance(dim, int) else -1 for dim in arg.shape)
+    return TensorInfo(arg.name, np.dtype(name), shape)

@@ -1,0 +1,41 @@
+"""Which engine serves a target: its name goes in, an engine or a clear error comes out."""
+
+from __future__ import annotations
+
+from mindspore_lite.engines.base import Engine
+from mindspore_lite.errors import EngineUnavailableError
+
+_LATER = ("gpu", "ascend")
+
+
+def engine_for(target: str) -> Engine:
+    """The engine of a target; its runtime is imported here, not before."""
+    name = target.lower()
+    if name in _LATER:
+        raise EngineUnavailableError(
+            f"target {target!r} is not available in this version; use target 'cpu'"
+        )
+    if name != "cpu":
+        raise ValueError(f"target is {target!r}, wanted 'cpu', 'gpu' or 'ascend'")
+    try:
+        from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
+    except ImportError as exc:
+        raise EngineUnavailableError(
+            f"target 'cpu' needs ONNX Runtime, which cannot be imported ({exc}): "
+            "pip install onnxruntime"
+        ) from exc
+    return OnnxRuntimeEngine()
+
+
+def available() -> list[tuple[str, str | None, str]]:
+    """(engine, version or None, what it serves or why it is missing) of every engine."""
+    found: list[tuple[str, str | None, str]] = []
+    try:
+        import onnxruntime
+
+        found.append(("onnxruntime", str(onnxruntime.__version__), "target cpu"))
+    except ImportError as exc:
+        reason = f"target cpu: cannot be imported ({exc}): pip install onnxruntime"
+        found.append(("onnxruntime", None, reason))
+    reason = f"targets {' and '.join(_LATER)}: not available in this version"
+    return [*found, ("torch", None, reason)]

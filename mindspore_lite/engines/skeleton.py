@@ -1,0 +1,98 @@
+"""Takes a model apart: an onnx-ir model goes in, its graph as small bytes and its weights come out.
+
+The bytes keep every tensor that shape inference may want to look at; only the large weights of the
+main graph are left out, so their total may exceed protobuf's 2 GB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindspore_lite import dtypes
+from mindspore_lite.errors import EngineError
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and stay where they are
+_NOWHERE = "not-stored"  # the file that left-out weights claim to lie in
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model's graph without its large weights, and those weights by name."""
+
+    skeleton: bytes
+    weights: dict[str, np.ndarray]
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.skeleton) + sum(array.nbytes for array in self.weights.values())
+
+
+def take_apart(model: ir.Model) -> Parts:
+    """Split a model, which is used up by it. Weights are not copied where they can be shared."""
+    import onnx_ir as ir
+
+    weights: dict[str, np.ndarray] = {}
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        if tensor is None or value.name is None or not _is_large(tensor):
+            continue
+        weights[value.name] = _readable(tensor.numpy())
+        value.const_value = ir.ExternalTensor(
+            _NOWHERE,
+            0,
+            tensor.nbytes,
+            tensor.dtype,
+            shape=ir.Shape(tensor.shape.numpy()),
+            name=value.name,
+        )
+    _bring_in(model, kept_out=weights.keys())
+    try:
+        skeleton = ir.serde.serialize_model(model).SerializeToString()
+    except Exception as exc:  # protobuf's own errors; over 2 GB is the one that is known
+        raise EngineError(
+            f"the graph cannot be written as ONNX ({exc}); constants inside of nodes and subgraphs "
+            "must stay under 2 GB together: make them weights of the main graph"
+        ) from exc
+    return Parts(skeleton, weights)
+
+
+def _is_large(tensor: ir.TensorProtocol) -> bool:
+    # types without a NumPy counterpart (strings, 4 and 8 bit floats) stay in the graph
+    known = dtypes.BY_ONNX.get(int(tensor.dtype))
+    return known is not None and "complex" not in known.name and tensor.nbytes >= LARGE_BYTES
+
+
+def _readable(array: np.ndarray) -> np.ndarray:
+    """The array as native code may read it; views of odd places in a file are copied."""
+    return np.require(array, requirements=["C", "ALIGNED"])
+
+
+def _bring_in(model: ir.Model, kept_out: Collection[str]) -> None:
+    """Load every other tensor that lies in a file: the bytes will be read far from that file."""
+    import onnx_ir as ir
+
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            tensor = value.const_value
+            ours = graph is model.graph and value.name in kept_out
+            if isinstance(tensor, ir.ExternalTensor) and not ours:
+                value.const_value = _in_memory(tensor)
+        for node in graph:
+            for name, attribute in list(node.attributes.items()):
+                if attribute.type == ir.AttributeType.TENSOR and isinstance(
+                    attribute.value, ir.ExternalTensor
+                ):
+                    node.attributes[name] = ir.AttrTensor(name, _in_memory(attribute.value))
+
+
+def _in_memory(tensor: ir.ExternalTensor) -> ir.TensorProtocol:
+    import onnx_ir as ir
+
+    return ir.Tensor(tensor.numpy().copy(), dtype=tensor.dtype, name=tensor.name)

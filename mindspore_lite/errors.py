@@ -1,0 +1,56 @@
+"""Every error the package raises on purpose, in one tree.
+
+LiteError(RuntimeError)         the documented API promises RuntimeError, so the root inherits it
+  ModelFileError                the bytes are not a model we can read: file, place, reason
+  UnsupportedOpError            all missing primitives at once, with node names
+  ShapeError                    a shape does not fit the model, or a resize cannot be done
+  InputError                    an input is missing, unfilled, of the wrong type or size
+  EngineError                   a runtime failed; its own error stays as __cause__
+    EngineUnavailableError      the package or device is missing; names the way out
+  RequestTimeoutError           the deadline passed before the work was done
+  ClosedError                   the object was closed; it did not break
+TypeError, ValueError           a wrong argument: the builtin, no class of ours
+"""
+
+from __future__ import annotations
+
+
+class LiteError(RuntimeError):
+    """Root of all errors of this package."""
+
+    def prefixed(self, prefix: str) -> LiteError:
+        """This very error with words put in front: callers above know what was being attempted."""
+        self.args = (f"{prefix}{self.args[0] if self.args else ''}", *self.args[1:])
+        return self
+
+
+class ModelFileError(LiteError):
+    """The file is not a model that can be read."""
+
+
+class UnsupportedOpError(LiteError):
+    """The model needs operators, or options of operators, that are not implemented."""
+
+
+class ShapeError(LiteError):
+    """A shape does not fit the model."""
+
+
+class InputError(LiteError):
+    """An input of a request is missing, unfilled, or of the wrong type or size."""
+
+
+class EngineError(LiteError):
+    """The runtime underneath failed; its own error is the __cause__."""
+
+
+class EngineUnavailableError(EngineError):
+    """The runtime or the device for a target is not there."""
+
+
+class RequestTimeoutError(LiteError):
+    """The deadline passed before the work was done."""
+
+
+class ClosedError(LiteError):
+    """The object was closed and cannot be used any more."""

@@ -1,0 +1,60 @@
+"""Pass: Add(Gemm(a, b), bias) -> Gemm(a, b, bias).
+
+MindSpore keeps the bias of a Dense layer in a BiasAdd of its own, and ONNX Runtime does not join it
+to a Gemm; as Gemm's third input it costs no extra pass over the result.
+
+1. The Gemm has no bias yet and feeds the Add alone.
+2. The other operand is a constant of shape (n) or (1, n): it broadcasts over rows as Gemm's C does.
+"""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+
+def fuse_gemm_bias(model: ir.Model) -> int:
+    """Fuse in place; returns how many were fused."""
+    count = 0
+    for add in list(model.graph):
+        if add.op_type != "Add" or add.domain:
+            continue
+        product, bias = add.inputs
+        gemm = product.producer() if product is not None else None
+        if gemm is None or not _fits(gemm, bias):
+            continue
+        fused = ir.node(
+            "Gemm",
+            [*gemm.inputs[:2], bias],
+            dict(gemm.attributes),
+            outputs=[ir.Value(type=add.outputs[0].type, shape=add.outputs[0].shape)],
+            name=add.name,
+        )
+        _replace(model.graph, add, fused)
+        count += 1
+    return count
+
+
+def _fits(gemm: ir.Node, bias: ir.Value | None) -> bool:
+    if gemm.op_type != "Gemm" or len(gemm.inputs) != 2:
+        return False
+    product = gemm.outputs[0]
+    if (
+        len(product.uses()) != 1
+        or product.is_graph_output()
+        or bias is None
+        or bias.const_value is None
+    ):
+        return False
+    dims = bias.const_value.shape.numpy()
+    return len(dims) == 1 or (len(dims) == 2 and dims[0] == 1)
+
+
+def _replace(graph: ir.Graph, old: ir.Node, new: ir.Node) -> None:
+    """Put one node in the place of another of the same outputs, whose names live on."""
+    graph.insert_after(old, new)
+    for before, after in zip(old.outputs, new.outputs, strict=True):
+        name = before.name
+        ir.convenience.replace_all_uses_with(before, after, replace_graph_outputs=True)
+        before.name = None
+        after.name = name
+    graph.remove(old, safe=True)

@@ -1,0 +1,206 @@
+"""Reads a MindIR file into records. Whatever is wrong with the bytes ends in ModelFileError."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable
+from pathlib import Path
+
+from google.protobuf.message import DecodeError
+
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.mindir import attributes
+from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir.records import (
+    Call,
+    Constant,
+    Graph,
+    GraphRef,
+    Input,
+    Model,
+    Node,
+    OtherType,
+    Primitive,
+    Tensor,
+    ValueRef,
+    local_name,
+)
+from mindspore_lite.mindir.scan import Span, first_field, split_weights
+
+MAX_MIND_IR_VERSION = 3  # what MindSpore 2.10 writes
+_ENCRYPTED = {b"\xd8\x5e\x3a\x7f", b"\xd9\x5e\x3a\x7f", b"\xda\x5e\x3a\x7f"}
+
+
+def read_file(path: Path) -> Model:
+    """Read a MindIR file; big weights stay memory-mapped."""
+    try:
+        with open(path, "rb") as file:
+            # an empty file cannot be mapped, and gets its own message below
+            empty = file.seek(0, 2) == 0
+            mapped = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as exc:
+        raise ModelFileError(f"cannot read {str(path)!r}: {exc.strerror or exc}") from exc
+    try:
+        return read(memoryview(mapped))
+    except ModelFileError as exc:
+        raise exc.prefixed(f"{str(path)!r} cannot be loaded as MindIR: ") from exc.__cause__
+
+
+def read(data: memoryview) -> Model:
+    """Read the bytes of a MindIR file; the records keep views into `data`."""
+    if not len(data):
+        raise ModelFileError("the file is empty")
+    if bytes(data[:4]) in _ENCRYPTED:
+        raise ModelFileError(
+            "the file is encrypted, and decryption is not available in this version"
+        )
+    if first_field(data) == (1, 0):
+        raise ModelFileError("this looks like an ONNX file; pass ModelType.ONNX")
+    skeleton, spans = split_weights(data)
+    try:
+        proto = pb.Model.FromString(skeleton)
+        return _model(proto, data, spans)
+    except DecodeError as exc:
+        raise ModelFileError("the bytes are no protobuf message; is it a MindIR file?") from exc
+    except UnicodeDecodeError as exc:
+        raise ModelFileError("a name in the file is not valid UTF-8") from exc
+
+
+def _model(proto: pb.Model, data: memoryview, spans: dict[int, Span]) -> Model:
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
+        raise ModelFileError("there is no graph inside; is it a MindIR file?")
+    if proto.mind_ir_version > MAX_MIND_IR_VERSION:
+        raise ModelFileError(
+            f"the file has MindIR version {proto.mind_ir_version}, this release reads up to "
+            f"{MAX_MIND_IR_VERSION}; export it with an older MindSpore or update mslite"
+        )
+    if proto.HasField("little_endian") and not proto.little_endian:
+        raise ModelFileError(
+            "the weights are big-endian; export the model on a little-endian machine"
+        )
+    primitives = {
+        p.name: Primitive(p.op_type, attributes.values(p.attribute)) for p in proto.primitives
+    }
+    graphs = [proto.graph, *proto.functions]
+    names = _Names(primitives, {g.name for g in graphs})
+    main, *functions = [_graph(g, names, data, spans if g is proto.graph else {}) for g in graphs]
+    names.check_inputs([main, *functions])
+    return Model(
+        graph=main,
+        functions={g.name: g for g in functions},
+        producer=proto.producer_name,
+        producer_version=proto.model_version,
+        ir_version=proto.ir_version,
+        mind_ir_version=proto.mind_ir_version,
+        user_info=dict(proto.user_info),
+    )
+
+
+class _Names:
+    """The one namespace of a file: every primitive, graph, parameter, input and node."""
+
+    def __init__(self, primitives: dict[str, Primitive], graphs: set[str]) -> None:
+        self.primitives = primitives
+        self.graphs = graphs
+        self.values: set[str] = set()
+
+    def define(self, name: str, what: str) -> str:
+        if not name:
+            raise ModelFileError(f"a {what} has no name")
+        if name in self.values:
+            raise ModelFileError(f"the name {name!r} is given twice")
+        self.values.add(name)
+        return name
+
+    def target(self, op_type: str) -> Primitive | GraphRef | ValueRef:
+        """What a node calls: `REF::` names something of this file, else it is a plain operator."""
+        if not op_type.startswith("REF::"):
+            return Primitive(op_type)
+        name = op_type.removeprefix("REF::")
+        if name in self.primitives:
+            return self.primitives[name]
+        if name in self.graphs:
+            return GraphRef(name)
+        return ValueRef(name)
+
+    def check_inputs(self, graphs: Iterable[Graph]) -> None:
+        known = self.values | self.graphs
+        for graph in graphs:
+            used = [(name, "the graph's output") for name in graph.outputs]
+            for node in graph.nodes:
+                if isinstance(node, Call):
+                    used += [(name, f"node {node.name!r}") for name in node.inputs]
+                    if isinstance(node.target, ValueRef):
+                        used.append((node.target.name, f"node {node.name!r}"))
+            for name, user in used:
+                if name not in known:
+                    raise ModelFileError(f"{user} uses {name!r}, which the file does not define")
+
+
+def _graph(proto: pb.Graph, names: _Names, data: memoryview, spans: dict[int, Span]) -> Graph:
+    if proto.map_parameter:
+        raise ModelFileError("hash-table parameters (MapTensor) cannot be used for inference here")
+    if not proto.output:
+        raise ModelFileError(f"graph {proto.name!r} has no output")
+    parameters = tuple(
+        _parameter(p, names, data, spans.get(i)) for i, p in enumerate(proto.parameter)
+    )
+    return Graph(
+        name=proto.name,
+        inputs=tuple(_input(i, names) for i in proto.input),
+        nodes=tuple(_node(n, names) for n in proto.node),
+        outputs=tuple(o.name for o in proto.output),
+        parameters=parameters,
+        attributes=attributes.values(proto.attribute),
+    )
+
+
+def _parameter(proto: pb.Tensor, names: _Names, data: memoryview, span: Span | None) -> Tensor:
+    names.define(proto.name, "weight")
+    if proto.HasField("external_data"):
+        raise ModelFileError(
+            f"weight {local_name(proto.name)!r} lies in an external file, "
+            "which this version cannot read yet"
+        )
+    if proto.quant_params:
+        raise ModelFileError(
+            f"weight {local_name(proto.name)!r} is quantised, which this version cannot read yet"
+        )
+    if span is None and not proto.HasField("raw_data") and 0 not in proto.dims:
+        raise ModelFileError(f"weight {local_name(proto.name)!r} has no data")
+    return attributes.tensor(proto, data[span[0] : span[1]] if span else None)
+
+
+def _input(proto: pb.ValueInfo, names: _Names) -> Input:
+    names.define(proto.name, "graph input")
+    if proto.tensor:
+        first = proto.tensor[0]
+        return Input(proto.name, attributes.tensor_type(first), first.name)
+    if proto.HasField("attr_info"):
+        return Input(proto.name, attributes.type_of(proto.attr_info))
+    return Input(proto.name, OtherType(proto.denotation))
+
+
+def _node(proto: pb.Node, names: _Names) -> Node:
+    if len(proto.output) != 1:
+        raise ModelFileError(f"node {proto.name!r} has {len(proto.output)} outputs, wanted one")
+    name = names.define(proto.output[0], "node")
+    if proto.op_type == "Constant":
+        if len(proto.attribute) != 1:
+            raise ModelFileError(f"constant {name!r} has {len(proto.attribute)} values, wanted one")
+        try:
+            return Constant(name, attributes.value(proto.attribute[0]))
+        except ModelFileError as exc:
+            raise exc.prefixed(f"constant {name!r}: ") from None
+    target = names.target(proto.op_type)
+    own = [a for a in proto.attribute if a.name != "shape"]
+    if own and isinstance(target, Primitive):  # hand-written files put attributes on the node
+        target = Primitive(target.op, {**target.attributes, **attributes.values(own)})
+    described = next((a for a in proto.attribute if a.name == "shape"), None)
+    return Call(
+        name=name,
+        target=target,
+        inputs=tuple(proto.input),
+        type=attributes.type_of(described) if described is not None else None,
+        scope=proto.domain,
+    )

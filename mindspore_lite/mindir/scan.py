@@ -1,0 +1,125 @@
+"""Splits the bytes of a MindIR file into a small skeleton and the places of its big weights.
+
+protobuf copies every bytes field it parses. Cutting the weights out first keeps them where they
+are, in the memory-mapped file, and leaves a skeleton that parses in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mindspore_lite.errors import ModelFileError
+
+_GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # Model.graph, Graph.parameter, Tensor.raw_data
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+MAPPED_BYTES = 4096  # a page: smaller weights are cheaper copied than kept as spans
+
+Span = tuple[int, int]
+Change = Callable[
+    [int, int], bytes | None
+]  # (start, end) -> the new payload, None keeps the old one
+
+
+def split_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
+    """Return the file without big weights, and {parameter's index: (start, end)} of what was cut."""
+    spans: dict[int, Span] = {}
+    count = 0
+
+    def parameter(start: int, end: int) -> bytes:
+        nonlocal count
+        index, count = count, count + 1
+
+        def raw(first: int, last: int) -> bytes | None:
+            if last - first < MAPPED_BYTES:
+                return None
+            spans[index] = (first, last)
+            return b""
+
+        return _rewrite(data, start, end, _RAW_DATA, raw)
+
+    def graph(start: int, end: int) -> bytes:
+        return _rewrite(data, start, end, _PARAMETER, parameter)
+
+    return _rewrite(data, 0, len(data), _GRAPH, graph), spans
+
+
+def first_field(data: memoryview) -> tuple[int, int]:
+    """Number and wire type of the first field: tells ONNX from MindIR."""
+    tag, _ = _varint(data, 0, len(data))
+    return tag >> 3, tag & 7
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a protobuf message: where its tag begins and where its payload lies."""
+
+    number: int
+    is_bytes: bool
+    begin: int
+    start: int
+    end: int
+
+
+def fields(data: memoryview, start: int, end: int) -> Iterator[Field]:
+    """The fields of one message, with every length checked against what is there."""
+    at = start
+    while at < end:
+        begin = at
+        tag, at = _varint(data, at, end)
+        number, wire = tag >> 3, tag & 7
+        if wire == _BYTES:
+            length, first = _varint(data, at, end)
+            at = first + length
+        elif wire == _VARINT:
+            first, (_, at) = at, _varint(data, at, end)
+        elif wire in (_FIXED64, _FIXED32):
+            first, at = at, at + (8 if wire == _FIXED64 else 4)
+        else:
+            raise ModelFileError(f"byte {begin} holds no protobuf field (wire type {wire})")
+        if at > end:
+            raise ModelFileError(
+                f"field {number} at byte {begin} claims {at - first} bytes, only {end - first} "
+                "are left; the file is truncated or damaged"
+            )
+        yield Field(number, wire == _BYTES, begin, first, at)
+
+
+def _rewrite(data: memoryview, start: int, end: int, number: int, change: Change) -> bytes:
+    """Copy one message, passing the payload of every bytes field `number` through `change`."""
+    parts: list[bytes | memoryview] = []
+    kept = start
+    for field in fields(data, start, end):
+        if field.is_bytes and field.number == number:
+            new = change(field.start, field.end)
+            if new is not None:
+                parts += [
+                    data[kept : field.begin],
+                    _encoded(number << 3 | _BYTES),
+                    _encoded(len(new)),
+                    new,
+                ]
+                kept = field.end
+    parts.append(data[kept:end])
+    return b"".join(parts)
+
+
+def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < end and shift < 64:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise ModelFileError(f"the number at byte {at} does not end; the file is truncated or damaged")
+
+
+def _encoded(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,316 @@
+"""Model: load a model file, run it, read its outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+import numpy as np
+
+from mindspore_lite import checks, feeds
+from mindspore_lite.build import Built, build, resized
+from mindspore_lite.config import checked_sections, merged, read_config
+from mindspore_lite.context import Context
+from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
+from mindspore_lite.tensor import Format, Tensor, TensorMeta
+
+_INFO_KEYS = (
+    "user_info",
+    "input_shape",
+    "dynamic_dims",
+    "current_pid",
+    "shareable_weight_mem_handle",
+)
+
+
+class ModelType(Enum):
+    """What kind of file a model is in; ONNX is an addition of mslite.
+
+    Examples:
+        >>> from mindspore_lite.model import ModelType
+        >>> print(ModelType.MINDIR)
+        ModelType.MINDIR
+    """
+
+    MINDIR = 0
+    ONNX = 3
+    MINDIR_LITE = 4
+
+
+class Model:
+    """A model that is loaded once and run many times.
+
+    `predict` may be called from several threads at once; building, resizing and closing may not. A
+    Model is released by `close()`, by leaving a `with` block, or when it is no longer referred to.
+
+    Examples:
+        >>> import numpy as np
+        >>> import mindspore_lite as mslite
+        >>> from mindspore_lite.cli.demo import DIGITS_MODEL
+        >>> with mslite.Model() as model:
+        ...     model.build_from_file(str(DIGITS_MODEL), mslite.ModelType.MINDIR)
+        ...     (probabilities,) = model.predict([np.zeros((1, 1, 8, 8), np.float32)])
+        >>> probabilities.shape
+        [1, 10]
+    """
+
+    def __init__(self) -> None:
+        self.model_path_ = ""
+        self.lora_name_map: dict[str, str] = {}
+        self.provider = ""
+        self._built: Built | None = None
+        self._inputs: list[Tensor] = []
+        self._closed = False
+
+    def build_from_file(
+        self,
+        model_path: str,
+        model_type: ModelType,
+        context: Context | None = None,
+        config_path: str = "",
+        config_dict: dict[str, dict[str, str]] | None = None,
+        dec_key: bytes | None = None,
+        dec_mode: str = "AES-GCM",
+        dec_num_parallel: int = 0,
+    ) -> None:
+        """Load and compile a model file; a build that fails leaves the object as it was.
+
+        Args:
+            model_path: The file.
+            model_type: MINDIR or ONNX.
+            context: Where and how to run; None is the CPU with automatic settings. It is only read.
+            config_path: A configuration file, `""` for none.
+            config_dict: Configuration entries, which count before those of the file.
+            dec_key: The key of an encrypted file.
+            dec_mode: How it is encrypted.
+            dec_num_parallel: With how many threads to decrypt.
+
+        Raises:
+            TypeError: An argument is of the wrong type.
+            RuntimeError: A file is missing or cannot be loaded, or the target is not there.
+        """
+        checks.string("model_path", model_path)
+        checks.instance("model_type", model_type, ModelType)
+        context = Context() if context is None else checks.instance("context", context, Context)
+        checks.string("config_path", config_path)
+        if not os.path.exists(model_path):
+            raise ModelFileError(
+                f"build_from_file failed, model_path does not exist: {model_path!r}"
+            )
+        if self._built is not None:
+            raise EngineError(
+                f"build_from_file failed! This Model is built from {self.model_path_!r} already; "
+                "make another Model, or close() this one first"
+            )
+        self.model_path_ = model_path
+        _read_settings(config_path, config_dict)
+        _check_decryption(dec_key, dec_mode, dec_num_parallel)
+        try:
+            built = build(Path(model_path), model_type.name, context)
+        except LiteError as exc:
+            raise exc.prefixed("build_from_file failed! Error is ") from exc.__cause__
+        self._built, self._closed = built, False
+        self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in built.inputs]
+
+    def get_inputs(self) -> list[Tensor]:
+        """The model's inputs in order, to be filled and passed to predict(); [] before the build.
+
+        Every call returns the same Tensors. resize() changes their shapes in place.
+        """
+        return list(self._inputs)
+
+    def get_outputs(self) -> tuple[TensorMeta, ...]:
+        """What is known of the outputs before a run; a dim known only afterwards is -1."""
+        if self._built is None:
+            return ()
+        shaped = (Tensor._unfilled(o.name, o.shape, o.dtype) for o in self._built.outputs)
+        return tuple(
+            TensorMeta(t.name, t.dtype, t.shape, Format.NCHW, t.element_num, t.data_size)
+            for t in shaped
+        )
+
+    def predict(
+        self,
+        inputs: Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray],
+        outputs: Sequence[Tensor] | None = None,
+    ) -> list[Tensor]:
+        """Run the model once and return its outputs, which own their memory.
+
+        A contiguous array is read without a copy. An array of another shape but the right size is
+        taken as it lies in memory; dims of -1 take any size.
+
+        Args:
+            inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
+            outputs: Tensors to write the results into; None makes new ones.
+
+        Raises:
+            TypeError: An input is neither Tensor nor array.
+            RuntimeError: Count, size or type differ from the model's, or the engine failed.
+        """
+        built = self._built
+        if built is None:
+            raise self._unusable("predict failed! ")
+        try:
+            given = feeds.arrays(built.inputs, inputs)
+            wanted = feeds.checked_outputs(built.outputs, outputs)
+            return feeds.tensors(built.outputs, built.session.run(given), wanted)
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    def resize(self, inputs: Sequence[Tensor], dims: Sequence[Sequence[int]]) -> None:
+        """Give the inputs other shapes; data of another shape that was set in them is dropped.
+
+        Sizes that the file left open (-1) change at no cost. Sizes that it fixed change too, where
+        its layers allow that: the first time the model is compiled again.
+
+        Args:
+            inputs: The Tensors of get_inputs().
+            dims: One shape per input.
+
+        Raises:
+            TypeError: An argument is of the wrong type.
+            ValueError: There are not as many shapes as inputs.
+            RuntimeError: The model cannot take these shapes; it stays as it was.
+        """
+        shapes = _checked_dims(inputs, dims)
+        built = self._built
+        if built is None:
+            raise self._unusable("resize failed! Error is ")
+        try:
+            if len(shapes) != len(built.inputs):
+                raise ShapeError(f"{len(shapes)} shapes were given for {len(built.inputs)} inputs")
+            self._built = resized(built, shapes)
+        except LiteError as exc:
+            raise exc.prefixed("resize failed! Error is ") from exc.__cause__
+        if self._built.session is not built.session:
+            built.session.close()
+        for tensor, shape in zip(self._inputs, shapes, strict=True):
+            tensor._reshape(shape)
+
+    def get_model_info(self, key: str | None = None) -> str:
+        """One fact about the model as text, `""` where there is nothing to tell.
+
+        Keys: user_info (JSON), input_shape, dynamic_dims, current_pid, shareable_weight_mem_handle.
+
+        Raises:
+            TypeError: The key is no str.
+            ValueError: There is no such key.
+        """
+        if checks.string("key", key) not in _INFO_KEYS:
+            raise ValueError(
+                f"there is no model info {key!r}, wanted one of {', '.join(_INFO_KEYS)}"
+            )
+        if key == "current_pid":
+            return str(os.getpid())
+        if self._built is None:
+            return ""
+        if key == "user_info":
+            found: dict[str, str] = json.loads(self._built.session.metadata.get("user_info", "{}"))
+            return json.dumps(found) if found else ""
+        if key == "input_shape":
+            return ";".join(
+                f"{i.name}:{list(i.shape)}".replace(" ", "") for i in self._built.inputs
+            )
+        return ""
+
+    def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
+        """Replace weights of a built model; not available in this version.
+
+        Raises:
+            TypeError: The argument is no list of lists of Tensors.
+            RuntimeError: The model is not built, or always in this version.
+        """
+        for group in checks.sequence("weights", weights):
+            for tensor in checks.sequence("weight", group):
+                checks.instance("weights element", tensor, Tensor)
+        if self._built is None:
+            raise EngineError(
+                "update weight failed! Error is Session is null, please build model first!"
+            )
+        raise EngineError(
+            "update weight failed! Error is updating weights is not available in this version"
+        )
+
+    def close(self) -> None:
+        """Release the model; runs under way in other threads finish. Harmless when repeated."""
+        if self._built is not None:
+            self._built.session.close()
+            self._closed = True
+        self._built, self._inputs = None, []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"model_path: {self.model_path_}."
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Model cannot be pickled; build it in the process that uses it")
+
+    def _unusable(self, prefix: str) -> LiteError:
+        if self._closed:
+            return ClosedError(f"{prefix}the model was closed; build it again to use it")
+        return EngineError(f"{prefix}the model is not built; call build_from_file() first")
+
+
+def _read_settings(config_path: str, config_dict: object) -> dict[str, dict[str, str]]:
+    """The configuration of a build, checked; no setting in it concerns the CPU so far."""
+    sections: dict[str, dict[str, str]] = {}
+    if config_path:
+        if not os.path.exists(config_path):
+            raise ModelFileError(
+                f"build_from_file failed, config_path does not exist: {config_path!r}"
+            )
+        try:
+            sections = read_config(config_path)
+        except (OSError, ValueError) as exc:
+            raise ModelFileError(
+                f"build_from_file failed, load configuration failed! Error is {exc}"
+            ) from exc
+    return (
+        merged(sections, checked_sections(config_dict, "config_dict")) if config_dict else sections
+    )
+
+
+def _check_decryption(key: object, mode: object, parallel: object) -> None:
+    if not key:
+        return
+    checks.instance("dec_key", key, bytes)
+    if not checks.string("dec_mode", mode):
+        raise ValueError("dec_mode must not be empty string")
+    if not 0 <= checks.integer("dec_num_parallel", parallel) <= 64:
+        raise ValueError(f"dec_num_parallel must be 0 to 64, but got {parallel}.")
+    raise ModelFileError(
+        "build_from_file failed! Error is decryption is not available in this version"
+    )
+
+
+def _checked_dims(inputs: object, dims: object) -> list[tuple[int, ...]]:
+    tensors = checks.sequence("inputs", inputs, "list or tuple of Lite Tensor")
+    shapes = checks.sequence("dims", dims, "list or tuple of shape")
+    checks.instances("inputs", tensors, Tensor)
+    for shape in shapes:
+        checks.sequence("dims element", shape, "list or tuple of int")
+    found = [tuple(_checked_shape(shape)) for shape in shapes]
+    if len(tensors) != len(found):
+        raise ValueError(
+            f"inputs' size does not match dims' size: {len(tensors)} inputs, {len(found)} shapes"
+        )
+    return found
+
+
+def _checked_shape(shape: Sequence[object]) -> list[int]:
+    return [checks.integer("dims element's element", dim) for dim in shape]

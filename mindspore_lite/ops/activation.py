@@ -1,0 +1,149 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.ops.arguments import axis_of, ints, number
+from mindspore_lite.ops.elementwise import same
+from mindspore_lite.ops.table import Val, op
+from mindspore_lite.ops.tape import Tape, dtype_argument
+
+for primitive, onnx_name in {
+    "ReLU": "Relu", "Sigmoid": "Sigmoid", "Tanh": "Tanh", "Erf": "Erf", "Softsign": "Softsign",
+    "SeLU": "Selu", "SeLUExt": "Selu", "Mish": "Mish", "MishExt": "Mish", "Softplus": "Softplus",
+    "HSwish": "HardSwish", "ReLUV3": "Relu",
+}.items():  # fmt: skip
+    op(primitive)(same(onnx_name))
+
+
+@op("ReLU6")
+def relu6(t: Tape, x: Val) -> Val:
+    """min(max(x, 0), 6)."""
+    return clip(t, x, 0, 6)
+
+
+def clip(t: Tape, x: Val, low: Val, high: Val) -> Val:
+    """x bounded by numbers of its own type; None is no bound."""
+    dtype = t.dtype(x)
+    return t.op("Clip", [x, *(None if v is None else np.asarray(v, dtype) for v in (low, high))])
+
+
+@op("HSigmoid")
+def hard_sigmoid(t: Tape, x: Val) -> Val:
+    """x / 6 + 0.5, within 0 and 1."""
+    return t.op("HardSigmoid", [x], alpha=1 / 6, beta=0.5)
+
+
+@op("SiLU")
+def silu(t: Tape, x: Val) -> Val:
+    """x * sigmoid(x)."""
+    return t.op("Mul", [x, t.op("Sigmoid", [x])])
+
+
+@op("GeLU")
+def gelu_tanh(t: Tape, x: Val) -> Val:
+    """The tanh approximation."""
+    return t.op("Gelu", [x], approximate="tanh")
+
+
+@op("GeluExt")
+def gelu(t: Tape, x: Val, approximate: Val = 0) -> Val:
+    """0 or 'none': exact; 1 or 'tanh'."""
+    return t.op("Gelu", [x], approximate="tanh" if approximate in (1, "tanh") else "none")
+
+
+@op("FastGeLU")
+def fast_gelu(t: Tape, x: Val) -> Val:
+    """x * sigmoid(1.702 x)."""
+    scaled = t.op("Mul", [x, np.asarray(1.702, t.dtype(x))])
+    return t.op("Mul", [x, t.op("Sigmoid", [scaled])])
+
+
+@op("Elu", "EluExt")
+def elu(t: Tape, x: Val, *, alpha: Val = 1.0) -> Val:
+    """alpha * (exp(x) - 1) below zero."""
+    return t.op("Elu", [x], alpha=float(number(alpha, "alpha")))
+
+
+@op("CeLU")
+def celu(t: Tape, x: Val, *, alpha: Val = 1.0) -> Val:
+    """alpha * (exp(x / alpha) - 1) below zero."""
+    return t.op("Celu", [x], alpha=float(number(alpha, "alpha")))
+
+
+@op("LeakyReLUExt", "LeakyRelu")
+def leaky_relu(t: Tape, x: Val, *, negative_slope: Val = 0.01) -> Val:
+    """slope * x below zero."""
+    return t.op("LeakyRelu", [x], alpha=float(number(negative_slope, "negative_slope")))
+
+
+@op("PReLU")
+def prelu(t: Tape, x: Val, w: Val) -> Val:
+    """One slope for all, or one per channel (axis 1)."""
+    return t.op("PRelu", [x, t.op("Reshape", [w, np.asarray([-1] + [1] * max(t.rank(x) - 2, 0))])])
+
+
+@op("HShrink", "SoftShrink")
+def shrink(t: Tape, x: Val, *, lambd: Val = 0.5) -> Val:
+    """Zero within [-lambd, lambd]; SoftShrink also moves the rest towards zero."""
+    bound = float(number(lambd, "lambd"))
+    return t.op("Shrink", [x], lambd=bound, bias=bound if t.primitive == "SoftShrink" else 0.0)
+
+
+@op("ClampScalar", "ClampTensor", "Hardtanh", "ClipByValue")
+def clamp(t: Tape, x: Val, low: Val = None, high: Val = None) -> Val:
+    """Bounds may be numbers, tensors or None."""
+    dtype = t.result_dtype(x)
+    x = t.cast(x, dtype)
+    if low is not None:
+        x = t.op("Max", [x, t.cast(low, dtype)])
+    return x if high is None else t.op("Min", [x, t.cast(high, dtype)])
+
+
+@op("SoftplusExt")
+def softplus_ext(t: Tape, x: Val, beta: Val = 1, threshold: Val = 20) -> Val:
+    """log(1 + exp(beta x)) / beta; beyond the threshold both forms agree within rounding."""
+    slope = number(beta, "beta")
+    if slope == 1:
+        return t.op("Softplus", [x])
+    factor = np.asarray(slope, t.dtype(x))
+    return t.op("Div", [t.op("Softplus", [t.op("Mul", [x, factor])]), factor])
+
+
+@op("Softmax")
+def softmax(t: Tape, x: Val, *, axis: Val = (-1,)) -> Val:
+    """Along one axis."""
+    axes = ints(axis, "axis")
+    if len(axes) != 1:
+        raise UnsupportedOpError(f"Softmax over {len(axes)} axes at once is not supported")
+    return t.op("Softmax", [x], axis=axis_of(t, x, axes[0]))
+
+
+@op("LogSoftmax")
+def log_softmax(t: Tape, x: Val, *, axis: Val = -1) -> Val:
+    """Along one axis."""
+    return t.op("LogSoftmax", [x], axis=axis_of(t, x, axis))
+
+
+@op("LogSoftmaxExt", "SoftmaxExt")
+def softmax_ext(t: Tape, x: Val, dim: Val = -1, dtype: Val = None) -> Val:
+    """Optionally in another type."""
+    if dtype is not None:
+        x = t.cast(x, dtype_argument(dtype).numpy)
+    name = "LogSoftmax" if t.primitive == "LogSoftmaxExt" else "Softmax"
+    return t.op(name, [x], axis=axis_of(t, x, dim))
+
+
+@op("GLU")
+def glu(t: Tape, x: Val, *, axis: Val = -1) -> Val:
+    """First half times sigmoid of the second."""
+    a, b = t.op("Split", [x], outputs=2, axis=axis_of(t, x, axis), num_outputs=2)
+    return t.op("Mul", [a, t.op("Sigmoid", [b])])
+
+
+@op("LogSigmoid")
+def log_sigmoid(t: Tape, x: Val) -> Val:
+    """-> (log(sigmoid(x)), buffer)."""
+    return (t.op("Neg", [t.op("Softplus", [t.op("Neg", [x])])]), None)

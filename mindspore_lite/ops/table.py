@@ -1,0 +1,83 @@
+"""The table of MindIR primitives: one Python function each, and how a node's arguments reach it.
+
+A function's own signature is the primitive's: arguments before `*` are its call arguments, those
+after `*` its init arguments. A file may give init arguments as trailing constant inputs (MindIR 2
+and newer) or as attributes (older files, converter_lite); `bind` accepts both.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mindspore_lite.errors import UnsupportedOpError
+
+# What an op receives and returns: ir.Value for tensors, Python values for constants, tuples of them
+Val = Any
+Meaning = Callable[..., Val]
+
+# An argument that files of some version store under another name.
+_ALIASES = {"data_format": "format", "transpose_a": "transpose_x1", "transpose_b": "transpose_x2"}
+
+
+@dataclass(frozen=True)
+class Op:
+    """One row of the table."""
+
+    primitive: str
+    meaning: Meaning
+    call_args: tuple[inspect.Parameter, ...]
+    init_args: tuple[inspect.Parameter, ...]
+    writes: bool = False  # the result is stored back into the first input
+    is_view: bool = False  # the result shares the first input's storage in MindSpore
+
+    @property
+    def signature(self) -> str:
+        """The primitive as people write it: `AvgPool(x, kernel_size!, strides!, ...)`."""
+        args = [p.name for p in self.call_args] + [f"{p.name}!" for p in self.init_args]
+        return f"{self.primitive}({', '.join(args)})"
+
+
+OPS: dict[str, Op] = {}
+
+
+def op(
+    *primitives: str, writes: bool = False, is_view: bool = False
+) -> Callable[[Meaning], Meaning]:
+    """Register one function as the ONNX meaning of the named MindIR primitives."""
+
+    def add(meaning: Meaning) -> Meaning:
+        _, *params = inspect.signature(meaning).parameters.values()  # the first one is the tape
+        call = tuple(p for p in params if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+        init = tuple(p for p in params if p.kind is inspect.Parameter.KEYWORD_ONLY)
+        for name in primitives:
+            if name in OPS:
+                raise ValueError(f"primitive {name!r} is registered twice")
+            OPS[name] = Op(name, meaning, call, init, writes, is_view)
+        return meaning
+
+    return add
+
+
+def bind(row: Op, inputs: Sequence[Val], attributes: Mapping[str, Any]) -> dict[str, Val]:
+    """Match a node's inputs (monads already dropped) and attributes with the op's arguments."""
+    params = [*row.call_args, *row.init_args]
+    if len(inputs) > len(params):
+        raise UnsupportedOpError(
+            f"{row.primitive} has {len(inputs)} inputs, wanted at most {len(params)}: "
+            f"{row.signature}"
+        )
+    bound = {p.name: value for p, value in zip(params, inputs, strict=False)}
+    for param in params[len(inputs) :]:
+        name = param.name
+        if name in attributes:
+            bound[name] = attributes[name]
+        elif _ALIASES.get(name) in attributes:
+            bound[name] = attributes[_ALIASES[name]]
+        elif param.default is inspect.Parameter.empty:
+            raise UnsupportedOpError(
+                f"{row.primitive} lacks its argument {name!r}: {row.signature}"
+            )
+    return bound

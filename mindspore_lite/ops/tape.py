@@ -1,0 +1,271 @@
+"""Records ONNX nodes while ops describe themselves, and answers what is known about a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from mindspore_lite.dtypes import BY_TYPE_ID, DType
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
+from mindspore_lite.ops.table import Val
+
+OPSET = 21  # the newest one whose every op the engines' releases of the last two years take
+IR_VERSION = 10
+
+Operand = Val  # an ir.Value, an array (becomes a constant), or None for an input left out
+
+
+class Tape:
+    """An ONNX graph in the making."""
+
+    def __init__(self) -> None:
+        self.nodes: list[ir.Node] = []
+        self.initializers: list[ir.Value] = []
+        self._names: set[str] = set()
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], ir.Value] = {}
+        self.trust_dims = True  # False when the inputs no longer have the exported sizes
+        self.primitive = ""  # of the MindIR node being translated
+        self.label = ""  # of the MindIR node being translated; ONNX names are made from it
+        self.result: Type | None = None  # what the file says the current node returns
+
+    # --- emitting -------------------------------------------------------------------------------
+
+    def op(
+        self, op_type: str, inputs: Sequence[Operand], outputs: int = 1, **attributes: Any
+    ) -> Val:
+        """Add one ONNX node; returns its value, or a tuple of them when outputs > 1."""
+        name = self.unique(self.label or op_type)
+        values = [
+            ir.Value(name=name if i == 0 else self.unique(f"{name}:{i}")) for i in range(outputs)
+        ]
+        kept = {key: value for key, value in attributes.items() if value is not None}
+        node = ir.node(
+            op_type, [self.value(v) for v in inputs], kept, outputs=values, name=name, version=OPSET
+        )
+        self.nodes.append(node)
+        return values[0] if outputs == 1 else tuple(values)
+
+    def unique(self, name: str) -> str:
+        """`name`, or the first of name.1, name.2, ... that is free."""
+        new, count = name, 0
+        while new in self._names:
+            count += 1
+            new = f"{name}.{count}"
+        self._names.add(new)
+        return new
+
+    def value(self, operand: Operand) -> ir.Value | None:
+        """An operand as ONNX sees it: arrays and plain numbers become constants."""
+        if operand is None or isinstance(operand, ir.Value):
+            return operand
+        if isinstance(operand, np.ndarray | np.generic):
+            return self.constant(np.asarray(operand))
+        if isinstance(operand, bool | int | float):
+            return self.constant(np.asarray(operand, _PYTHON_TYPES[type(operand)]))
+        if isinstance(operand, tuple | list):
+            return self.int64s(operand)
+        raise UnsupportedOpError(f"a value of type {type(operand).__name__} cannot be a tensor")
+
+    def constant(self, array: np.ndarray) -> ir.Value:
+        """A constant; equal small ones are stored once."""
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else None
+        if key is not None and key in self._constants:
+            return self._constants[key]
+        made = self.initializer("const", ir.Tensor(array))
+        if key is not None:
+            self._constants[key] = made
+        return made
+
+    def weight(self, name: str, tensor: Tensor) -> ir.Value:
+        """A weight of the file under its own name; its bytes stay where they are."""
+        dtype = ir.DataType(tensor.dtype.onnx)
+        return self.initializer(name, ir.Tensor(tensor.numpy(), dtype=dtype))
+
+    def initializer(self, name: str, tensor: ir.Tensor) -> ir.Value:
+        """A named constant of the graph."""
+        tensor.name = self.unique(name)
+        made = ir.Value(
+            name=tensor.name,
+            type=ir.TensorType(tensor.dtype),
+            shape=tensor.shape,
+            const_value=tensor,
+        )
+        self.initializers.append(made)
+        return made
+
+    # --- small helpers that many ops share ------------------------------------------------------
+
+    def int64s(self, values: Sequence[Val]) -> ir.Value:
+        """A 1-D int64 tensor from numbers, some of which may be known only at run time."""
+        if all(isinstance(v, int | np.integer) for v in values):
+            return self.constant(np.asarray(values, np.int64))
+        joined: ir.Value = self.op("Concat", [self._one_int64(v) for v in values], axis=0)
+        return joined
+
+    def _one_int64(self, value: Val) -> Val:
+        if not isinstance(value, ir.Value):
+            return np.asarray([value], np.int64)
+        return self.op("Reshape", [self.cast(value, np.dtype(np.int64)), np.asarray([1], np.int64)])
+
+    def cast(self, operand: Operand, dtype: np.dtype) -> ir.Value:
+        """The operand as this type; constants are converted at once."""
+        if not isinstance(operand, ir.Value):
+            return self.constant(np.asarray(operand).astype(dtype))
+        known = (
+            constant_of(operand) if operand.const_value and operand.const_value.size <= 64 else None
+        )
+        if self.dtype(operand) == dtype:
+            return operand
+        if known is not None:
+            return self.constant(known.astype(dtype))
+        made: ir.Value = self.op("Cast", [operand], to=int(ir.DataType.from_numpy(dtype)))
+        made.type = ir.TensorType(ir.DataType.from_numpy(dtype))
+        made.shape = operand.shape
+        return made
+
+    @staticmethod
+    def onnx_type(dtype: np.dtype) -> int:
+        """ONNX's number of an element type, for attributes."""
+        return int(ir.DataType.from_numpy(dtype))
+
+    # --- what is known --------------------------------------------------------------------------
+
+    def dtype(self, value: Val) -> np.dtype:
+        """Element type of a tensor or number."""
+        if not isinstance(value, ir.Value):
+            return _PYTHON_TYPES.get(type(value)) or np.asarray(value).dtype
+        if value.dtype is None:
+            self._infer(value)
+        if value.dtype is None:
+            raise UnsupportedOpError(f"the element type of {value.name!r} is not known")
+        return value.dtype.numpy()
+
+    def rank(self, value: Val) -> int:
+        """Number of dims, which must be known."""
+        if not isinstance(value, ir.Value):
+            return np.ndim(value)
+        if value.shape is None:
+            self._infer(value)
+        if value.shape is None:
+            raise UnsupportedOpError(
+                f"the rank of {value.name!r} is not known; export with a fixed rank"
+            )
+        return len(value.shape)
+
+    def shape(self, value: Val) -> tuple[int | None, ...]:
+        """The dims, None where a dim is known only at run time."""
+        self.rank(value)
+        if not isinstance(value, ir.Value):
+            return np.shape(value)
+        assert value.shape is not None
+        if not value.shape.is_static():
+            self._infer(value)
+        return tuple(d if isinstance(d, int) else None for d in value.shape)
+
+    def static_dims(self, value: Val, why: str) -> tuple[int, ...]:
+        """All dims as numbers, or an error that says what needs them."""
+        dims = self.shape(value)
+        if None in dims:
+            raise UnsupportedOpError(f"{why} needs a fixed shape, got {list(dims)}")
+        return dims  # type: ignore[return-value]
+
+    def result_dtype(self, *operands: Val) -> np.dtype:
+        """Element type of the current node's result: as the file says, else as NumPy promotes."""
+        declared = self.result
+        if isinstance(declared, SequenceType) and declared.items:
+            declared = declared.items[0]
+        if isinstance(declared, TensorType):
+            return declared.dtype.numpy
+        return np.result_type(*[self.dtype(v) for v in operands])
+
+    def declare(self, value: ir.Value, declared: TensorType) -> None:
+        """Note what the file says about a value, where nothing better is known yet."""
+        if value.dtype is None:
+            value.type = ir.TensorType(ir.DataType(declared.dtype.onnx))
+        if value.shape is None and declared.shape is not None:
+            value.shape = ir.Shape(
+                [d if self.trust_dims and d >= 0 else None for d in declared.shape]
+            )
+
+    def _infer(self, value: ir.Value) -> None:
+        """Ask ONNX's own shape inference about the node that makes a value, its sources first."""
+        pending = [value]
+        seen: set[int] = set()
+        while pending:  # not recursive: chains may be thousands of nodes long
+            current = pending[-1]
+            node = current.producer()
+            missing = [
+                v
+                for v in (node.inputs if node else ())
+                if v is not None and id(v) not in seen and not _known(v) and v.producer()
+            ]
+            if missing and id(current) not in seen:
+                seen.add(id(current))
+                pending.extend(missing)
+                continue
+            seen.add(id(current))
+            pending.pop()
+            if node is not None and not _known(current):
+                _infer_node(node)
+
+
+_PYTHON_TYPES = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float32)}
+_SMALL = 1024  # elements of a constant that shape inference may want to look at
+
+
+def _known(value: ir.Value) -> bool:
+    return value.dtype is not None and value.shape is not None and value.shape.is_static()
+
+
+def _infer_node(node: ir.Node) -> None:
+    inputs = [v for v in node.inputs if v is not None]
+    if any(v.dtype is None for v in inputs):
+        return
+    types = {str(v.name): ir.serde.serialize_value(v).type for v in inputs}
+    data = {
+        str(v.name): ir.serde.serialize_tensor(v.const_value)
+        for v in inputs
+        if v.const_value is not None and v.const_value.size <= _SMALL
+    }
+    schema = onnx.defs.get_schema(node.op_type, OPSET, node.domain)
+    proto = ir.serde.serialize_node(node)
+    opset = [onnx.helper.make_opsetid("", OPSET)]
+    try:
+        found = onnx.shape_inference.infer_node_outputs(
+            schema, proto, types, data, None, opset, IR_VERSION
+        )
+    except onnx.shape_inference.InferenceError as exc:
+        raise UnsupportedOpError(
+            f"shapes do not fit at {node.name!r} ({node.op_type}): {exc}"
+        ) from exc
+    for value in node.outputs:
+        if (proto_type := found.get(str(value.name))) is not None:
+            fresh = ir.serde.deserialize_type_proto_for_type(proto_type)
+            if fresh is not None and value.dtype is None:
+                value.type = fresh
+            shape = ir.serde.deserialize_type_proto_for_shape(proto_type)
+            if shape is not None:
+                value.shape = shape
+
+
+def constant_of(value: Val) -> np.ndarray | None:
+    """The array behind a constant operand, or None when it is computed at run time."""
+    if isinstance(value, ir.Value):
+        return None if value.const_value is None else value.const_value.numpy()
+    return None if value is None else np.asarray(value)
+
+
+def dtype_argument(value: Val) -> DType:
+    """A dtype argument: a TypeId number, or a bare dtype in old files."""
+    if isinstance(value, DType):
+        return value
+    found = BY_TYPE_ID.get(value) if isinstance(value, int) else None
+    if found is None:
+        raise UnsupportedOpError(f"element type {value!r} cannot be used here")
+    return found

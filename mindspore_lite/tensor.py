@@ -1,0 +1,402 @@
+"""Tensors: typed data in and out of a model, as a thin layer over NumPy arrays."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from mindspore_lite import checks, dtypes
+from mindspore_lite.errors import EngineUnavailableError, InputError, ShapeError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class DataType(Enum):
+    """The type of the elements of a tensor.
+
+    Examples:
+        >>> from mindspore_lite.tensor import DataType
+        >>> print(DataType.FLOAT32)
+        DataType.FLOAT32
+    """
+
+    UNKNOWN = 0
+    BOOL = 30
+    INT8 = 32
+    INT16 = 33
+    INT32 = 34
+    INT64 = 35
+    UINT8 = 37
+    UINT16 = 38
+    UINT32 = 39
+    UINT64 = 40
+    FLOAT16 = 42
+    FLOAT32 = 43
+    FLOAT64 = 44
+    INVALID = 2147483647
+
+
+class Format(Enum):
+    """What the dims of a tensor stand for; kept with the data and never interpreted.
+
+    Examples:
+        >>> from mindspore_lite.tensor import Format
+        >>> print(Format.NHWC)
+        Format.NHWC
+    """
+
+    DEFAULT = -1
+    NCHW = 0
+    NHWC = 1
+    NHWC4 = 2
+    HWKC = 3
+    HWCK = 4
+    KCHW = 5
+    CKHW = 6
+    KHWC = 7
+    CHWK = 8
+    HW = 9
+    HW4 = 10
+    NC = 11
+    NC4 = 12
+    NC4HW4 = 13
+    NCDHW = 15  # 14 is not used
+    NWC = 16
+    NCW = 17
+    NDHWC = 18
+    NC8HW8 = 19
+
+
+_MEMBERS = {
+    row.numpy: DataType[row.name.upper()]
+    for row in dtypes.TABLE
+    if row.name.upper() in DataType.__members__
+}
+# UNKNOWN and INVALID can be set and read back too: two distinct types whose elements have no bytes
+_MEMBERS |= {np.dtype("V0"): DataType.UNKNOWN, np.dtype([]): DataType.INVALID}
+_NUMPY = {member: dtype for dtype, member in _MEMBERS.items()}
+
+numpy_data_type_map = {dtype.type: m for dtype, m in _MEMBERS.items() if dtype.itemsize}
+ms_to_numpy_data_type_map = {member: scalar for scalar, member in numpy_data_type_map.items()}
+
+_MAX_ELEMENTS = sys.maxsize // 16  # so that no change of the dtype can make it too large
+_MAX_DEVICE_INDEX = 2**31 - 1
+
+
+@dataclass
+class TensorMeta:
+    """What a model tells about one of its outputs.
+
+    Examples:
+        >>> from mindspore_lite.tensor import TensorMeta
+        >>> TensorMeta(name="prob", shape=[1, 1000]).shape
+        [1, 1000]
+    """
+
+    name: str = ""
+    dtype: DataType | None = DataType.UNKNOWN
+    shape: list[int] = field(default_factory=list)
+    format: Format = Format.DEFAULT
+    element_num: int = 0
+    data_size: int = 0
+
+    def __str__(self) -> str:
+        return _describe(self)
+
+
+class Tensor:
+    """Typed data with a name, a shape and a format, read and written as a NumPy array.
+
+    Four ways to make one: `Tensor()`, a float32 scalar; `Tensor(shape=..., dtype=...)`, a buffer
+    whose memory is made on first use; `Tensor(array)`, which shares the memory of a C-contiguous
+    array of native byte order and copies any other; `Tensor(other)`, an independent copy.
+
+    Args:
+        tensor: The array or Tensor to take the data from.
+        shape: The shape of a new buffer; beside `tensor`, the shape that it must have.
+        dtype: The element type of a new buffer; beside `tensor`, the type that it must have.
+        device: 'ascend:index', to place the data on that device.
+
+    Raises:
+        TypeError: An argument is of the wrong type, or shape or dtype differ from those of tensor.
+        ValueError: Only one of shape and dtype is given, or the shape has a negative dim.
+        RuntimeError: The device is not there.
+
+    Examples:
+        >>> import numpy as np
+        >>> from mindspore_lite.tensor import DataType, Tensor
+        >>> tensor = Tensor(shape=[2, 3], dtype=DataType.FLOAT32)
+        >>> tensor.set_data_from_numpy(np.arange(6, dtype=np.float32))
+        >>> print(tensor.get_data_to_numpy())
+        [[0. 1. 2.]
+         [3. 4. 5.]]
+    """
+
+    # _data, where set, always has the shape _shape and the type _dtype, in C and native byte order
+    __slots__ = ("__weakref__", "_data", "_dtype", "_format", "_name", "_shape")
+
+    _name: str
+    _shape: tuple[int, ...]
+    _dtype: np.dtype[Any]
+    _format: Format
+    _data: Array | None
+
+    def __init__(
+        self,
+        tensor: Tensor | Array | None = None,
+        shape: Sequence[int] | Array | None = None,
+        dtype: DataType | None = None,
+        device: str | None = None,
+    ) -> None:
+        dims = None if shape is None else _checked_shape(shape)
+        if dtype is not None:
+            checks.instance("dtype", dtype, DataType)
+        if device is not None:
+            _check_device(device)
+        self._name, self._format, self._data = "", Format.NCHW, None
+        if tensor is None:
+            self._shape, self._dtype = _new_buffer(dims, dtype, device)
+        elif isinstance(tensor, Tensor):
+            self._name, self._format = tensor._name, tensor._format
+            self._shape, self._dtype = tensor._shape, tensor._dtype
+            self._data = None if tensor._data is None else tensor._data.copy()
+            self._check_agrees(dims, dtype, "tensor")
+        elif isinstance(tensor, np.ndarray):
+            self._data = _in_c_order(tensor, _element_type(tensor)).view()
+            self._shape, self._dtype = self._data.shape, self._data.dtype
+            self._check_agrees(dims, dtype, "numpy")
+        else:
+            raise checks.wrong_type(
+                "tensor", "MindSpore Lite's Tensor._tensor or numpy ndarray", tensor
+            )
+        if device is not None:
+            raise EngineUnavailableError(
+                f"a tensor on device {device!r} needs Ascend hardware and its runtime, which are "
+                "not there; leave device out to keep the data on the host"
+            )
+
+    @classmethod
+    def _wrap(cls, name: str, array: Array) -> Tensor:
+        """A tensor around an array that is known to be C-contiguous and of native byte order."""
+        tensor = cls.__new__(cls)
+        tensor._name = name
+        tensor._shape = array.shape
+        tensor._dtype = array.dtype
+        tensor._format = Format.NCHW
+        tensor._data = array
+        return tensor
+
+    @classmethod
+    def _unfilled(cls, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+        """A tensor without data, of any NumPy type, as an input of a model is before it is set."""
+        tensor = cls()
+        tensor._name, tensor._shape, tensor._dtype = name, shape, dtype
+        return tensor
+
+    @property
+    def name(self) -> str:
+        """The name; in the tensors of a model, that of the model's input or output."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = checks.string("name", name)
+
+    @property
+    def dtype(self) -> DataType | None:
+        """The element type, or None where the API has no name for it; a new one drops the data."""
+        return _MEMBERS.get(self._dtype)
+
+    @dtype.setter
+    def dtype(self, dtype: DataType) -> None:
+        wanted = _NUMPY[checks.instance("dtype", dtype, DataType)]
+        if wanted != self._dtype:
+            self._dtype, self._data = wanted, None
+
+    @property
+    def shape(self) -> list[int]:
+        """The dims, -1 where not known yet; a new shape drops the data unless it holds as many."""
+        return list(self._shape)
+
+    @shape.setter
+    def shape(self, shape: Sequence[int] | Array) -> None:
+        dims = _checked_shape(shape)
+        if self._data is not None:
+            fits = _count(dims) == self._data.size and min(dims, default=0) >= 0
+            self._data = self._data.reshape(dims) if fits else None
+        self._shape = dims
+
+    @property
+    def format(self) -> Format:
+        """What the dims stand for."""
+        return self._format
+
+    @format.setter
+    def format(self, format: Format) -> None:
+        self._format = checks.instance("format", format, Format)
+
+    @property
+    def element_num(self) -> int:
+        """The number of elements; 0 while a dim is not known."""
+        return _count(self._shape)
+
+    @property
+    def data_size(self) -> int:
+        """The size of the data in bytes."""
+        return _count(self._shape) * self._dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where the data lies: "None:-1" is the host."""
+        return "None:-1"
+
+    def set_data_from_numpy(self, numpy_obj: Array) -> None:
+        """Take the data of an array; name, shape and format stay as they are.
+
+        The memory of a C-contiguous array of native byte order is shared, any other array is
+        copied. The array may have another shape, if only it holds as many elements.
+
+        Raises:
+            TypeError: It is no array, or its elements have a type that tensors cannot hold.
+            RuntimeError: The element type or the size in bytes is not that of this tensor.
+
+        Examples:
+            >>> tensor = Tensor(shape=[2], dtype=DataType.INT32)
+            >>> tensor.set_data_from_numpy(np.array([1, 2], np.int32))
+        """
+        checks.instance("numpy_obj", numpy_obj, np.ndarray, "numpy.ndarray")
+        native = numpy_obj.dtype.newbyteorder("=")
+        if native != self._dtype or not native.itemsize:
+            raise InputError(
+                f"data type not equal! Numpy type: {_element_type(numpy_obj)}, "
+                f"Tensor type: {self._dtype}; convert the array with astype()"
+            )
+        unknown = min(self._shape, default=0) < 0
+        if unknown or numpy_obj.nbytes != self.data_size:
+            raise InputError(
+                f"data size not equal! Numpy size: {numpy_obj.nbytes}, Tensor size: "
+                f"{self.data_size}; tensor {self._name!r} has shape {self.shape}"
+                + ("; call Model.resize() to give it a size" if unknown else "")
+            )
+        self._data = _in_c_order(numpy_obj, self._dtype).reshape(self._shape)
+
+    def get_data_to_numpy(self) -> Array:
+        """The data as an array of this tensor's shape, without a copy: it may be written to.
+
+        A tensor whose data was never set gets zeros.
+
+        Raises:
+            RuntimeError: A dim is not known yet, or the tensor has no element type.
+
+        Examples:
+            >>> Tensor(shape=[2], dtype=DataType.INT32).get_data_to_numpy()
+            array([0, 0], dtype=int32)
+        """
+        if self._data is None:
+            if min(self._shape, default=0) < 0:
+                raise ShapeError(
+                    f"tensor {self._name!r} has shape {self.shape} and so no data yet; "
+                    "call Model.resize() first"
+                )
+            if not self._dtype.itemsize:
+                raise InputError(f"tensor {self._name!r} has {self.dtype}; set its dtype first")
+            self._data = np.zeros(self._shape, self._dtype)
+        # a view: giving the result another shape in place must not reach into this tensor
+        return self._data.view()
+
+    def __str__(self) -> str:
+        return f"{_describe(self)}\ndevice: {self.device}."
+
+    def _filled(self) -> Array | None:
+        """The data in the tensor's shape, or None if it was never set."""
+        return self._data
+
+    def _reshape(self, shape: Sequence[int]) -> None:
+        """Follow a resize of the model: data of another shape is no longer of use."""
+        if tuple(shape) != self._shape:
+            self._shape, self._data = tuple(shape), None
+
+    def _fill(self, array: Array) -> None:
+        """Take a result: into the memory at hand where it fits, else in its place."""
+        if self._data is not None and self._shape == array.shape and self._dtype == array.dtype:
+            np.copyto(self._data, array)
+        else:
+            self._shape, self._dtype, self._data = array.shape, array.dtype, array
+
+    def _check_agrees(
+        self, dims: tuple[int, ...] | None, dtype: DataType | None, source: str
+    ) -> None:
+        """What the caller says about the source must be so; tests look for these very words."""
+        if dims is not None and dims != self._shape:
+            raise TypeError(
+                f"user set shape is not equal numpy shape: got {list(dims)}, "
+                f"the {source} has {self.shape}"
+            )
+        if dtype is not None and dtype is not self.dtype:
+            raise TypeError(
+                f"user set dtype is not equal {source} dtype: got {dtype}, "
+                f"the {source} has {self.dtype}"
+            )
+
+
+def _describe(what: Tensor | TensorMeta) -> str:
+    labels = ("name", "dtype", "shape", "format", "element_num", "data_size")
+    return ",\n".join(f"{label}: {getattr(what, label)}" for label in labels) + "."
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    return 0 if min(shape, default=0) < 0 else math.prod(shape)
+
+
+def _checked_shape(shape: object) -> tuple[int, ...]:
+    dims = tuple(checks.integers("shape", shape, "list or tuple"))
+    if math.prod(max(abs(dim), 1) for dim in dims) > _MAX_ELEMENTS:
+        raise ValueError(f"shape {list(dims)} has more elements than fit into memory")
+    return dims
+
+
+def _check_device(device: object) -> None:
+    kind, colon, index = checks.string("device", device).partition(":")
+    if ":" in index:
+        raise TypeError(f"device must be 'ascend:index', but got {device!r}")
+    if kind.lower() != "ascend":
+        raise TypeError(f"now only support ascend device, but got {device!r}")
+    if colon and not (index.isascii() and index.isdigit()):
+        raise TypeError(f"device id should >= 0, but got {device!r}")
+    if len(index) > 10 or int(index or 0) > _MAX_DEVICE_INDEX:
+        raise ValueError(f"device id should be at most {_MAX_DEVICE_INDEX}, but got {device!r}")
+
+
+def _new_buffer(
+    dims: tuple[int, ...] | None, dtype: DataType | None, device: str | None
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    if dims is None and dtype is None and device is None:
+        return (), np.dtype("float32")
+    if dims is None or dtype is None:
+        missing = [word for word, got in (("shape", dims), ("dtype", dtype)) if got is None]
+        raise ValueError(
+            f"Tensor() lacks {' and '.join(missing)}; a tensor without an array needs "
+            "both shape and dtype"
+        )
+    if min(dims, default=0) < 0:
+        raise ValueError(f"shape must not have a negative dim, but got {list(dims)}")
+    return dims, _NUMPY[dtype]
+
+
+def _element_type(array: Array) -> np.dtype[Any]:
+    """The array's element type in native byte order, if the API has a name for it."""
+    native = array.dtype.newbyteorder("=")
+    if not native.itemsize or native not in _MEMBERS:
+        raise TypeError(f"Unsupported numpy dtype value: {array.dtype}")
+    return native
+
+
+def _in_c_order(array: Array, dtype: np.dtype[Any]) -> Array:
+    # not ascontiguousarray: that would turn a scalar into an array with one axis
+    return np.asarray(array, dtype=dtype, order="C")
