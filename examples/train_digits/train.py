@@ -1,7 +1,7 @@
 """Train the demo model: handwritten digits in, class probabilities out, saved as a 1 MB MindIR.
 
 No other script of the repository needs MindSpore; nothing imports this one and no test runs it.
-The files it makes are committed. To make them again, in about eight minutes on one core:
+The files it makes are committed. To make them again, bit for bit, in about ten minutes:
 
     pip install mindspore==2.10.0 scikit-learn
     python examples/train_digits/train.py
@@ -13,7 +13,8 @@ It writes
 - `digits_reference.npz`, all held-out digits: `images` (uint8, 0..16), `labels`, and the
   `probabilities` that MindSpore computes from the exported file.
 
-A fifth of the 1797 digits is held out: it serves the final figure and nothing else.
+A fifth of the 1797 digits is held out: it serves the final figure (358 of 360 right) and nothing
+else.
 """
 
 import argparse
@@ -54,6 +55,7 @@ class InvertedResidual(nn.Cell):
         self.shortcut = stride == 1 and channels_in == channels_out
 
     def construct(self, x):
+        """Add the input where the shape stayed."""
         return x + self.layers(x) if self.shortcut else self.layers(x)
 
 
@@ -74,6 +76,7 @@ class DigitNet(nn.Cell):
         self.head = nn.Dense(HEAD, CLASSES)
 
     def construct(self, x):
+        """Enlarge, filter, average, classify."""
         x = self.features(self.enlarge(x))
         logits = self.head(ops.mean(x, (2, 3)))
         return logits if self.training else ops.softmax(logits, -1)
@@ -88,7 +91,7 @@ def shifted(pixels, rng):
     """Move each digit by -1, 0 or 1 pixel along both axes; zeros come in at the edge."""
     padded = np.pad(pixels, ((0, 0), (0, 0), (1, 1), (1, 1)))
     corners = rng.integers(0, 3, (len(pixels), 2))
-    return np.stack([p[:, y : y + 8, x : x + 8] for p, (y, x) in zip(padded, corners)])
+    return np.stack([p[:, y : y + 8, x : x + 8] for p, (y, x) in zip(padded, corners, strict=True)])
 
 
 def train(net, images, labels, epochs, batch):
@@ -108,8 +111,10 @@ def train(net, images, labels, epochs, batch):
         print(f"epoch {epoch:2d}/{epochs}  loss {np.mean(losses):.4f}", flush=True)
 
 
-def export(net, path):
+def export(trained, path):
     """Write the net as MindIR with a dynamic batch and return it as MindSpore reads it back."""
+    net = DigitNet()  # a fresh one: training left its own wrappers in the names of layers
+    ms.load_param_into_net(net, trained.parameters_dict())
     net.set_train(False)
     x = Tensor(shape=[None, 1, 8, 8], dtype=ms.float32)
     ms.export(net, x, file_name=str(path), file_format="MINDIR")
@@ -118,6 +123,7 @@ def export(net, path):
 
 
 def arguments():
+    """The command line."""
     parser = argparse.ArgumentParser(
         description="Train the digits model and write it with its samples.",
         epilog="example: python train.py --epochs 2 --data /tmp/digits --reference /tmp/digits",
@@ -141,6 +147,7 @@ def arguments():
 
 
 def main():
+    """Train, export, and keep what the demo and the tests need."""
     args = arguments()
     for folder in (args.data, args.reference):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,196 @@
+"""Networks of well-known shapes with random weights, written as MindIR files for the benchmarks.
+
+The speed of a network does not depend on its weights, so nothing has to be downloaded or trained.
+`equivalent_onnx` writes the same graph as plain ONNX, which is what a peer gets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir.read import read_file
+
+_KINDS = {np.dtype(np.float32): 1, np.dtype(np.int32): 6, np.dtype(np.int64): 7}
+
+
+class Network:
+    """A MindIR graph in the making."""
+
+    def __init__(self, name: str) -> None:
+        self.proto = pb.Model(
+            ir_version="0.1.1",
+            producer_name="mslite benchmarks",
+            model_version="1",
+            little_endian=True,
+            mind_ir_version=2,
+        )
+        self.graph = self.proto.graph
+        self.graph.name = name
+        self.rng = np.random.default_rng(0)
+        self.count = 0
+
+    def input(self, name: str, shape: Sequence[int], dtype: type = np.float32) -> str:
+        """A graph input."""
+        info = self.graph.input.add(name=name)
+        info.tensor.add(dims=shape, data_type=_KINDS[np.dtype(dtype)])
+        return name
+
+    def weight(self, name: str, shape: Sequence[int], spread: float | None = None) -> str:
+        """A weight with random values of the given spread, which by default keeps signals alive."""
+        fan_in = math.prod(shape[1:]) if len(shape) > 1 else shape[0]
+        values = self.rng.standard_normal(shape, np.float32) * (spread or fan_in**-0.5)
+        self.graph.parameter.add(name=name, dims=shape, data_type=1, raw_data=values.tobytes())
+        return name
+
+    def ones(self, name: str, size: int) -> str:
+        """A weight of ones."""
+        data = np.ones(size, np.float32).tobytes()
+        self.graph.parameter.add(name=name, dims=[size], data_type=1, raw_data=data)
+        return name
+
+    def op(self, op_type: str, inputs: Sequence[object], **attributes: object) -> str:
+        """One operator; inputs that are no names become constants."""
+        names = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        node = self.graph.node.add(op_type=op_type, input=names, output=[self.new_name(op_type)])
+        for name, value in attributes.items():
+            encode(node.attribute.add(name=name), value)
+        return str(node.output[0])
+
+    def constant(self, value: object) -> str:
+        """A number, flag or tuple."""
+        node = self.graph.node.add(op_type="Constant", output=[self.new_name("constant")])
+        encode(node.attribute.add(name="value"), value)
+        return str(node.output[0])
+
+    def new_name(self, stem: str) -> str:
+        """A name that no other value has."""
+        self.count += 1
+        return f"{stem}_{self.count}"
+
+    def dense(self, x: str, name: str, size_in: int, size_out: int) -> str:
+        """x @ w.T + b for a matrix x."""
+        product = self.op(
+            "MatMul", [x, self.weight(f"{name}.weight", [size_out, size_in]), False, True]
+        )
+        return self.op("BiasAdd", [product, self.weight(f"{name}.bias", [size_out], 0.1), 0])
+
+    def save(self, path: Path, output: str) -> Path:
+        """Write the file."""
+        self.graph.output.add(name=output)
+        path.write_bytes(self.proto.SerializeToString())
+        return path
+
+
+def encode(attribute: pb.Attribute, value: object, *, inside: bool = False) -> None:
+    """Put a Python value into a MindIR attribute; inside tuples the repeated fields are used."""
+    if isinstance(value, tuple):
+        attribute.type = pb.Attribute.TUPLE
+        for item in value:
+            encode(attribute.values.add(), item, inside=True)
+    elif isinstance(value, bool | int):
+        attribute.type = pb.Attribute.BOOL if isinstance(value, bool) else pb.Attribute.INT64
+        attribute.ints.append(int(value)) if inside else setattr(attribute, "i", int(value))
+    elif isinstance(value, float):
+        attribute.type = pb.Attribute.FLOAT
+        attribute.floats.append(value) if inside else setattr(attribute, "f", value)
+    else:
+        attribute.type = pb.Attribute.STRING
+        attribute.s = str(value).encode()
+
+
+def one_op(path: Path) -> Path:
+    """Add of two vectors of 16: the time of a call is nearly all overhead."""
+    net = Network("one_op")
+    return net.save(path, net.op("Add", [net.input("x", [16]), net.input("y", [16])]))
+
+
+def mobilenet_v2(path: Path) -> Path:
+    """MobileNetV2 1.0 at 224 x 224: 3.5 million weights."""
+    net = Network("mobilenet_v2")
+
+    def conv(x: str, name: str, sizes: tuple[int, int], kernel: int, stride: int, group: int) -> str:
+        size_in, size_out = sizes
+        pad = kernel // 2
+        weight = net.weight(f"{name}.weight", [size_out, size_in // group, kernel, kernel])
+        y = net.op(
+            "Conv2D",
+            [x, weight],
+            pad_mode="pad",
+            pad_list=(pad,) * 4,
+            stride=(1, 1, stride, stride),
+            dilation=(1, 1, 1, 1),
+            group=group,
+            format="NCHW",
+        )
+        stats = [net.ones(f"{name}.gamma", size_out), net.weight(f"{name}.beta", [size_out], 0.1)]
+        stats += [net.weight(f"{name}.mean", [size_out], 0.1), net.ones(f"{name}.var", size_out)]
+        normed = net.op("BatchNorm", [y, *stats, False, 1e-5, 0.1, 0])
+        return net.op("TupleGetItem", [normed, 0])
+
+    x = net.op("ReLU6", [conv(net.input("x", [1, 3, 224, 224]), "stem", (3, 32), 3, 2, 1)])
+    channels = 32
+    stages = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1)]
+    stages += [(6, 160, 3, 2), (6, 320, 1, 1)]
+    for number, (expand, out, repeats, first_stride) in enumerate(stages):
+        for block in range(repeats):
+            name, hidden = f"stage{number}.{block}", channels * expand
+            stride = first_stride if block == 0 else 1
+            y = x
+            if expand > 1:
+                y = net.op("ReLU6", [conv(y, f"{name}.expand", (channels, hidden), 1, 1, 1)])
+            y = net.op("ReLU6", [conv(y, f"{name}.depth", (hidden, hidden), 3, stride, hidden)])
+            y = conv(y, f"{name}.project", (hidden, out), 1, 1, 1)
+            x = net.op("Add", [x, y]) if stride == 1 and channels == out else y
+            channels = out
+    x = net.op("ReLU6", [conv(x, "head", (channels, 1280), 1, 1, 1)])
+    pooled = net.op("ReduceMean", [x, (2, 3), False])
+    return net.save(path, net.dense(pooled, "classifier", 1280, 1000))
+
+
+def bert(
+    path: Path, layers: int = 12, hidden: int = 768, heads: int = 12, tokens: int = 128,
+    vocabulary: int = 30522,
+) -> Path:  # fmt: skip
+    """An encoder of BERT's shape; the defaults are BERT-base: 109 million weights, 418 MiB."""
+    net = Network("bert")
+    size = hidden // heads
+
+    def norm(x: str, name: str) -> str:
+        gamma, beta = net.ones(f"{name}.gamma", hidden), net.weight(f"{name}.beta", [hidden], 0.1)
+        return net.op("TupleGetItem", [net.op("LayerNorm", [x, gamma, beta, -1, -1, 1e-12]), 0])
+
+    def split(x: str, perm: tuple[int, ...]) -> str:
+        return net.op("Transpose", [net.op("Reshape", [x, (1, tokens, heads, size)]), perm])
+
+    ids = net.input("ids", [1, tokens], np.int32)
+    table = net.weight("embeddings.words", [vocabulary, hidden], 0.5)
+    x = net.op("Reshape", [net.op("Gather", [table, ids, 0, 0]), (tokens, hidden)])
+    places = net.weight("embeddings.places", [tokens, hidden], 0.5)
+    x = norm(net.op("Add", [x, places]), "embeddings.norm")
+    for i in range(layers):
+        name = f"layer.{i}"
+        q, k, v = (net.dense(x, f"{name}.{part}", hidden, hidden) for part in ("q", "k", "v"))
+        q, v = split(q, (0, 2, 1, 3)), split(v, (0, 2, 1, 3))
+        scores = net.op("BatchMatMul", [q, split(k, (0, 2, 1, 3)), False, True])
+        weights = net.op("Softmax", [net.op("Muls", [scores, size**-0.5]), (-1,)])
+        mixed = net.op("Transpose", [net.op("BatchMatMul", [weights, v, False, False]), (0, 2, 1, 3)])
+        mixed = net.dense(net.op("Reshape", [mixed, (tokens, hidden)]), f"{name}.mix", hidden, hidden)
+        x = norm(net.op("Add", [x, mixed]), f"{name}.norm1")
+        wide = net.op("GeLU", [net.dense(x, f"{name}.wide", hidden, 4 * hidden)])
+        x = norm(
+            net.op("Add", [x, net.dense(wide, f"{name}.narrow", 4 * hidden, hidden)]), f"{name}.norm2"
+        )
+    return net.save(path, net.op("Tanh", [net.dense(x, "pooler", hidden, hidden)]))
+
+
+def equivalent_onnx(mindir: Path, path: Path) -> Path:
+    """The same graph as an ONNX file, weights inside: what a user of a peer would have."""
+    ir.save(from_mindir(read_file(mindir)), path)
+    return path

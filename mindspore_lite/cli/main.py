@@ -1,0 +1,41 @@
+"""The command `mslite`: finds the sub-command, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import cyclopts
+
+from mindspore_lite.cli.console import fail
+from mindspore_lite.errors import LiteError
+from mindspore_lite.version import __version__
+
+app = cyclopts.App(
+    name="mslite",
+    help="Run MindSpore Lite models. Start with `mslite demo`, then `mslite run MODEL.mindir`.",
+    version=__version__,
+    help_format="plaintext",
+)
+COMMANDS = {  # name: (what it does, an example); a module is loaded when its command is called
+    "demo": ("Run the embedded model on handwritten digits.", "mslite demo"),
+    "run": (
+        "Run a model once and show its outputs.",
+        "mslite run resnet50.mindir --input x=cat.npy --top 5",
+    ),
+    "doctor": ("Show versions, cores and cache, and test that a model runs.", "mslite doctor"),
+}
+for name, (what, example) in COMMANDS.items():
+    text = f"{what}\n\nExample: {example}"
+    app.command(f"mindspore_lite.cli.{name}:{name}", name=name, help=text)
+
+
+def main() -> None:
+    """Entry point of the console script: 0 when done, 1 when something failed, 2 on wrong usage."""
+    try:
+        app(sys.argv[1:], exit_on_error=False, print_error=False)
+    except cyclopts.CycloptsError as exc:
+        fail(f"{exc} (see mslite --help)", code=2)
+    except (LiteError, OSError, ValueError) as exc:
+        fail(str(exc), code=1)
+    except KeyboardInterrupt:
+        fail("interrupted", code=130)

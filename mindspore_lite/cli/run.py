@@ -1,0 +1,133 @@
+"""`mslite run MODEL`: build a model, run it once, show what comes out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from mindspore_lite.cli.console import say, working
+from mindspore_lite.cli.report import show_outputs, show_top
+from mindspore_lite.context import Context
+from mindspore_lite.errors import InputError
+from mindspore_lite.model import Model, ModelType
+from mindspore_lite.tensor import Tensor
+
+_TYPES = {".onnx": ModelType.ONNX, ".ms": ModelType.MINDIR_LITE}  # anything else is MindIR
+
+
+def run(
+    model: Path,
+    /,
+    *,
+    input: Annotated[list[str] | None, Parameter(negative="")] = None,
+    shape: Annotated[list[str] | None, Parameter(negative="")] = None,
+    threads: int = 0,
+    top: int = 0,
+    save: Path | None = None,
+) -> None:
+    """Run a model once and show its outputs.
+
+    Parameters
+    ----------
+    model
+        A MindIR or ONNX file.
+    input
+        NAME=FILE for each input that shall not be random: .npy, or .bin with raw values.
+    shape
+        NAME=1,3,224,224 for each input that shall have another shape.
+    threads
+        Number of threads; 0 decides by the machine.
+    top
+        Also show the K largest values of each row.
+    save
+        Write all outputs into this .npz file.
+    """
+    context = Context()
+    context.cpu.thread_num = threads
+    files, shapes = _pairs("--input", input), _pairs("--shape", shape)
+    with Model() as loaded:
+        start = time.perf_counter()
+        with working(f"building {model.name}"):
+            loaded.build_from_file(str(model), _TYPES.get(model.suffix, ModelType.MINDIR), context)
+        built = time.perf_counter()
+        inputs = loaded.get_inputs()
+        _check_names([tensor.name for tensor in inputs], {**files, **shapes})
+        _resize(loaded, inputs, {name: _dims(text) for name, text in shapes.items()}, files)
+        for tensor in inputs:
+            _fill(tensor, files.get(tensor.name))
+        ready = time.perf_counter()
+        outputs = loaded.predict(inputs)
+        say(
+            f"build {(built - start) * 1e3:.1f} ms, "
+            f"run {(time.perf_counter() - ready) * 1e3:.1f} ms"
+        )
+    show_outputs(outputs)
+    if top:
+        show_top(outputs, top)
+    if save is not None:
+        np.savez(save, **{output.name: output.get_data_to_numpy() for output in outputs})
+        say(f"saved {len(outputs)} outputs in {save}")
+
+
+def _pairs(flag: str, given: list[str] | None) -> dict[str, str]:
+    pairs = {}
+    for text in given or []:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name or not value:
+            raise ValueError(f"{flag} got {text!r}, wanted NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+def _check_names(names: list[str], given: dict[str, str]) -> None:
+    unknown = sorted(set(given) - set(names))
+    if unknown:
+        raise InputError(f"the model has no input {unknown}; its inputs are {names}")
+
+
+def _dims(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224") from None
+
+
+def _resize(
+    model: Model, inputs: list[Tensor], shapes: dict[str, list[int]], files: dict[str, str]
+) -> None:
+    """Settle every shape: as asked for, as a given .npy file has it, else 1 for an open dim."""
+    wanted = []
+    for tensor in inputs:
+        dims = shapes.get(tensor.name)
+        file = files.get(tensor.name, "")
+        if dims is None and -1 in tensor.shape and file.endswith(".npy"):
+            dims = list(np.load(file, mmap_mode="r", allow_pickle=False).shape)
+        if dims is None and -1 in tensor.shape:
+            dims = [1 if dim == -1 else dim for dim in tensor.shape]
+            say(f"input {tensor.name} is {tensor.shape}; taking {dims}, --shape changes that")
+        wanted.append(tensor.shape if dims is None else dims)
+    if wanted != [tensor.shape for tensor in inputs]:
+        model.resize(inputs, wanted)
+
+
+def _fill(tensor: Tensor, file: str | None) -> None:
+    if file is None:
+        tensor.set_data_from_numpy(_random(tensor))
+        say(f"input {tensor.name} {tensor.shape} is random; --input {tensor.name}=FILE.npy sets it")
+    elif file.endswith(".npy"):
+        tensor.set_data_from_numpy(np.load(file, allow_pickle=False))
+    else:
+        dtype = tensor.get_data_to_numpy().dtype
+        tensor.set_data_from_numpy(np.fromfile(file, dtype))
+
+
+def _random(tensor: Tensor) -> np.ndarray:
+    """Repeatable values: fractions for floats; 0 or 1 otherwise, which any index table has."""
+    rng = np.random.default_rng(0)
+    like = tensor.get_data_to_numpy()
+    values = rng.random(like.shape) if like.dtype.kind == "f" else rng.integers(0, 2, like.shape)
+    return values.astype(like.dtype)
