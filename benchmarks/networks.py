@@ -115,7 +115,9 @@ def mobilenet_v2(path: Path) -> Path:
     """MobileNetV2 1.0 at 224 x 224: 3.5 million weights."""
     net = Network("mobilenet_v2")
 
-    def conv(x: str, name: str, sizes: tuple[int, int], kernel: int, stride: int, group: int) -> str:
+    def conv(
+        x: str, name: str, sizes: tuple[int, int], kernel: int, stride: int, group: int
+    ) -> str:
         size_in, size_out = sizes
         pad = kernel // 2
         weight = net.weight(f"{name}.weight", [size_out, size_in // group, kernel, kernel])
@@ -180,12 +182,17 @@ def bert(
         q, v = split(q, (0, 2, 1, 3)), split(v, (0, 2, 1, 3))
         scores = net.op("BatchMatMul", [q, split(k, (0, 2, 1, 3)), False, True])
         weights = net.op("Softmax", [net.op("Muls", [scores, size**-0.5]), (-1,)])
-        mixed = net.op("Transpose", [net.op("BatchMatMul", [weights, v, False, False]), (0, 2, 1, 3)])
-        mixed = net.dense(net.op("Reshape", [mixed, (tokens, hidden)]), f"{name}.mix", hidden, hidden)
+        mixed = net.op(
+            "Transpose", [net.op("BatchMatMul", [weights, v, False, False]), (0, 2, 1, 3)]
+        )
+        mixed = net.dense(
+            net.op("Reshape", [mixed, (tokens, hidden)]), f"{name}.mix", hidden, hidden
+        )
         x = norm(net.op("Add", [x, mixed]), f"{name}.norm1")
         wide = net.op("GeLU", [net.dense(x, f"{name}.wide", hidden, 4 * hidden)])
         x = norm(
-            net.op("Add", [x, net.dense(wide, f"{name}.narrow", 4 * hidden, hidden)]), f"{name}.norm2"
+            net.op("Add", [x, net.dense(wide, f"{name}.narrow", 4 * hidden, hidden)]),
+            f"{name}.norm2",
         )
     return net.save(path, net.op("Tanh", [net.dense(x, "pooler", hidden, hidden)]))
 

@@ -3,8 +3,8 @@
 Run: python benchmarks/overhead.py [--rounds 15]
 
 Targets: one-op model at most 15 us more per call; MobileNetV2 at 1 and 2 threads at most 1.02 times
-the bare session's time. Both sides get the same arrays, the same thread count and alternate in short
-rounds; printed are medians over rounds with the spread between quartiles.
+the bare session's time. Both sides get the same arrays and the same thread count, and alternate in
+short rounds; printed are medians over rounds with the spread between quartiles.
 """
 
 from __future__ import annotations

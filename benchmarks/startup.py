@@ -2,9 +2,10 @@
 
 Run: python benchmarks/startup.py [--rounds 7] [--layers 12]
 
-Targets: the second build_from_file takes at most half of what ONNX Runtime takes to create a session
-from the equivalent ONNX file, and its peak memory is at most 1.1 times the weights. Every measurement
-is a fresh process, the two sides alternate; packages are imported before the clock starts on both.
+Targets: the second build_from_file takes at most half of what ONNX Runtime takes to create a
+session from the equivalent ONNX file, and its peak memory is at most 1.1 times the weights. Every
+measurement is a fresh process and the two sides alternate; packages are imported before the clock
+starts on both.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ else:
 seconds, peak = time.perf_counter() - start, status("VmHWM") - before
 ids = np.arange(128, dtype=np.int32).reshape(1, 128)
 start = time.perf_counter()
-out = model.predict([ids])[0].get_data_to_numpy() if side == "mslite" else session.run(None, {"ids": ids})[0]
+if side == "mslite":
+    out = model.predict([ids])[0].get_data_to_numpy()
+else:
+    (out,) = session.run(None, {"ids": ids})
 first = time.perf_counter() - start
 print(json.dumps({"seconds": seconds, "peak": peak, "first": first, "sum": float(out.sum())}))
 """

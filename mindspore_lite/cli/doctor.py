@@ -17,7 +17,7 @@ _PACKAGES = ("numpy", "protobuf", "onnx", "onnx-ir", "onnxruntime")
 
 
 def doctor() -> None:
-    """Show versions, engines, cores and cache, and run a model as a test; exit 1 if none can run."""
+    """Show versions, engines, cores, cache, and run a model as a test; exit 1 if none can run."""
     say(f"mslite {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for package in _PACKAGES:
         say(f"  {package}: {_version(package)}")

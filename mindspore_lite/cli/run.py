@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -69,7 +69,8 @@ def run(
     if top:
         show_top(outputs, top)
     if save is not None:
-        np.savez(save, **{output.name: output.get_data_to_numpy() for output in outputs})
+        arrays: dict[str, Any] = {output.name: output.get_data_to_numpy() for output in outputs}
+        np.savez(save, **arrays)
         say(f"saved {len(outputs)} outputs in {save}")
 
 
@@ -105,7 +106,7 @@ def _resize(
         dims = shapes.get(tensor.name)
         file = files.get(tensor.name, "")
         if dims is None and -1 in tensor.shape and file.endswith(".npy"):
-            dims = list(np.load(file, mmap_mode="r", allow_pickle=False).shape)
+            dims = list(_array(file).shape)
         if dims is None and -1 in tensor.shape:
             dims = [1 if dim == -1 else dim for dim in tensor.shape]
             say(f"input {tensor.name} is {tensor.shape}; taking {dims}, --shape changes that")
@@ -119,15 +120,24 @@ def _fill(tensor: Tensor, file: str | None) -> None:
         tensor.set_data_from_numpy(_random(tensor))
         say(f"input {tensor.name} {tensor.shape} is random; --input {tensor.name}=FILE.npy sets it")
     elif file.endswith(".npy"):
-        tensor.set_data_from_numpy(np.load(file, allow_pickle=False))
+        tensor.set_data_from_numpy(_array(file))
     else:
         dtype = tensor.get_data_to_numpy().dtype
         tensor.set_data_from_numpy(np.fromfile(file, dtype))
+
+
+def _array(file: str) -> np.ndarray:
+    try:
+        found: np.ndarray = np.load(file, allow_pickle=False)
+        return found
+    except ValueError as exc:
+        raise ValueError(f"{file!r} is no .npy file of plain numbers: {exc}") from exc
 
 
 def _random(tensor: Tensor) -> np.ndarray:
     """Repeatable values: fractions for floats; 0 or 1 otherwise, which any index table has."""
     rng = np.random.default_rng(0)
     like = tensor.get_data_to_numpy()
-    values = rng.random(like.shape) if like.dtype.kind == "f" else rng.integers(0, 2, like.shape)
-    return values.astype(like.dtype)
+    if like.dtype.kind == "f":
+        return np.asarray(rng.random(like.shape), like.dtype)
+    return np.asarray(rng.integers(0, 2, like.shape), like.dtype)

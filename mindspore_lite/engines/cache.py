@@ -246,9 +246,8 @@ class Cache:
 
         Wants no lock held: it tries the lock of each victim and passes over the busy ones.
         """
-        with suppress(
-            OSError, CacheTroubleError
-        ):  # what stays now is tried again at the next store
+        # what stays now is tried again at the next store
+        with suppress(OSError, CacheTroubleError):
             found = sorted(self.artefacts())
             total = sum(size for _, size, _ in found)
             for _, size, key in found:

@@ -16,7 +16,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import count
 
 _LOG = logging.getLogger(__name__)
@@ -24,13 +23,13 @@ _FEW = 64  # cancelled entries not worth a clean-up; guess
 _IDLE_S = 3600.0  # longest single wait; only keeps an infinite deadline from overflowing wait()
 
 
-@dataclass(order=True, slots=True)
 class Entry:
     """A deadline being watched; `act` is None once it was called or cancelled."""
 
-    deadline_s: float
-    number: int
-    act: Callable[[], None] | None = field(compare=False)
+    __slots__ = ("act",)
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act: Callable[[], None] | None = act
 
 
 class Watchdog:
@@ -39,7 +38,8 @@ class Watchdog:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._changed = threading.Condition(threading.Lock())
-        self._heap: list[Entry] = []
+        # the number decides between equal deadlines, so that entries are never compared
+        self._heap: list[tuple[float, int, Entry]] = []
         self._numbers = count()
         self._cancelled = 0
         self._thread: threading.Thread | None = None
@@ -48,9 +48,9 @@ class Watchdog:
     def watch(self, deadline_s: float, act: Callable[[], None]) -> Entry:
         """Call `act` once `deadline_s`, a value of the clock, has passed."""
         with self._changed:
-            entry = Entry(deadline_s, next(self._numbers), act)
-            heapq.heappush(self._heap, entry)
-            if self._heap[0] is entry:
+            entry = Entry(act)
+            heapq.heappush(self._heap, (deadline_s, next(self._numbers), entry))
+            if self._heap[0][2] is entry:
                 self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -68,7 +68,7 @@ class Watchdog:
             self._cancelled += 1
             # far deadlines of quick calls would pile up: drop them when they are most of the heap
             if self._cancelled > _FEW and 2 * self._cancelled > len(self._heap):
-                self._heap = [e for e in self._heap if e.act is not None]
+                self._heap = [item for item in self._heap if item[2].act is not None]
                 heapq.heapify(self._heap)
                 self._cancelled = 0
 
@@ -78,7 +78,7 @@ class Watchdog:
         with self._changed:
             wait_s = self._next_s()
             while wait_s is not None and wait_s <= 0:
-                entry = heapq.heappop(self._heap)
+                entry = heapq.heappop(self._heap)[2]
                 if entry.act is not None:
                     due.append(entry.act)
                     entry.act = None
@@ -88,7 +88,7 @@ class Watchdog:
         for act in due:
             try:
                 act()
-            except Exception:  # the other deadlines must still be kept
+            except Exception:  # noqa: BLE001 - the other deadlines must still be kept
                 _LOG.exception("ending overdue work failed")
         return wait_s
 
@@ -96,7 +96,7 @@ class Watchdog:
         return len(self._heap)
 
     def _next_s(self) -> float | None:
-        return self._heap[0].deadline_s - self._clock() if self._heap else None
+        return self._heap[0][0] - self._clock() if self._heap else None
 
     def _watch(self) -> None:
         while True:

@@ -31,9 +31,9 @@ def available() -> list[tuple[str, str | None, str]]:
     """(engine, version or None, what it serves or why it is missing) of every engine."""
     found: list[tuple[str, str | None, str]] = []
     try:
-        import onnxruntime
+        from mindspore_lite.engines.onnxruntime import VERSION
 
-        found.append(("onnxruntime", str(onnxruntime.__version__), "target cpu"))
+        found.append(("onnxruntime", VERSION, "target cpu"))
     except ImportError as exc:
         reason = f"target cpu: cannot be imported ({exc}): pip install onnxruntime"
         found.append(("onnxruntime", None, reason))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindspore_lite import dtypes
+from mindspore_lite.engines.alignment import aligned
 from mindspore_lite.errors import EngineError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Parts:
 
     @property
     def size_bytes(self) -> int:
+        """What both take together."""
         return len(self.skeleton) + sum(array.nbytes for array in self.weights.values())
 
 
@@ -43,7 +45,7 @@ def take_apart(model: ir.Model) -> Parts:
         tensor = value.const_value
         if tensor is None or value.name is None or not _is_large(tensor):
             continue
-        weights[value.name] = _readable(tensor.numpy())
+        weights[value.name] = aligned(tensor.numpy())
         value.const_value = ir.ExternalTensor(
             _NOWHERE,
             0,
@@ -67,11 +69,6 @@ def _is_large(tensor: ir.TensorProtocol) -> bool:
     # types without a NumPy counterpart (strings, 4 and 8 bit floats) stay in the graph
     known = dtypes.BY_ONNX.get(int(tensor.dtype))
     return known is not None and "complex" not in known.name and tensor.nbytes >= LARGE_BYTES
-
-
-def _readable(array: np.ndarray) -> np.ndarray:
-    """The array as native code may read it; views of odd places in a file are copied."""
-    return np.require(array, requirements=["C", "ALIGNED"])
 
 
 def _bring_in(model: ir.Model, kept_out: Collection[str]) -> None:

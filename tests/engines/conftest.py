@@ -76,7 +76,7 @@ def dense_model(w: np.ndarray) -> onnx.ModelProto:
 
 
 def loop_model() -> onnx.ModelProto:
-    """s = x, then n times s = s @ w: as long a run as one likes; the body has weights of its own."""
+    """s = x, then n times s = s @ w / 2: as long a run as one likes."""
     body = helper.make_graph(
         [
             helper.make_node("MatMul", ["s", "w"], ["product"]),
@@ -90,7 +90,7 @@ def loop_model() -> onnx.ModelProto:
             tensor("s", [1, SIDE]),
         ],
         [tensor("c_next", [], TensorProto.BOOL), tensor("s_next", [1, SIDE])],
-        [numpy_helper.from_array(np.full((1, SIDE * 8), 0.5, np.float32)[:, :SIDE], "scale")],
+        [numpy_helper.from_array(np.full((SIDE * 8, SIDE), 0.5, np.float32)[:1], "scale")],
     )
     nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)]
     inputs = [tensor("n", [], TensorProto.INT64), tensor("x", [1, SIDE])]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.damage import fill_with_garbage, flip, truncate
 
 from mindspore_lite.engines import artefact, cache, digest
 from mindspore_lite.engines import onnxruntime as engine_module
@@ -104,23 +104,6 @@ def test_model_without_large_weights_has_no_weights_file(
 
 
 # --- damage ---
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def flip(path: Path) -> None:
-    """One bit, with size and mtime as before: only ctime tells."""
-    before = path.stat()
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def fill_with_garbage(path: Path) -> None:
-    path.write_bytes(b"\xffgarbage" * 100)
 
 
 def replace_by_link(path: Path) -> None:
@@ -541,107 +524,6 @@ def test_full_disk_warns_and_works(room: int, dense: Any, cache_place: Path) -> 
     assert keys(cache_place) == []
     assert not list(cache_place.glob("build-*"))
     assert not list(cache_place.glob("seen/*.part"))
-
-
-# --- remembered digests ---
-
-
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """The files that were really read."""
-    done: list[Path] = []
-    real = digest.sha256_of
-
-    def spy(path: Path) -> str:
-        done.append(path)
-        return real(path)
-
-    monkeypatch.setattr(digest, "sha256_of", spy)
-    yield done
-
-
-@pytest.fixture
-def seen(tmp_path: Path) -> Path:
-    folder = tmp_path / "seen"
-    folder.mkdir()
-    return folder
-
-
-def later_ns(path: Path) -> int:
-    """A time at which the last change of a file is long past."""
-    return max(path.stat().st_mtime_ns, path.stat().st_ctime_ns) + digest.RACY_NS
-
-
-def test_unchanged_file_is_read_once(tmp_path: Path, seen: Path, reads: list[Path]) -> None:
-    file = tmp_path / "file"
-    file.write_text("content")
-    link = tmp_path / "link"
-    link.symlink_to(file)
-    first = digest.read([file], seen, lambda: later_ns(file))
-    assert digest.read([file], seen) == first
-    assert digest.read([link], seen).sha256 == first.sha256
-    assert len(reads) == 1
-
-
-def test_fresh_file_is_read_again(tmp_path: Path, seen: Path, reads: list[Path]) -> None:
-    file = tmp_path / "file"
-    file.write_text("content")
-    digest.read([file], seen, lambda: later_ns(file) - 1)
-    digest.read([file], seen, lambda: later_ns(file))
-    digest.read([file], seen)
-    assert len(reads) == 2
-
-
-def test_same_size_and_mtime_but_other_content_is_noticed(
-    tmp_path: Path, seen: Path, reads: list[Path]
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("content")
-    before, stat = digest.read([file], seen, lambda: later_ns(file)), file.stat()
-    while (
-        file.stat().st_ctime_ns == stat.st_ctime_ns
-    ):  # file times tick a few hundred times a second
-        file.write_text("CONTENT")
-        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert file.stat().st_mtime_ns == stat.st_mtime_ns
-    assert not before.unchanged()
-    assert digest.read([file], seen).sha256 != before.sha256
-
-
-@pytest.mark.parametrize(
-    "damage", [truncate, fill_with_garbage, Path.unlink], ids=lambda d: d.__name__
-)
-def test_damaged_memory_is_ignored(
-    damage: Callable[[Path], None], tmp_path: Path, seen: Path, reads: list[Path]
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("content")
-    first = digest.read([file], seen, lambda: later_ns(file))
-    (note,) = seen.iterdir()
-    damage(note)
-    assert digest.read([file], seen) == first
-    assert len(reads) == 2
-
-
-@pytest.mark.parametrize(
-    "change", [{"sha256": 5}, {"path": "/other"}, {"stamp": None}, {"read_ns": "x"}, {"read_ns": 0}]
-)
-def test_memory_that_does_not_fit_is_ignored(
-    change: dict[str, Any], tmp_path: Path, seen: Path, reads: list[Path]
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("content")
-    first = digest.read([file], seen, lambda: later_ns(file))
-    (note,) = seen.iterdir()
-    note.write_text(json.dumps(json.loads(note.read_text()) | change))
-    assert digest.read([file], seen) == first
-    assert len(reads) == 2
-
-
-def test_unwritable_memory_is_done_without(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("content")
-    assert digest.read([file], file).sha256 == digest.read([file], tmp_path / "absent").sha256
 
 
 # --- for people ---

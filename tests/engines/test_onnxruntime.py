@@ -88,7 +88,7 @@ def test_skeleton_is_the_graph_without_large_weights(
     assert len(skeleton) < 2000
     graph = onnx.shape_inference.infer_shapes(onnx.load_model_from_string(skeleton)).graph
     assert [node.op_type for node in graph.node] == ["MatMul", "Add"]
-    assert graph.value_info[0].name == "product"
+    assert "product" in [value.name for value in graph.value_info]
 
 
 @CACHES
@@ -280,7 +280,7 @@ def test_cores_outside_the_mask_are_refused(dense: Any) -> None:
 
 
 def test_fewer_cores_than_threads_are_refused(dense: Any) -> None:
-    with pytest.raises(ValueError, match="1 cores .* wanted one for each of 2 threads"):
+    with pytest.raises(ValueError, match=r"1 cores .* wanted one for each of 2 threads"):
         ENGINE.load(dense.source(), Options(threads=2, cores=(0,)))
 
 
@@ -380,7 +380,8 @@ from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError
 path = Path(sys.argv[1])
-load = lambda: OnnxRuntimeEngine().load(Source((path,), "", lambda: ir.load(path)), Options(threads=2))
+source = Source((path,), "", lambda: ir.load(path))
+load = lambda: OnnxRuntimeEngine().load(source, Options(threads=2))
 x = np.ones((1, 64), np.float32)
 session = load()
 wanted = session.run([x])[0]
@@ -432,7 +433,7 @@ def test_bad_graph_gives_a_readable_error(
     made = model(
         [helper.make_node("NoSuchOp", ["x"], ["y"])], [tensor("x", [1])], [tensor("y", [1])]
     )
-    with pytest.raises(EngineError, match="could not load the model: .*NoSuchOp"):
+    with pytest.raises(EngineError, match=r"could not load the model: .*NoSuchOp"):
         ENGINE.load(source_of(made), Options())
     assert not list(cache_place.glob("build-*"))
 
@@ -489,6 +490,6 @@ def test_first_load_says_nothing(dense: Any, capfd: pytest.CaptureFixture[str]) 
     assert capfd.readouterr() == ("", "")
 
 
-def test_engine_module_uses_the_real_runtime() -> None:
-    assert engine_module.ort.__name__ == "onnxruntime"
+def test_engine_module_uses_the_real_runtime_and_keeps_it_from_reporting() -> None:
     assert hasattr(engine_module.ort, "InferenceSession")
+    assert os.environ["ORT_DISABLE_TELEMETRY"]

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from mindspore_lite.cli.demo import DIGITS_MODEL, samples
+
+Run = Callable[..., Any]
+OUTPUT = "Default/Softmax-op0"
+
+
+@pytest.fixture
+def digit(tmp_path: Path) -> Path:
+    images, _ = samples()
+    np.save(tmp_path / "seven.npy", images[7:8])
+    return tmp_path / "seven.npy"
+
+
+@pytest.fixture
+def halves(tmp_path: Path) -> Path:
+    """y = x / 2 on int32 pairs of a fixed shape."""
+    graph = helper.make_graph(
+        [helper.make_node("Div", ["x", "two"], ["y"])],
+        "halves",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.INT32, [2, 3])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.INT32, [2, 3])],
+        [helper.make_tensor("two", onnx.TensorProto.INT32, [], [2])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, tmp_path / "halves.onnx")
+    return tmp_path / "halves.onnx"
+
+
+def test_an_npy_file_is_the_input_and_settles_open_dims(mslite: Run, digit: Path) -> None:
+    done = mslite("run", DIGITS_MODEL, "--input", f"x={digit}", "--top", 1)
+    assert done.code == 0
+    assert f"tensor's name is:{OUTPUT} data size is:40 tensor elements num is:10" in done.out
+    assert f"top 1 of {OUTPUT}: 7: 0.95" in done.out
+    assert "random" not in done.out
+
+
+def test_random_inputs_are_said_to_be_random(mslite: Run) -> None:
+    done = mslite("run", DIGITS_MODEL, "--shape", "x=2,1,8,8", "--top", 2)
+    assert "input x [2, 1, 8, 8] is random" in done.out
+    assert f"top 2 of {OUTPUT} row 1:" in done.out
+
+
+def test_open_dims_become_1_and_that_is_said(mslite: Run) -> None:
+    assert "input x is [-1, 1, 8, 8]; taking [1, 1, 8, 8]" in mslite("run", DIGITS_MODEL).out
+
+
+def test_raw_values_of_the_inputs_type_are_read_from_a_bin_file(
+    mslite: Run, halves: Path, tmp_path: Path
+) -> None:
+    np.arange(6, dtype=np.int32).tofile(tmp_path / "x.bin")
+    done = mslite("run", halves, "--input", f"x={tmp_path / 'x.bin'}")
+    assert "output data is: 0 0 1 1 2 2\n" in done.out
+
+
+def test_integer_inputs_are_random_zeros_and_ones(
+    mslite: Run, halves: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "out.npz"
+    assert f"saved 1 outputs in {saved}" in mslite("run", halves, "--save", saved).out
+    with np.load(saved) as file:
+        assert file["y"].dtype == np.int32
+        assert not file["y"].any()  # 0 // 2 and 1 // 2
+
+
+def test_threads_are_passed_on(mslite: Run) -> None:
+    done = mslite("run", DIGITS_MODEL, "--threads", -1)
+    assert done.code == 1
+    assert "cpu_thread_num must be a non-negative int" in done.err
+    assert mslite("run", DIGITS_MODEL, "--threads", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["nowhere.mindir"], "model_path does not exist"),
+        ([DIGITS_MODEL, "--input", "y=a.npy"], "no input ['y']; its inputs are ['x']"),
+        ([DIGITS_MODEL, "--input", "a.npy"], "--input got 'a.npy', wanted NAME=VALUE"),
+        ([DIGITS_MODEL, "--input", "x=nowhere.npy"], "nowhere.npy"),
+        ([DIGITS_MODEL, "--shape", "x=1,one"], "--shape got '1,one', wanted sizes like"),
+        ([DIGITS_MODEL, "--shape", "x=1,8"], "has 4 dims"),
+        ([DIGITS_MODEL, "--shape", "x=-2,1,8,8"], "every dim must be 1 or more"),
+        (["model.ms"], "model_path does not exist"),
+    ],
+)
+def test_bad_arguments_are_one_line_and_exit_code_1(
+    mslite: Run, arguments: list[object], wanted: str
+) -> None:
+    done = mslite("run", *arguments)
+    assert done.code == 1
+    assert wanted in done.err
+    assert "Traceback" not in done.err
+
+
+def test_pickled_arrays_are_refused(mslite: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "bad.npy", np.array([{}], dtype=object), allow_pickle=True)
+    done = mslite("run", DIGITS_MODEL, "--input", f"x={tmp_path / 'bad.npy'}")
+    assert done.code == 1
+    assert "is no .npy file of plain numbers" in done.err
+
+
+def test_an_edge_model_is_refused_with_the_way_out(mslite: Run, tmp_path: Path) -> None:
+    (tmp_path / "edge.ms").write_bytes(b"MSL2")
+    assert "convert" in mslite("run", tmp_path / "edge.ms").err

@@ -1,0 +1,112 @@
+"""Digests of model files: an unchanged file is read once, a changed one is always noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.damage import fill_with_garbage, truncate
+
+from mindspore_lite.engines import digest
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """The files that were really read."""
+    done: list[Path] = []
+    real = digest.sha256_of
+
+    def spy(path: Path) -> str:
+        done.append(path)
+        return real(path)
+
+    monkeypatch.setattr(digest, "sha256_of", spy)
+    yield done
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Path:
+    folder = tmp_path / "seen"
+    folder.mkdir()
+    return folder
+
+
+def later_ns(path: Path) -> int:
+    """A time at which the last change of a file is long past."""
+    return max(path.stat().st_mtime_ns, path.stat().st_ctime_ns) + digest.RACY_NS
+
+
+def test_unchanged_file_is_read_once(tmp_path: Path, seen: Path, reads: list[Path]) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    first = digest.read([file], seen, lambda: later_ns(file))
+    assert digest.read([file], seen) == first
+    assert digest.read([link], seen).sha256 == first.sha256
+    assert len(reads) == 1
+
+
+def test_fresh_file_is_read_again(tmp_path: Path, seen: Path, reads: list[Path]) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    digest.read([file], seen, lambda: later_ns(file) - 1)
+    digest.read([file], seen, lambda: later_ns(file))
+    digest.read([file], seen)
+    assert len(reads) == 2
+
+
+def test_same_size_and_mtime_but_other_content_is_noticed(
+    tmp_path: Path, seen: Path, reads: list[Path]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    before, stat = digest.read([file], seen, lambda: later_ns(file)), file.stat()
+    while (
+        file.stat().st_ctime_ns == stat.st_ctime_ns
+    ):  # file times tick a few hundred times a second
+        file.write_text("CONTENT")
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert file.stat().st_mtime_ns == stat.st_mtime_ns
+    assert not before.unchanged()
+    assert digest.read([file], seen).sha256 != before.sha256
+
+
+@pytest.mark.parametrize(
+    "damage", [truncate, fill_with_garbage, Path.unlink], ids=lambda d: d.__name__
+)
+def test_damaged_memory_is_ignored(
+    damage: Callable[[Path], None], tmp_path: Path, seen: Path, reads: list[Path]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    first = digest.read([file], seen, lambda: later_ns(file))
+    (note,) = seen.iterdir()
+    damage(note)
+    assert digest.read([file], seen) == first
+    assert len(reads) == 2
+
+
+@pytest.mark.parametrize(
+    "change", [{"sha256": 5}, {"path": "/other"}, {"stamp": None}, {"read_ns": "x"}, {"read_ns": 0}]
+)
+def test_memory_that_does_not_fit_is_ignored(
+    change: dict[str, Any], tmp_path: Path, seen: Path, reads: list[Path]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    first = digest.read([file], seen, lambda: later_ns(file))
+    (note,) = seen.iterdir()
+    note.write_text(json.dumps(json.loads(note.read_text()) | change))
+    assert digest.read([file], seen) == first
+    assert len(reads) == 2
+
+
+def test_unwritable_memory_is_done_without(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    assert digest.read([file], file).sha256 == digest.read([file], tmp_path / "absent").sha256
