@@ -94,8 +94,8 @@ class _Walk:
                 raise UnsupportedOpError(f"input {name!r} is a tuple, which is not supported")
             self.main[declared.name] = Slot(Monad.MEMORY)
             return None
-        dims: Shape | None = self.input_shapes.get(name, declared.type.shape)
         name = self.tape.unique(name)
+        dims: Shape | None = self.input_shapes.get(name, declared.type.shape)
         shape = None
         if dims is not None:
             known = [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
@@ -161,9 +161,15 @@ class _Walk:
         except _SkippedError:
             pass  # the node that failed first is in the list already
         except UnsupportedOpError as exc:
-            reason = f"{op}: {exc}" if str(exc) else op
-            self.problems.setdefault(reason, []).append(label)
+            self.problem(f"{op}: {exc}" if str(exc) else op, label)
+        except ModelFileError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - a file may hold anything: no traceback for that
+            self.problem(f"{op}: arguments that make no sense ({exc!r})", label)
         return Slot.of_failure()
+
+    def problem(self, reason: str, label: str) -> None:
+        self.problems.setdefault(reason, []).append(label)
 
     def operator(
         self,
@@ -176,14 +182,7 @@ class _Walk:
         row, tape = OPS[op], self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
         tape.primitive, tape.label, tape.result = op, label, declared
-        try:
-            result = row.meaning(tape, **bind(row, values, attributes))
-        except (UnsupportedOpError, ModelFileError):
-            raise
-        except (
-            Exception
-        ) as exc:  # a file may hold anything: odd arguments must not end in a traceback
-            raise UnsupportedOpError(f"arguments that make no sense ({exc!r})") from exc
+        result = row.meaning(tape, **bind(row, values, attributes))
         self.declare(result, declared)
         if row.writes:
             inputs[0].write(result)

@@ -4,7 +4,8 @@ MindSpore keeps the bias of a Dense layer in a BiasAdd of its own, and ONNX Runt
 to a Gemm; as Gemm's third input it costs no extra pass over the result.
 
 1. The Gemm has no bias yet and feeds the Add alone.
-2. The other operand is a constant of shape (n) or (1, n): it broadcasts over rows as Gemm's C does.
+2. The other operand is a constant of shape (n) or (1, n), where n is 1 or the width of the product:
+   it broadcasts over rows as Gemm's C does.
 """
 
 from __future__ import annotations
@@ -46,7 +47,18 @@ def _fits(gemm: ir.Node, bias: ir.Value | None) -> bool:
     ):
         return False
     dims = bias.const_value.shape.numpy()
-    return len(dims) == 1 or (len(dims) == 2 and dims[0] == 1)
+    if not (len(dims) == 1 or (len(dims) == 2 and dims[0] == 1)):
+        return False
+    return dims[-1] in (1, _width(gemm))
+
+
+def _width(gemm: ir.Node) -> int | None:
+    """Columns of the product, as its second operand has them."""
+    b, turned = gemm.inputs[1], gemm.attributes.get("transB")
+    if b is None or b.shape is None:
+        return None
+    width = b.shape[0 if turned is not None and turned.value else 1]
+    return width if isinstance(width, int) else None
 
 
 def _replace(graph: ir.Graph, old: ir.Node, new: ir.Node) -> None:

@@ -54,9 +54,14 @@ def contained(folder: Path, location: str) -> Path:
     target = folder / name
     if not location or name.is_absolute() or ".." in name.parts:
         raise ModelFileError(f"external data {location!r} lies outside the model's folder")
-    if not target.resolve().is_relative_to(folder.resolve()):
+    try:
+        inside = target.resolve().is_relative_to(folder.resolve())
+        is_file = target.is_file()
+    except (OSError, RuntimeError, ValueError) as exc:  # no name for a file, links in a circle
+        raise ModelFileError(f"external data {location[:200]!r} cannot be opened: {exc}") from exc
+    if not inside:
         raise ModelFileError(f"external data {location!r} is a link out of the model's folder")
-    if not target.is_file():
+    if not is_file:
         raise ModelFileError(
             f"external data file {str(target)!r} is missing; put it beside the model"
         )

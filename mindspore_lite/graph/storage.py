@@ -11,18 +11,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 
+MAX_TUPLE = 100_000  # values in one tuple, nested ones included; a file can double them at will
+MAX_DEPTH = 100  # of tuples in tuples; real files stay below 5
 _FAILURE = object()
 
 
 class Slot:
     """One storage and what it holds now: a tensor, a constant, or a tuple of further Slots."""
 
-    __slots__ = ("_group", "_stale", "_value")
+    __slots__ = ("_depth", "_group", "_size", "_stale", "_value")
 
     def __init__(self, value: Any, view_of: Slot | None = None) -> None:
         self._value = value
+        self._size, self._depth = _extent(value)
         self._stale = False
         self._group: list[Slot] = [self] if view_of is None else view_of._group
         if view_of is not None:
@@ -37,7 +40,7 @@ class Slot:
         return self._value
 
     def write(self, value: Any) -> None:
-        """Replace the content; views of it, or what it is a view of, are out of date from now on."""
+        """Replace the content; views of it, or what it is a view of, are out of date from here."""
         for slot in self._group:
             slot._stale = slot is not self
         self._value = value
@@ -59,6 +62,19 @@ class Slot:
         if not isinstance(self._value, tuple | list):
             raise UnsupportedOpError("a tuple was expected")
         return tuple(self._value)
+
+
+def _extent(value: Any) -> tuple[int, int]:
+    """How many slots a value consists of, and how deep they are nested."""
+    if not isinstance(value, tuple | list):
+        return 1, 0
+    size = 1 + sum(slot._size for slot in value)
+    depth = 1 + max((slot._depth for slot in value), default=0)
+    if size > MAX_TUPLE:
+        raise ModelFileError(f"the model makes tuples of more than {MAX_TUPLE} values")
+    if depth > MAX_DEPTH:
+        raise ModelFileError(f"the model makes tuples nested deeper than {MAX_DEPTH} levels")
+    return size, depth
 
 
 def stored(value: Any, view_of: Slot | None = None) -> Slot:

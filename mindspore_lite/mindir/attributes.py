@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,7 @@ from mindspore_lite.mindir.records import (
 
 MAX_DEPTH = 32  # nested tuples; real files stay below 5
 MAX_RANK = 32
+MAX_EMPTY = 2**31  # product of the other dims of an empty tensor; NumPy ends at 2**63 bytes
 
 _A = pb.Attribute
 _INTEGERS = {
@@ -58,9 +60,13 @@ def tensor(proto: pb.Tensor, data: memoryview | None = None) -> Tensor:
 
 
 def checked_shape(proto: pb.Tensor) -> tuple[int, ...]:
-    """The dims of a tensor that has data: none negative, not absurdly many."""
+    """The dims of a tensor that has data: none negative, not absurdly many or large.
+
+    A 0 among them makes any others possible on disk, but not as an array.
+    """
     shape = tuple(proto.dims)
-    if len(shape) > MAX_RANK or any(d < 0 for d in shape):
+    absurd = len(shape) > MAX_RANK or any(d < 0 for d in shape)
+    if absurd or (0 in shape and math.prod(d for d in shape if d) > MAX_EMPTY):
         raise ModelFileError(f"tensor {proto.name!r} has the impossible shape {list(shape)[:40]}")
     return shape
 

@@ -62,8 +62,16 @@ def read(data: memoryview) -> Model:
         return _model(proto, data, spans)
     except DecodeError as exc:
         raise ModelFileError("the bytes are no protobuf message; is it a MindIR file?") from exc
-    except UnicodeDecodeError as exc:
-        raise ModelFileError("a name in the file is not valid UTF-8") from exc
+    except UnicodeDecodeError as exc:  # maps check their texts, other fields do not: see _text
+        text = bytes(exc.object)
+        raise ModelFileError(f"the text {text!r} in the file is not valid UTF-8") from exc
+
+
+def _text(value: str) -> str:
+    """A text of the file; protobuf hands out bytes where it is no UTF-8."""
+    if not isinstance(value, str):
+        raise ModelFileError(f"the text {value!r} in the file is not valid UTF-8")
+    return value
 
 
 def _model(proto: pb.Model, data: memoryview, spans: dict[int, Span]) -> Model:
@@ -79,20 +87,21 @@ def _model(proto: pb.Model, data: memoryview, spans: dict[int, Span]) -> Model:
             "the weights are big-endian; export the model on a little-endian machine"
         )
     primitives = {
-        p.name: Primitive(p.op_type, attributes.values(p.attribute)) for p in proto.primitives
+        _text(p.name): Primitive(_text(p.op_type), attributes.values(p.attribute))
+        for p in proto.primitives
     }
     graphs = [proto.graph, *proto.functions]
-    names = _Names(primitives, {g.name for g in graphs})
+    names = _Names(primitives, {_text(g.name) for g in graphs})
     main, *functions = [_graph(g, names, data, spans if g is proto.graph else {}) for g in graphs]
     names.check_inputs([main, *functions])
     return Model(
         graph=main,
         functions={g.name: g for g in functions},
-        producer=proto.producer_name,
-        producer_version=proto.model_version,
-        ir_version=proto.ir_version,
+        producer=_text(proto.producer_name),
+        producer_version=_text(proto.model_version),
+        ir_version=_text(proto.ir_version),
         mind_ir_version=proto.mind_ir_version,
-        user_info=dict(proto.user_info),
+        user_info={_text(key): _text(value) for key, value in proto.user_info.items()},
     )
 
 
@@ -105,7 +114,7 @@ class _Names:
         self.values: set[str] = set()
 
     def define(self, name: str, what: str) -> str:
-        if not name:
+        if not _text(name):
             raise ModelFileError(f"a {what} has no name")
         if name in self.values:
             raise ModelFileError(f"the name {name!r} is given twice")
@@ -175,17 +184,17 @@ def _input(proto: pb.ValueInfo, names: _Names) -> Input:
     names.define(proto.name, "graph input")
     if proto.tensor:
         first = proto.tensor[0]
-        return Input(proto.name, attributes.tensor_type(first), first.name)
+        return Input(proto.name, attributes.tensor_type(first), _text(first.name))
     if proto.HasField("attr_info"):
         return Input(proto.name, attributes.type_of(proto.attr_info))
-    return Input(proto.name, OtherType(proto.denotation))
+    return Input(proto.name, OtherType(_text(proto.denotation)))
 
 
 def _node(proto: pb.Node, names: _Names) -> Node:
     if len(proto.output) != 1:
         raise ModelFileError(f"node {proto.name!r} has {len(proto.output)} outputs, wanted one")
     name = names.define(proto.output[0], "node")
-    if proto.op_type == "Constant":
+    if _text(proto.op_type) == "Constant":
         if len(proto.attribute) != 1:
             raise ModelFileError(f"constant {name!r} has {len(proto.attribute)} values, wanted one")
         try:
@@ -202,5 +211,5 @@ def _node(proto: pb.Node, names: _Names) -> Node:
         target=target,
         inputs=tuple(proto.input),
         type=attributes.type_of(described) if described is not None else None,
-        scope=proto.domain,
+        scope=_text(proto.domain),
     )

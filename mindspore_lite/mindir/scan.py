@@ -22,7 +22,7 @@ Change = Callable[
 
 
 def split_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
-    """Return the file without big weights, and {parameter's index: (start, end)} of what was cut."""
+    """Return the file without big weights, and {parameter number: (start, end)} of those cut."""
     spans: dict[int, Span] = {}
     count = 0
 

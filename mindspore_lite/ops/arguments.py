@@ -1,4 +1,4 @@
-"""Readings of arguments that many ops share: integer tuples, axes, enumerations, promoted types.
+"""Readings of arguments that many ops share: integer tuples, axes, enumerations.
 
 The same argument may come as a number, a tuple, a constant tensor or a word, as old as the file is.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnx_ir as ir
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.table import Val
@@ -73,28 +72,6 @@ def layout(value: Val) -> str:
     if name not in _FORMATS.values():
         raise UnsupportedOpError(f"format {value!r} is not supported")
     return str(name)
-
-
-def promoted(t: Tape, *operands: Val) -> np.dtype:
-    """The common type of operands as MindSpore sees it: tensors decide over Python numbers."""
-    tensors = [t.dtype(v) for v in operands if isinstance(v, ir.Value | np.ndarray)]
-    numbers = [t.dtype(v) for v in operands if not isinstance(v, ir.Value | np.ndarray)]
-    found = tensors[0] if tensors else numbers[0]
-    for dtype in tensors[1:]:
-        found = _wider(found, dtype)
-    for dtype in numbers:
-        if _KINDS.index(dtype.kind) > _KINDS.index(found.kind):
-            found = dtype
-    return found
-
-
-_KINDS = "buifc"  # bool, unsigned, signed, float, complex: later ones win
-
-
-def _wider(a: np.dtype, b: np.dtype) -> np.dtype:
-    if "f" in (a.kind, b.kind) and a.kind != b.kind:  # NumPy would make int32 + float32 a float64
-        return a if a.kind == "f" else b
-    return np.result_type(a, b)
 
 
 def same_type(t: Tape, dtype: np.dtype, *operands: Val) -> list[Val]:

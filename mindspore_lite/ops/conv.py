@@ -20,12 +20,17 @@ def in_nchw(t: Tape, x: Val, data_format: Val, run: Callable[[Val], Val]) -> Val
     return t.op("Transpose", [y], perm=[0, 2, 3, 1])
 
 
-def padding(t: Tape, mode: Val, pads: Val) -> dict[str, Val]:
-    """The ONNX attributes for MindSpore's pad mode; `pads` are (begin, end) per spatial axis."""
+def padding(t: Tape, mode: Val, pad_list: Val, pad: Val = None) -> dict[str, Val]:
+    """The ONNX attributes for MindSpore's pad mode; pads are (begin, end) per spatial axis.
+
+    `pad_list` is what the exporter resolved; `pad`, what was asked for, counts in mode 'pad' only.
+    """
     mode = pad_mode(mode)
     if mode == "valid":
         return {}
-    resolved = ints(pads, "pad_list") if pads is not None else (-1,)
+    if pad_list is None and mode == "pad":
+        pad_list = pad
+    resolved = ints(pad_list, "pad_list") if pad_list is not None else (-1,)
     # the pads stored for 'same' hold for the exported size alone
     if mode == "same" and (min(resolved) < 0 or not t.trust_dims):
         return {"auto_pad": "SAME_UPPER"}
@@ -49,7 +54,6 @@ def conv2d(
     """Strides and dilations may come with a leading (1, 1); the bias is a node of its own."""
     if layout(data_format) == "NHWC":
         w = t.op("Transpose", [w], perm=[0, 3, 1, 2])
-    pads = pad if pad_list is None else pad_list
     return in_nchw(
         t,
         x,
@@ -60,7 +64,7 @@ def conv2d(
             strides=ints(stride, "stride")[-2:],
             dilations=ints(dilation, "dilation")[-2:],
             group=group,
-            **padding(t, pad_mode, pads),
+            **padding(t, pad_mode, pad_list, pad),
         ),
     )
 
@@ -79,14 +83,13 @@ def conv3d(
     group: int = 1,
 ) -> Val:
     """Like Conv2D with (depth, height, width)."""
-    pads = pad if pad_list is None else pad_list
     return t.op(
         "Conv",
         [x, w],
         strides=ints(strides, "strides")[-3:],
         dilations=ints(dilations, "dilations")[-3:],
         group=group,
-        **padding(t, pad_mode, pads),
+        **padding(t, pad_mode, pad_list, pad),
     )
 
 

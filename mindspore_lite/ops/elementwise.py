@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.ops.arguments import number, promoted, same_type
+from mindspore_lite.ops.arguments import number, same_type
 from mindspore_lite.ops.table import Meaning, Val, op
 from mindspore_lite.ops.tape import Tape, dtype_argument
 
@@ -30,11 +30,19 @@ def binary(onnx_name: str) -> Meaning:
     return meaning
 
 
+def true_div(t: Tape, x: Val, y: Val) -> Val:
+    """x / y; integers divide to float32."""
+    dtype = t.result_dtype(x, y)
+    if dtype.kind not in "fc":
+        dtype = np.dtype(np.float32)
+    return t.op("Div", same_type(t, dtype, x, y))
+
+
 def compare(onnx_name: str, negate: bool = False) -> Meaning:
     """Two operands brought to their common type."""
 
     def meaning(t: Tape, x: Val, y: Val) -> Val:
-        found = t.op(onnx_name, same_type(t, promoted(t, x, y), x, y))
+        found = t.op(onnx_name, same_type(t, t.promoted(x, y), x, y))
         return t.op("Not", [found]) if negate else found
 
     meaning.__doc__ = f"{'not ' if negate else ''}ONNX {onnx_name}."
@@ -54,17 +62,18 @@ def logic(onnx_name: str) -> Meaning:
 for primitive, onnx_name in {
     "Neg": "Neg", "Abs": "Abs", "Sign": "Sign", "Floor": "Floor", "Ceil": "Ceil", "Sqrt": "Sqrt",
     "Exp": "Exp", "Log": "Log", "Sin": "Sin", "Cos": "Cos", "Tan": "Tan", "Asin": "Asin",
-    "ACos": "Acos", "Atan": "Atan", "Sinh": "Sinh", "Cosh": "Cosh", "Asinh": "Asinh", "Acosh": "Acosh",
-    "Atanh": "Atanh", "Reciprocal": "Reciprocal", "Inv": "Reciprocal", "IsNan": "IsNaN",
-    "IsInf": "IsInf", "LogicalNot": "Not", "Rint": "Round",
+    "ACos": "Acos", "Atan": "Atan", "Sinh": "Sinh", "Cosh": "Cosh", "Asinh": "Asinh",
+    "Acosh": "Acosh", "Atanh": "Atanh", "Reciprocal": "Reciprocal", "Inv": "Reciprocal",
+    "IsNan": "IsNaN", "IsInf": "IsInf", "LogicalNot": "Not", "Rint": "Round",
 }.items():  # fmt: skip
     op(primitive)(same(onnx_name))
 
 for primitive, onnx_name in {
-    "Add": "Add", "Sub": "Sub", "Mul": "Mul", "Div": "Div", "RealDiv": "Div", "Muls": "Mul",
-    "Divs": "Div", "Maximum": "Max", "Minimum": "Min", "TensorAdd": "Add",
+    "Add": "Add", "Sub": "Sub", "Mul": "Mul", "Muls": "Mul", "Maximum": "Max", "Minimum": "Min",
+    "TensorAdd": "Add",
 }.items():  # fmt: skip
     op(primitive)(binary(onnx_name))
+op("Div", "RealDiv", "Divs")(true_div)
 
 for primitive, onnx_name in {
     "Equal": "Equal", "Greater": "Greater", "GreaterEqual": "GreaterOrEqual", "Less": "Less",

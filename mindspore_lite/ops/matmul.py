@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mindspore_lite.ops.arguments import number, promoted, same_type, swapped
+from mindspore_lite.ops.arguments import number, same_type, swapped
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
 
@@ -22,7 +22,7 @@ def mat_mul(
     t: Tape, a: Val, b: Val, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> Val:
     """Two matrices; Gemm takes the flags without moving the weights."""
-    a, b = same_type(t, promoted(t, a, b), a, b)
+    a, b = same_type(t, t.promoted(a, b), a, b)
     if (transpose_a or transpose_b) and t.rank(a) == t.rank(b) == 2 and t.dtype(a).kind == "f":
         return t.op("Gemm", [a, b], transA=int(transpose_a), transB=int(transpose_b))
     return t.op("MatMul", [turned(t, a, transpose_a), turned(t, b, transpose_b)])
@@ -39,7 +39,7 @@ def batch_mat_mul(
 @op("MatMulExt", "BatchMatMulExt", "Mm", "Mv", "Dot")
 def mat_mul_ext(t: Tape, a: Val, b: Val) -> Val:
     """NumPy's rules, 1-D operands included."""
-    return t.op("MatMul", same_type(t, promoted(t, a, b), a, b))
+    return t.op("MatMul", same_type(t, t.promoted(a, b), a, b))
 
 
 @op("Dense")

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, ints, number, swapped
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, dtype_argument
 
 
 @op("Reshape")
@@ -250,8 +250,9 @@ def triangle(t: Tape, x: Val, *, diagonal: Val = 0) -> Val:
 
 @op("ZerosLike", "ZerosLikeExt", "OnesLike", "OnesLikeExt")
 def filled_like(t: Tape, x: Val, dtype: Val = None) -> Val:
-    """Zeros or ones in the shape of x."""
-    number_ = np.asarray([int(t.primitive.startswith("Ones"))], t.result_dtype(x))
+    """Zeros or ones in the shape of x, in its type or another."""
+    kind = t.result_dtype(x) if dtype is None else dtype_argument(dtype).numpy
+    number_ = np.asarray([int(t.primitive.startswith("Ones"))], kind)
     return t.op("ConstantOfShape", [t.op("Shape", [x])], value=ir.Tensor(number_))
 
 

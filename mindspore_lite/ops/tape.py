@@ -16,6 +16,7 @@ from mindspore_lite.ops.table import Val
 
 OPSET = 21  # the newest one whose every op the engines' releases of the last two years take
 IR_VERSION = 10
+MAX_OUTPUTS = 10_000  # guess: real models split into some hundred parts, a damaged one into 2**31
 
 Operand = Val  # an ir.Value, an array (becomes a constant), or None for an input left out
 
@@ -39,6 +40,8 @@ class Tape:
         self, op_type: str, inputs: Sequence[Operand], outputs: int = 1, **attributes: Any
     ) -> Val:
         """Add one ONNX node; returns its value, or a tuple of them when outputs > 1."""
+        if outputs > MAX_OUTPUTS:
+            raise UnsupportedOpError(f"{outputs} results of one operator, at most {MAX_OUTPUTS}")
         name = self.unique(self.label or op_type)
         values = [
             ir.Value(name=name if i == 0 else self.unique(f"{name}:{i}")) for i in range(outputs)
@@ -111,7 +114,11 @@ class Tape:
     def _one_int64(self, value: Val) -> Val:
         if not isinstance(value, ir.Value):
             return np.asarray([value], np.int64)
-        return self.op("Reshape", [self.cast(value, np.dtype(np.int64)), np.asarray([1], np.int64)])
+        number = self.cast(value, np.dtype(np.int64))
+        if value.shape is not None and len(value.shape) == 0:
+            # ONNX's shape inference follows numbers through Unsqueeze, not through Reshape
+            return self.op("Unsqueeze", [number, np.asarray([0], np.int64)])
+        return self.op("Reshape", [number, np.asarray([1], np.int64)])
 
     def cast(self, operand: Operand, dtype: np.dtype) -> ir.Value:
         """The operand as this type; constants are converted at once."""
@@ -176,13 +183,25 @@ class Tape:
         return dims  # type: ignore[return-value]
 
     def result_dtype(self, *operands: Val) -> np.dtype:
-        """Element type of the current node's result: as the file says, else as NumPy promotes."""
+        """Element type of the current node's result: as the file says, else as is usual."""
         declared = self.result
         if isinstance(declared, SequenceType) and declared.items:
             declared = declared.items[0]
         if isinstance(declared, TensorType):
             return declared.dtype.numpy
-        return np.result_type(*[self.dtype(v) for v in operands])
+        return self.promoted(*operands)
+
+    def promoted(self, *operands: Val) -> np.dtype:
+        """The common type of operands as MindSpore sees it: tensors decide over Python numbers."""
+        tensors = [self.dtype(v) for v in operands if isinstance(v, ir.Value | np.ndarray)]
+        numbers = [self.dtype(v) for v in operands if not isinstance(v, ir.Value | np.ndarray)]
+        found = tensors[0] if tensors else numbers[0]
+        for dtype in tensors[1:]:
+            found = _wider(found, dtype)
+        for dtype in numbers:
+            if _KINDS.index(dtype.kind) > _KINDS.index(found.kind):
+                found = dtype
+        return found
 
     def declare(self, value: ir.Value, declared: TensorType) -> None:
         """Note what the file says about a value, where nothing better is known yet."""
@@ -216,7 +235,14 @@ class Tape:
 
 
 _PYTHON_TYPES = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float32)}
+_KINDS = "buifc"  # bool, unsigned, signed, float, complex: later ones win
 _SMALL = 1024  # elements of a constant that shape inference may want to look at
+
+
+def _wider(a: np.dtype, b: np.dtype) -> np.dtype:
+    if "f" in (a.kind, b.kind) and a.kind != b.kind:  # NumPy would make int32 + float32 a float64
+        return a if a.kind == "f" else b
+    return np.result_type(a, b)
 
 
 def _known(value: ir.Value) -> bool:

@@ -1,0 +1,246 @@
+"""graph/storage.py: one storage, several names; what in-place operators change, readers see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.mindir_builder import Net
+from support.running import run
+
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.graph.storage import MAX_TUPLE, Slot, stored
+from mindspore_lite.mindir import records as r
+
+X = np.array([1, 2, 3], np.float32)
+
+
+# --- slots ----------------------------------------------------------------------------------------
+
+
+def test_a_slot_reads_what_was_written_last() -> None:
+    slot = Slot(1)
+    assert slot.read() == 1
+    slot.write(2)
+    assert slot.read() == 2
+
+
+def test_a_tuple_of_slots_reads_as_plain_values() -> None:
+    inner = Slot(1)
+    outer = Slot((inner, Slot([Slot(2)])))
+    assert outer.read() == (1, [2])
+    inner.write(5)
+    assert outer.read() == (5, [2])
+
+
+def test_stored_gives_every_element_a_slot_of_its_own() -> None:
+    slot = stored((1, [2, 3]))
+    first, second = slot.items()
+    first.write(7)
+    second.items()[0].write(8)
+    assert slot.read() == (7, [8, 3])
+
+
+def test_only_tuples_have_items() -> None:
+    with pytest.raises(UnsupportedOpError, match="a tuple was expected"):
+        Slot(1).items()
+
+
+def test_writing_the_base_makes_its_views_stale() -> None:
+    base = Slot("base")
+    view = stored("view", base)
+    base.write("new")
+    assert base.read() == "new"
+    with pytest.raises(UnsupportedOpError, match="a view is read after its storage was changed"):
+        view.read()
+
+
+def test_writing_a_view_makes_base_and_other_views_stale() -> None:
+    base = Slot("base")
+    one, other = stored("one", base), stored("other", base)
+    one.write("new")
+    assert one.read() == "new"
+    for slot in (base, other):
+        with pytest.raises(UnsupportedOpError):
+            slot.read()
+
+
+def test_a_view_of_a_view_belongs_to_the_same_storage() -> None:
+    base = Slot("base")
+    deep = stored("deep", stored("view", base))
+    base.write("new")
+    with pytest.raises(UnsupportedOpError):
+        deep.read()
+
+
+def test_views_in_a_tuple_belong_to_the_storage_too() -> None:
+    base = Slot("base")
+    parts = stored(("a", "b"), base)
+    base.write("new")
+    with pytest.raises(UnsupportedOpError):
+        parts.read()
+
+
+def test_a_stale_slot_that_is_written_itself_is_good_again() -> None:
+    base = Slot("base")
+    view = stored("view", base)
+    base.write("new")
+    view.write("newer")
+    assert view.read() == "newer"
+
+
+def test_a_failure_anywhere_in_a_tuple_is_a_failure() -> None:
+    assert Slot.of_failure().failed
+    assert not Slot((Slot(1), Slot(2))).failed
+    assert Slot((Slot(1), Slot([Slot.of_failure()]))).failed
+
+
+def test_tuples_that_double_at_every_level_are_refused_in_no_time() -> None:
+    """Sixty nodes of a hostile file would else be walked 2**60 times."""
+    slot = Slot(1)
+    with pytest.raises(ModelFileError, match="tuples of more than"):
+        for _ in range(60):
+            slot = Slot((slot, slot))
+
+
+def test_tuples_nested_without_end_are_refused() -> None:
+    slot = Slot(1)
+    with pytest.raises(ModelFileError, match="nested deeper than"):
+        for _ in range(5000):
+            slot = Slot((slot,))
+
+
+def test_a_tuple_of_many_values_is_fine() -> None:
+    assert len(Slot(tuple(Slot(i) for i in range(MAX_TUPLE - 1))).items()) == MAX_TUPLE - 1
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def test_later_loads_of_either_name_see_the_new_value() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    alias = net.call("Depend", x, u)
+    written = net.call("InplaceAddExt", alias, net.constant(np.ones(3, np.float32)),
+                       net.constant(1), u)  # fmt: skip
+    state = net.call("UpdateState", u, written)
+    outputs = [net.call("Load", name, state) for name in (x, alias, written)]
+    for got in run(net.model(net.tuple(*outputs)), X):
+        np.testing.assert_array_equal(got, X + 1)
+
+
+def test_raw_aliases_at_the_output_see_the_new_value() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    net.call("InplaceMuls", x, net.constant(3), u)
+    (got,) = run(net.model(x), X)
+    np.testing.assert_array_equal(got, X * 3)
+
+
+def test_a_value_computed_before_the_change_stays() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    before = net.call("Neg", x)
+    net.call("InplaceMuls", x, net.constant(3), u)
+    after = net.call("Neg", x)
+    old, new = run(net.model(net.tuple(before, after)), X)
+    np.testing.assert_array_equal(old, -X)
+    np.testing.assert_array_equal(new, -3 * X)
+
+
+@pytest.mark.parametrize("copier", ["TensorMove", "Copy", "Clone", "CopyToDevice"])
+def test_a_snapshot_keeps_the_old_value(copier: str) -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    kept = net.call(copier, net.call("Load", x, u))
+    net.call("InplaceAddsExt", x, net.constant(1), net.constant(1), u)
+    old, new = run(net.model(net.tuple(kept, x)), X)
+    np.testing.assert_array_equal(old, X)
+    np.testing.assert_array_equal(new, X + 1)
+
+
+def test_a_change_of_a_snapshot_does_not_reach_the_source() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    copy = net.call("TensorMove", x)
+    net.call("InplaceAddsExt", copy, net.constant(1), net.constant(1), u)
+    source, changed = run(net.model(net.tuple(x, copy)), X)
+    np.testing.assert_array_equal(source, X)
+    np.testing.assert_array_equal(changed, X + 1)
+
+
+def test_changes_follow_one_another() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    for primitive, value in (("InplaceMuls", 2), ("InplaceAddsExt", 3), ("InplaceDivs", 5)):
+        more = [net.constant(1)] if primitive == "InplaceAddsExt" else []
+        net.call(primitive, x, net.constant(value), *more, u)
+    (got,) = run(net.model(x), X)
+    np.testing.assert_allclose(got, (X * 2 + 3) / 5, rtol=1e-6)
+
+
+def test_adding_a_value_to_itself_reads_before_it_writes() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    net.call("InplaceAddExt", x, x, net.constant(1), u)
+    (got,) = run(net.model(x), X)
+    np.testing.assert_array_equal(got, X * 2)
+
+
+def test_an_element_of_a_tuple_is_the_value_itself() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    item = net.call("TupleGetItem", net.tuple(x, x), net.constant(1))
+    net.call("InplaceMuls", item, net.constant(2), u)
+    (got,) = run(net.model(x), X)
+    np.testing.assert_array_equal(got, X * 2)
+
+
+def test_a_weight_changed_in_place_starts_anew_in_every_run() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    weight = net.weight("w", X)
+    net.call("InplaceAddExt", weight, x, net.constant(1), u)
+    model = net.model(net.call("Load", weight, u))
+    for _ in range(2):
+        np.testing.assert_array_equal(run(model, X)[0], X * 2)
+
+
+def test_a_view_read_after_its_base_changed_is_refused() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    view = net.call("ExpandDimsView", x, net.constant(0), u)
+    net.call("InplaceMuls", x, net.constant(2), u)
+    model = net.model(net.call("Neg", view, scope="Default/late"))
+    with pytest.raises(UnsupportedOpError, match=r"a view is read after .* \(at Default/late\)"):
+        run(model, X)
+
+
+def test_a_view_that_reaches_the_output_after_a_change_is_refused() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    view = net.call("ExpandDimsView", x, net.constant(0), u)
+    net.call("InplaceMuls", view, net.constant(2), u)
+    with pytest.raises(UnsupportedOpError, match="a view is read after"):
+        run(net.model(x), X)
+
+
+def test_a_view_read_before_the_change_is_fine() -> None:
+    net = Net()
+    x, u = net.input("x", (3,)), net.monad()
+    view = net.call("ExpandDimsView", x, net.constant(0), u)
+    used = net.call("Neg", view)
+    net.call("InplaceMuls", x, net.constant(2), u)
+    negative, doubled = run(net.model(net.tuple(used, x)), X)
+    np.testing.assert_array_equal(negative, -X[None])
+    np.testing.assert_array_equal(doubled, 2 * X)
+
+
+def test_a_change_inside_a_called_graph_reaches_the_caller() -> None:
+    inner = Net("inner")
+    value, u = inner.input("v", (3,)), inner.input("u", type=r.OtherType("UMonadType"))
+    changed = inner.call("InplaceMuls", value, inner.constant(4), u)
+    net = Net()
+    x, state = net.input("x", (3,)), net.monad()
+    net.call(r.GraphRef("inner"), x, state)
+    (got,) = run(net.model(x, functions=[inner.graph(changed)]), X)
+    np.testing.assert_array_equal(got, X * 4)

@@ -1,0 +1,117 @@
+"""Rows for ops/norm.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from support.op_case import Case, K, W, numbers
+
+F16 = np.float16
+
+
+def batch_norm(
+    x: np.ndarray, s: Any, b: Any, m: Any, v: Any, eps: float, last: bool = False
+) -> Any:
+    shape = (-1,) if last else (-1, *[1] * (x.ndim - 2))
+    s, b, m, v = (a.reshape(shape) for a in (s, b, m, v))
+    return ((x - m) / np.sqrt(v + np.float32(eps)) * s + b).astype(x.dtype)
+
+
+def stats(channels: int, dtype: Any = np.float32) -> list[Any]:
+    """scale, bias, mean, variance as weights."""
+    low = numbers(4, channels, dtype=dtype)
+    return [W(low[0]), W(low[1]), W(low[2]), W(numbers(channels, low=0.5, high=2, dtype=dtype))]
+
+
+def init(epsilon: float, data_format: int = 0) -> dict[str, Any]:
+    return {"is_training": False, "epsilon": epsilon, "momentum": 0.9, "data_format": data_format}
+
+
+def normal(x: np.ndarray, axes: Any, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    mean, var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    rstd = 1 / np.sqrt(var + np.float32(eps))
+    return (x - mean) * rstd, mean, rstd
+
+
+def layer_norm(x: np.ndarray, g: np.ndarray, b: np.ndarray, axis: int, eps: float) -> Any:
+    y, mean, rstd = normal(x, tuple(range(axis, x.ndim)), eps)
+    return y * g + b, mean, rstd
+
+
+def group_norm(x: np.ndarray, w: np.ndarray, b: np.ndarray, groups: int, eps: float) -> Any:
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    y, _, _ = normal(x.reshape(x.shape[0], groups, -1), 2, eps)
+    return y.reshape(x.shape) * w.reshape(shape) + b.reshape(shape)
+
+
+def lrn(x: np.ndarray, radius: int, bias: float, alpha: float, beta: float) -> np.ndarray:
+    total = np.zeros_like(x)
+    for c in range(x.shape[1]):
+        near = x[:, max(c - radius, 0) : c + radius + 1]
+        total[:, c] = (near**2).sum(1)
+    return x / (np.float32(bias) + np.float32(alpha) * total) ** np.float32(beta)
+
+
+def l2_normal(x: np.ndarray, axis: Any, eps: float) -> np.ndarray:
+    return x / np.sqrt(np.maximum((x**2).sum(axis, keepdims=True), np.float32(eps)))
+
+
+def p_norm(x: np.ndarray, axis: Any, p: int, keep: bool, eps: float = 1e-12) -> np.ndarray:
+    total = (np.abs(x) ** p).sum(axis, keepdims=keep)
+    return np.maximum(total if p == 1 else np.sqrt(total), np.float32(eps))
+
+
+def axes(norm: int, params: int, epsilon: float) -> dict[str, Any]:
+    return {"begin_norm_axis": norm, "begin_params_axis": params, "epsilon": epsilon}
+
+
+BATCH = [
+    Case("BatchNorm", [(2, 3, 4, 4), *stats(3)], lambda *a: batch_norm(*a, 1e-3), init(1e-3),
+         pick=0, dynamic=True),
+    Case("BatchNorm", [(2, 3, 4, 4), *stats(3)],
+         lambda x, s, b, m, v: (batch_norm(x, s, b, m, v, 1e-3), m, v, m, v), init(1e-3)),
+    Case("BatchNorm", [(2, 3), *stats(3)], lambda *a: batch_norm(*a, 0.1), init(0.1), pick=0),
+    Case("BatchNorm", [(2, 3, 5), *stats(3)], lambda *a: batch_norm(*a, 1e-5), init(1e-5), pick=0),
+    Case("BatchNorm", [(2, 4, 4, 3), *stats(3)], lambda *a: batch_norm(*a, 1e-3, last=True),
+         init(1e-3, 1), pick=0),
+    Case("BatchNorm", [numbers(2, 3, 4, 4, dtype=F16), *stats(3)],
+         lambda *a: batch_norm(*a, 1e-3), init(1e-3), pick=0),
+    Case("FusedBatchNorm", [(2, 3, 4, 4), *stats(3)], lambda *a: batch_norm(*a, 1e-3),
+         attributes={"epsilon": 1e-3, "format": "NCHW"}, pick=0),
+]  # fmt: skip
+
+OTHERS = [
+    Case("LayerNorm", [(2, 3, 4), (4,), (4,)], lambda x, g, b: layer_norm(x, g, b, 2, 1e-5),
+         axes(-1, -1, 1e-5)),
+    Case("LayerNorm", [(2, 3, 4), (3, 4), (3, 4)],
+         lambda x, g, b: layer_norm(x, g, b, 1, 1e-2)[0], axes(1, 1, 1e-2), pick=0, dynamic=True),
+    Case("LayerNormV3", [(2, 3, 4), (4,), (4,)], lambda x, g, b: layer_norm(x, g, b, 2, 1e-5)[0],
+         axes(2, -1, 1e-5), pick=0),
+    Case("LayerNormExt", [(2, 3, 4), K((4,)), (4,), (4,), K(1e-5)],
+         lambda x, g, b: layer_norm(x, g, b, 2, 1e-5)[0], pick=0),
+    Case("LayerNormExt", [(2, 3, 4), K((3, 4)), K(None), K(None), K(1e-2)],
+         lambda x: normal(x, (1, 2), 1e-2)[0], pick=0),
+    Case("LayerNormExt", [(2, 4), K((4,)), (4,), K(None), K(1e-5)],
+         lambda x, g: normal(x, 1, 1e-5)[0] * g, pick=0),
+    Case("GroupNorm", [(2, 6, 4, 4), K(3), (6,), (6,), K(1e-5)],
+         lambda x, w, b: group_norm(x, w, b, 3, 1e-5), pick=0),
+    Case("GroupNorm", [(2, 4, 5), K(4), (4,), (4,), K(0.5)],
+         lambda x, w, b: group_norm(x, w, b, 4, 0.5), pick=0),
+    Case("L2Normalize", [(2, 3, 4)], lambda x: l2_normal(x, 1, 1e-4),
+         attributes={"axis": 1, "epsilon": 1e-4}),
+    Case("L2Normalize", [(2, 3, 4)], lambda x: l2_normal(x, (0, 2), 30),
+         attributes={"axis": [0, -1], "epsilon": 30.0}),
+    Case("LpNorm", [(2, 3)], lambda x: p_norm(x, 1, 2, False),
+         attributes={"axis": (1,), "p": 2, "keep_dims": False, "epsilon": 1e-12}),
+    Case("LpNorm", [(2, 3)], lambda x: p_norm(x, (0, 1), 1, True),
+         attributes={"axis": [0, 1], "p": 1, "keep_dims": True}),
+    Case("LpNorm", [(2, 3)], lambda x: p_norm(x, 0, 2, False, 2.0),
+         attributes={"axis": 0, "epsilon": 2.0}),
+    Case("LRN", [(2, 7, 3, 3)], lambda x: lrn(x, 2, 1.0, 0.01, 0.75),
+         attributes={"depth_radius": 2, "bias": 1.0, "alpha": 0.01, "beta": 0.75}),
+    Case("LRN", [(1, 5, 2, 2)], lambda x: lrn(x, 1, 2.0, 0.5, 0.5),
+         attributes={"depth_radius": 1, "bias": 2.0, "alpha": 0.5, "beta": 0.5}),
+]  # fmt: skip
+
+CASES = [*BATCH, *OTHERS]

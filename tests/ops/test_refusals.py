@@ -1,0 +1,177 @@
+"""What the ops refuse: never a wrong number, always words that say what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from support.mindir_builder import Net
+from support.op_case import Case, K, S, T, numbers
+from support.running import run
+
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.mindir import records as r
+from mindspore_lite.ops.arguments import layout, pad_mode
+from mindspore_lite.ops.table import OPS, bind, op
+
+NORM = [(4,), (4,)]
+STATS = [(3,), (3,), (3,), (3,)]
+
+ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
+    ("Add", [(2,), (2,), (2,)], {}, "Add has 3 inputs, wanted at most 2: Add(x, y)"),
+    ("AvgPool", [(1, 1, 4, 4)], {}, "AvgPool lacks its argument 'kernel_size'"),
+    ("Reshape", [(2, 3)], {}, "Reshape lacks its argument 'shape': Reshape(x, shape)"),
+    ("BatchNorm", [(2, 3, 4, 4), *STATS], {"is_training": True}, "call set_train(False)"),
+    ("LayerNorm", [(2, 3, 4), *NORM], {"begin_norm_axis": 1, "begin_params_axis": 2}, "different"),
+    ("LpNorm", [(2, 3)], {"axis": 1, "p": 3}, "order 3"),
+    ("Softmax", [(2, 3)], {"axis": (0, 1)}, "over 2 axes"),
+    ("Softmax", [(2, 3)], {"axis": (2,)}, "axis 2 does not exist in a tensor of 2 dims"),
+    ("ReduceSum", [(2, 3), K((-3,))], {}, "axis -3 does not exist"),
+    ("Gather", [(2, 3), K(0), K(0), K(1)], {}, "batch_dims is not supported"),
+    ("Slice", [(4,), T(S(1)), K((2,))], {}, "computed at run time"),
+    ("StridedSlice", [(4,), K((0,)), K((4,)), T(S(1))], {}, "step computed at run time"),
+    ("Transpose", [(2, 3), np.array([1, 0])], {}, "perm must be constant"),
+    ("TopK", [(5,), S(2)], {}, "k must be one constant number"),
+    ("Cast", [(2,), K(999)], {}, "element type 999 cannot be used here"),
+    ("Cast", [(2,), K("float32")], {}, "element type 'float32' cannot be used here"),
+    ("BitwiseAnd", [(2,), (2,)], {}, "BitwiseAnd of float32 is not supported"),
+    ("AvgPool3D", [(1, 1, 2, 4, 4)],
+     {"kernel_size": (2, 2, 2), "strides": (1, 1, 1), "divisor_override": 3}, "divisor_override"),
+    ("MaxPool", [(1, 1, 4, 4)],
+     {"kernel_size": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "pad_mode": "pad"}, "pad_mode 'pad'"),
+    ("MaxPool", [(1, 1, 4, 4)],
+     {"kernel_size": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "pad_mode": "full"},
+     "pad_mode 'full' is not supported"),
+    ("BiasAdd", [(2, 3), (3,)], {"format": "NC4HW4"}, "format 'NC4HW4' is not supported"),
+    ("Reshape", [(2, 3), K((None, 2))], {}, "Reshape"),
+    ("Add", [(2, 3), K("text")], {}, "Add"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("primitive", "inputs", "attributes", "words"), ROWS, ids=[f"{r[0]}-{r[3]}" for r in ROWS]
+)
+def test_an_option_that_is_not_implemented_is_refused_in_words(
+    primitive: str, inputs: Sequence[Any], attributes: Mapping[str, Any], words: str
+) -> None:
+    case = Case(primitive, inputs, lambda *_: np.zeros(1, np.float32), attributes=attributes)
+    for typed in (True, False):
+        (model, _), *_ = [f.build() for _, f in case.forms() if f.typed == typed]
+        with pytest.raises(UnsupportedOpError) as caught:
+            from_mindir(model)
+        assert words in str(caught.value)
+        assert "Default/op" in str(caught.value)
+
+
+UNKNOWN_SIZES = [
+    Case("Chunk", [(6, 2), K(3), K(0)], lambda x: (x[:2], x[2:4], x[4:])),
+    Case("SplitTensor", [(6, 2), K(2), K(0)], lambda x: (x[:2], x[2:4], x[4:])),
+    Case("Unstack", [(6, 2)], lambda x: tuple(x), attributes={"axis": 0}),
+    Case("AdaptiveAvgPool2D", [(1, 1, 4, 4)], lambda x: x, attributes={"output_size": (2, 2)}),
+]
+
+
+@pytest.mark.parametrize("case", UNKNOWN_SIZES, ids=lambda c: c.primitive)
+def test_an_op_that_needs_a_size_says_so_when_it_is_free(case: Case) -> None:
+    model, _ = next(f.build() for _, f in Case(**{**vars_of(case), "dynamic": True}).forms()
+                    if f.dynamic)  # fmt: skip
+    with pytest.raises(UnsupportedOpError, match="needs a fixed size"):
+        from_mindir(model)
+
+
+def vars_of(case: Case) -> dict[str, Any]:
+    names = ("primitive", "inputs", "wants", "init", "attributes")
+    return {name: getattr(case, name) for name in names}
+
+
+def test_an_unknown_rank_is_refused_by_an_op_that_needs_it() -> None:
+    net = Net()
+    x, bias = net.input("x", None), net.input("b", (3,))
+    model = net.model(net.call("BiasAdd", x, bias))
+    with pytest.raises(UnsupportedOpError, match="rank of 'x' is not known; export with a fixed"):
+        from_mindir(model)
+
+
+def test_an_unknown_rank_does_not_matter_to_an_op_that_does_not_ask() -> None:
+    net = Net()
+    model = net.model(net.call("ReLU", net.input("x", None)))
+    (got,) = run(model, np.array([[-1, 2]], np.float32))
+    np.testing.assert_array_equal(got, [[0, 2]])
+
+
+def test_shapes_that_do_not_fit_are_refused_where_types_are_inferred() -> None:
+    net = Net()
+    product = net.call("MatMulExt", net.input("a", (2, 3)), net.input("b", (4, 5)))
+    model = net.model(net.call("BiasAdd", product, net.input("c", (5,))))
+    with pytest.raises(UnsupportedOpError, match="shapes do not fit"):
+        from_mindir(model)
+
+
+# --- the table itself -----------------------------------------------------------------------------
+
+
+def test_a_primitive_can_be_registered_only_once() -> None:
+    with pytest.raises(ValueError, match="'ReLU' is registered twice"):
+        op("ReLU")(lambda t, x: x)
+
+
+def test_a_signature_marks_init_arguments() -> None:
+    assert OPS["AvgPool"].signature == (
+        "AvgPool(x, kernel_size!, strides!, pad_mode!, data_format!)"
+    )
+
+
+def test_every_op_says_in_a_line_what_it_does() -> None:
+    silent = [name for name, row in OPS.items() if not (row.meaning.__doc__ or "").strip()]
+    assert silent == []
+
+
+def test_an_input_counts_before_an_attribute_of_the_same_name() -> None:
+    assert bind(OPS["Softmax"], ["x", 1], {"axis": 2}) == {"x": "x", "axis": 1}
+
+
+def test_attributes_that_mean_nothing_are_ignored() -> None:
+    found = bind(OPS["ReLU"], ["x"], {"input_names": ["x"], "is_load": True})
+    assert found == {"x": "x"}
+
+
+@pytest.mark.parametrize("old", [("data_format", "format"), ("transpose_b", "transpose_x2")])
+def test_old_names_of_arguments_are_found(old: tuple[str, str]) -> None:
+    new, name = old
+    row = OPS["BiasAdd"] if new == "data_format" else OPS["MatMul"]
+    assert bind(row, [1, 2], {name: "value"})[new] == "value"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [(0, "pad"), (1, "same"), (2, "valid"), ("SAME", "same"), ("Valid", "valid"),
+     ("CALCULATED", "pad")],
+)  # fmt: skip
+def test_pad_modes_come_as_numbers_and_words(given: int | str, wanted: str) -> None:
+    assert pad_mode(given) == wanted
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(0, "NCHW"), (1, "NHWC"), (14, "NCDHW"),
+                                               ("NHWC", "NHWC")])  # fmt: skip
+def test_formats_come_as_numbers_and_words(given: int | str, wanted: str) -> None:
+    assert layout(given) == wanted
+
+
+def test_odd_arguments_do_not_end_in_a_traceback() -> None:
+    """A file may hold anything: here the axis is a dict."""
+    net = Net()
+    x = net.input("x", (2, 3))
+    model = net.model(net.call("ReduceSum", x, net.constant({"a": 1}), scope="Default/odd"))
+    with pytest.raises(UnsupportedOpError, match="Default/odd"):
+        from_mindir(model)
+
+
+def test_monads_among_the_inputs_are_dropped() -> None:
+    net = Net()
+    x = net.input("x", (2,))
+    model = net.model(net.call("ReLU", x, net.monad(), net.constant(r.Monad.IO)))
+    (got,) = run(model, numbers(2))
+    np.testing.assert_array_equal(got, np.maximum(numbers(2), 0))

@@ -1,0 +1,67 @@
+"""Runs records and graphs in ONNX Runtime, without engine, cache or public API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime as ort
+
+from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.mindir.records import Model
+
+DATA = Path(__file__).parent.parent / "data"
+
+_QUIET = ort.SessionOptions()
+_QUIET.log_severity_level = 4
+_QUIET.intra_op_num_threads = 1
+_QUIET.inter_op_num_threads = 1
+
+
+def run(model: Model, *inputs: np.ndarray, **options: Any) -> list[np.ndarray]:
+    """Translate records and compute."""
+    return run_graph(from_mindir(model, **options), *inputs)
+
+
+def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
+    """Compute with an onnx-ir model."""
+    data = ir.to_proto(graph).SerializeToString()
+    session = ort.InferenceSession(data, _QUIET, providers=["CPUExecutionProvider"])
+    names = [i.name for i in session.get_inputs()]
+    found: list[np.ndarray] = session.run(None, dict(zip(names, inputs, strict=True)))
+    return found
+
+
+def op_types(graph: ir.Model) -> list[str]:
+    """The ONNX operators of the main graph, in order."""
+    return [node.op_type for node in graph.graph]
+
+
+def assert_close(got: np.ndarray, want: Any, what: str = "", loose: float = 1.0) -> None:
+    """Shape and type alike; numbers within the tolerance of the project, integers exactly.
+
+    1e-4 of the largest output for float32 and float64, 1e-2 for float16.
+    """
+    want = np.asarray(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
+    assert got.dtype == want.dtype, f"{what}: type {got.dtype}, wanted {want.dtype}"
+    if got.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want, what)
+        return
+    wide, wanted = got.astype(np.float64), want.astype(np.float64)
+    np.testing.assert_array_equal(np.isfinite(wide), np.isfinite(wanted), what)
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
+    limit = loose * (1e-2 if got.dtype == np.float16 else 1e-4)
+    np.testing.assert_allclose(wide, wanted, rtol=0, atol=limit * max(largest, 1e-30), err_msg=what)
+
+
+def fixture_arrays(npz: Path) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
+    """Inputs and MindSpore's outputs of a fixture, in order."""
+    with np.load(npz) as found:
+        names = sorted(found.files, key=lambda n: int("".join(c for c in n if c.isdigit())))
+        inputs = [found[n] for n in names if n.startswith("i")]
+        outputs = [found[n] for n in names if n.startswith("o")]
+    return inputs, outputs
