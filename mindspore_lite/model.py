@@ -169,15 +169,15 @@ class Model:
         its layers allow that: the first time the model is compiled again.
 
         Args:
-            inputs: The Tensors of get_inputs().
-            dims: One shape per input.
+            inputs: The Tensors of get_inputs(), in any order.
+            dims: One shape per Tensor.
 
         Raises:
             TypeError: An argument is of the wrong type.
             ValueError: There are not as many shapes as inputs.
             RuntimeError: The model cannot take these shapes; it stays as it was.
         """
-        shapes = _checked_dims(inputs, dims)
+        shapes = self._in_model_order(inputs, _checked_dims(inputs, dims))
         built = self._built
         if built is None:
             raise self._unusable("resize failed! Error is ")
@@ -259,6 +259,18 @@ class Model:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Model cannot be pickled; build it in the process that uses it")
+
+    def _in_model_order(
+        self, inputs: Sequence[Tensor], shapes: list[tuple[int, ...]]
+    ) -> list[tuple[int, ...]]:
+        """Shapes follow their Tensors where those are the model's own, whatever their order."""
+        places = {id(tensor): at for at, tensor in enumerate(self._inputs)}
+        found = {
+            places.get(id(tensor)): shape for tensor, shape in zip(inputs, shapes, strict=True)
+        }
+        if set(found) != set(range(len(shapes))):
+            return shapes
+        return [found[at] for at in range(len(shapes))]
 
     def _unusable(self, prefix: str) -> LiteError:
         if self._closed:

@@ -28,7 +28,7 @@ from support.models import (
 from support.running import assert_close, fixture_arrays
 
 import mindspore_lite as mslite
-from mindspore_lite.errors import EngineError, InputError, LiteError, ShapeError
+from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, ShapeError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -279,6 +279,14 @@ def test_a_model_of_fixed_sizes_can_be_resized() -> None:
     np.testing.assert_allclose(values(model.predict([x]))[0], before, rtol=1e-4, atol=1e-5)
 
 
+def test_the_session_that_a_resize_replaced_is_closed(dense: mslite.Model) -> None:
+    assert dense._built is not None
+    old = dense._built.session
+    dense.resize(dense.get_inputs(), [[4, 3]])
+    with pytest.raises(ClosedError):
+        old.run([X])
+
+
 def test_a_resize_of_one_batch_gives_each_row_its_own_result() -> None:
     model = built(MOBILENET)
     (x,), (want,) = fixture_arrays(MOBILENET.with_suffix(".npz"))
@@ -311,6 +319,18 @@ def test_two_inputs_are_resized_together() -> None:
     assert [o.shape for o in model.get_outputs()] == [[5, 7], [5]]
     a, b = np.ones((5, 6), np.float32), np.ones((6, 7), np.float32)
     assert [v.shape for v in values(model.predict([a, b]))] == [(5, 7), (5,)]
+
+
+def test_shapes_follow_their_tensors_in_any_order() -> None:
+    model = built(TWO_IN_TWO_OUT)
+    model.resize(model.get_inputs()[::-1], [[6, 7], [5, 6]])
+    assert [i.shape for i in model.get_inputs()] == [[5, 6], [6, 7]]
+
+
+def test_shapes_of_foreign_tensors_go_by_position() -> None:
+    model = built(TWO_IN_TWO_OUT)
+    model.resize([mslite.Tensor(), mslite.Tensor()], [[5, 6], [6, 7]])
+    assert [i.shape for i in model.get_inputs()] == [[5, 6], [6, 7]]
 
 
 BAD_RESIZE: list[tuple[Callable[[list[mslite.Tensor]], Any], Any, type[Exception], str]] = [

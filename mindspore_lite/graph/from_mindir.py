@@ -72,6 +72,9 @@ class _Walk:
         self.tape.trust_dims = not input_shapes
         self.input_shapes = input_shapes
         self.globals: dict[str, Slot] = {}  # weights and constants: one namespace for all graphs
+        self.constants: dict[
+            str, Any
+        ] = {}  # what each constant became, made once however often met
         self.main: dict[str, Slot] = {}  # old files let inner graphs name values of the main one
         self.problems: dict[str, list[str]] = {}
         self.visited = 0
@@ -100,9 +103,8 @@ class _Walk:
         if dims is not None:
             known = [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
             shape = ir.Shape(known)
-        value = ir.Value(
-            name=name, type=ir.TensorType(ir.DataType(declared.type.dtype.onnx)), shape=shape
-        )
+        kind = ir.TensorType(ir.DataType(declared.type.dtype.onnx))
+        value = ir.Value(name=name, type=kind, shape=shape)
         self.main[declared.name] = Slot(value)
         return value
 
@@ -115,13 +117,17 @@ class _Walk:
             if self.visited > MAX_NODES:
                 raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
             if isinstance(node, Constant):
-                self.globals.setdefault(node.name, self.constant(node))
+                # a storage of its own in each call of a graph: one call may change it in place
+                env[node.name] = self.constant(node)
+                self.globals.setdefault(node.name, env[node.name])
             else:
                 env[node.name] = self.call(node, env, depth)
         return [self.lookup(name, env) for name in graph.outputs]
 
     def constant(self, node: Constant) -> Slot:
-        return stored(self.constant_value(node.name, node.value))
+        if node.name not in self.constants:
+            self.constants[node.name] = self.constant_value(node.name, node.value)
+        return stored(self.constants[node.name])
 
     def constant_value(self, name: str, value: Any) -> Any:
         """Tensors become ONNX constants, wherever they stand in a constant."""

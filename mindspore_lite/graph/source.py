@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.mindir.records import local_name
+
 if TYPE_CHECKING:
     import onnx_ir as ir
 
@@ -38,7 +41,14 @@ def mindir_source(path: Path, input_shapes: Shapes | None = None) -> Source:
         from mindspore_lite.graph.from_mindir import from_mindir
         from mindspore_lite.mindir.read import read_file
 
-        return from_mindir(read_file(path), input_shapes)
+        model = read_file(path)
+        for declared in model.graph.inputs:  # engines have no way to say "any number of dims"
+            if getattr(declared.type, "shape", ()) is None:
+                raise UnsupportedOpError(
+                    f"input {local_name(declared.name)!r} has no fixed number of dims; export the "
+                    "network with a shape, None standing for each open dim"
+                )
+        return from_mindir(model, input_shapes)
 
     return Source((path,), _recipe("mindir", input_shapes), translate)
 

@@ -45,6 +45,13 @@ def test_nodes_without_effect_are_dropped() -> None:
     assert op_types(from_mindir(net.model(net.call("Neg", x)))) == ["Neg"]
 
 
+def test_a_cast_to_its_own_type_is_no_node() -> None:
+    net = Net()
+    x = net.input("x", (2, 3))
+    y = net.call("Neg", net.call("Cast", x, net.constant(43)))
+    assert op_types(from_mindir(net.model(y))) == ["Neg"]
+
+
 def test_equal_small_constants_are_stored_once() -> None:
     net = Net()
     x = net.input("x", (2, 3))
@@ -198,8 +205,10 @@ def test_a_weight_and_an_input_may_be_outputs() -> None:
 def test_a_value_returned_twice_is_two_outputs() -> None:
     net = Net()
     y = net.call("Neg", net.input("x", (2, 3)))
-    first, second = run(net.model(net.tuple(y, y)), X)
+    model = net.model(net.tuple(y, y))
+    first, second = run(model, X)
     np.testing.assert_array_equal(first, second)
+    assert len({value.name for value in from_mindir(model).graph.outputs}) == 2
 
 
 def test_outputs_that_are_handed_through_know_type_and_shape() -> None:

@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.mindir_builder import Net, encode
 from support.running import DATA
 
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import source
 from mindspore_lite.graph.source import mindir_source, onnx_source, translator_digest
 
@@ -69,3 +70,11 @@ def test_input_shapes_reach_the_translation() -> None:
     wanted = [4, *[d if isinstance(d, int) else 8 for d in dims[1:]]]
     changed = mindir_source(DATA / "nets/dyn_batch.mindir", {name: wanted}).translate()
     assert list(changed.graph.inputs[0].shape) == wanted  # type: ignore[arg-type]
+
+
+def test_an_input_of_unknown_rank_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    net = Net()
+    data = encode(net.model(net.call("Neg", net.input("x", None))))
+    (tmp_path / "free.mindir").write_bytes(data)
+    with pytest.raises(UnsupportedOpError, match="'x' has no fixed number of dims; export"):
+        mindir_source(tmp_path / "free.mindir").translate()

@@ -244,3 +244,16 @@ def test_a_change_inside_a_called_graph_reaches_the_caller() -> None:
     net.call(r.GraphRef("inner"), x, state)
     (got,) = run(net.model(x, functions=[inner.graph(changed)]), X)
     np.testing.assert_array_equal(got, X * 4)
+
+
+def test_a_constant_changed_by_one_call_of_a_graph_is_as_before_in_the_next() -> None:
+    inner = Net("inner")
+    y, u = inner.input("y", (3,)), inner.monad()
+    one = inner.constant(np.ones(3, np.float32))
+    inner.call("InplaceAddExt", one, y, inner.constant(1), u)
+    function = inner.graph(inner.call("Load", one, u))
+    net = Net()
+    x = net.input("x", (3,))
+    first, second = (net.call(r.GraphRef("inner"), x) for _ in range(2))
+    got = run(net.model(net.tuple(first, second), functions=[function]), X)
+    np.testing.assert_array_equal(got, [X + 1, X + 1])

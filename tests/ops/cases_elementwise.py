@@ -48,7 +48,7 @@ UNARY = [
     *unary("Inv", np.reciprocal, 0.5, 2),
     *unary("Rint", np.rint),
     *unary("Square", np.square),
-    *unary("Rsqrt", lambda x: 1 / np.sqrt(x), 0.5, 4),
+    *unary("Rsqrt", lambda x: np.reciprocal(np.sqrt(x)), 0.5, 4),
     *unary("Expm1", np.expm1),
     *unary("Log1p", np.log1p, 0, 4),
     *unary("Trunc", np.trunc),

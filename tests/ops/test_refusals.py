@@ -46,6 +46,7 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
      {"kernel_size": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "pad_mode": "full"},
      "pad_mode 'full' is not supported"),
     ("BiasAdd", [(2, 3), (3,)], {"format": "NC4HW4"}, "format 'NC4HW4' is not supported"),
+    ("Split", [(2, 3)], {"axis": 0, "output_num": 2**31}, "2147483648 results of one operator"),
     ("Reshape", [(2, 3), K((None, 2))], {}, "Reshape"),
     ("Add", [(2, 3), K("text")], {}, "Add"),
 ]  # fmt: skip
