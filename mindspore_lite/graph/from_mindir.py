@@ -72,9 +72,7 @@ class _Walk:
         self.tape.trust_dims = not input_shapes
         self.input_shapes = input_shapes
         self.globals: dict[str, Slot] = {}  # weights and constants: one namespace for all graphs
-        self.constants: dict[
-            str, Any
-        ] = {}  # what each constant became, made once however often met
+        self.constants: dict[str, Any] = {}  # what each one became, however often it is met
         self.main: dict[str, Slot] = {}  # old files let inner graphs name values of the main one
         self.problems: dict[str, list[str]] = {}
         self.visited = 0

@@ -20,9 +20,8 @@ from mindspore_lite.mindir.records import local_name
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-Shapes = Mapping[
-    str, Sequence[int | None]
-]  # input name -> dims, None for one known only at run time
+# input name -> dims, None for one known only at run time
+Shapes = Mapping[str, Sequence[int | None]]
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 MAPPED_BYTES = 4096  # a page: smaller weights are cheaper copied than kept as spans
 
 Span = tuple[int, int]
-Change = Callable[
-    [int, int], bytes | None
-]  # (start, end) -> the new payload, None keeps the old one
+# (start, end) of a payload -> the new payload; None keeps the old one
+Change = Callable[[int, int], bytes | None]
 
 
 def split_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ class Tape:
         self.nodes: list[ir.Node] = []
         self.initializers: list[ir.Value] = []
         self._names: set[str] = set()
+        self._counts: Counter[str] = Counter()  # of each name's repeats: large models have many
         self._constants: dict[tuple[str, tuple[int, ...], bytes], ir.Value] = {}
         self.trust_dims = True  # False when the inputs no longer have the exported sizes
         self.primitive = ""  # of the MindIR node being translated
@@ -55,10 +57,10 @@ class Tape:
 
     def unique(self, name: str) -> str:
         """`name`, or the first of name.1, name.2, ... that is free."""
-        new, count = name, 0
+        new = name
         while new in self._names:
-            count += 1
-            new = f"{name}.{count}"
+            self._counts[name] += 1
+            new = f"{name}.{self._counts[name]}"
         self._names.add(new)
         return new
 
