@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import re
+from pathlib import Path
 
 from mindspore_lite.cli.console import fail, say, working
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
@@ -24,6 +26,7 @@ def doctor() -> None:
     say("engines:")
     for name, version, note in select.available():
         say(f"  {name}: {version or 'not available'} ({note})")
+    _show_devices()
     _show_cores()
     _show_cache()
     try:
@@ -39,6 +42,22 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return f"missing: pip install {package}"
+
+
+def _show_devices(root: Path = Path("/")) -> None:
+    say("devices:")
+    say(f"  cpu: {_cpu_name(root / 'proc/cpuinfo')}")
+    for name, pattern in {"gpu": "nvidia[0-9]*", "ascend": "davinci[0-9]*"}.items():
+        count = len(list((root / "dev").glob(pattern)))
+        say(f"  {name}: {f'{count} found, not used in this version' if count else 'none found'}")
+
+
+def _cpu_name(cpuinfo: Path) -> str:
+    try:
+        names = re.findall(r"^model name\s*:\s*(.*)$", cpuinfo.read_text(), re.MULTILINE)
+    except OSError:
+        names = []
+    return str(names[0]) if names else platform.machine()
 
 
 def _show_cores() -> None:

@@ -46,6 +46,19 @@ def test_doctor_exits_with_1_when_no_engine_is_there(
     assert "pip install onnxruntime" in done.err
 
 
+def test_devices_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("proc/cpuinfo", "dev/nvidia0", "dev/nvidia1", "dev/nvidiactl", "dev/null"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("processor : 0\nmodel name : Fast CPU\nflags : avx\n")
+    doctor_module._show_devices(tmp_path)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  cpu: Fast CPU",
+        "  gpu: 2 found, not used in this version",
+        "  ascend: none found",
+    ]
+    assert doctor_module._cpu_name(tmp_path / "nowhere")
+
+
 def test_doctor_says_why_the_cache_is_not_used(
     mslite: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
