@@ -177,13 +177,6 @@ class Tape:
             self._infer(value)
         return tuple(d if isinstance(d, int) else None for d in value.shape)
 
-    def static_dims(self, value: Val, why: str) -> tuple[int, ...]:
-        """All dims as numbers, or an error that says what needs them."""
-        dims = self.shape(value)
-        if None in dims:
-            raise UnsupportedOpError(f"{why} needs a fixed shape, got {list(dims)}")
-        return dims  # type: ignore[return-value]
-
     def result_dtype(self, *operands: Val) -> np.dtype:
         """Element type of the current node's result: as the file says, else as is usual."""
         declared = self.result
