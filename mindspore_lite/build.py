@@ -23,7 +23,8 @@ class Built:
 
     path: Path
     kind: str  # a name of ModelType
-    stamp: tuple[int, ...]  # of the file that was built, to notice when it is exchanged
+    files: tuple[Path, ...]  # what was built, and how it looked, to notice when it is exchanged
+    stamps: tuple[tuple[int, ...], ...]
     engine: Engine
     options: Options
     session: Session
@@ -42,9 +43,20 @@ def build(path: Path, kind: str, context: Context) -> Built:
         )
     engine = engine_for(_target(context))
     options = _options(context)
-    stamp = _stamp(path)
-    session = _load(engine, _source(path, kind), options)
-    return Built(path, kind, stamp, engine, options, session, session.inputs, session.outputs)
+    source = _source(path, kind)
+    stamps = _stamps(source.files)
+    session = _load(engine, source, options)
+    return Built(
+        path=path,
+        kind=kind,
+        files=source.files,
+        stamps=stamps,
+        engine=engine,
+        options=options,
+        session=session,
+        inputs=session.inputs,
+        outputs=session.outputs,
+    )
 
 
 def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
@@ -123,7 +135,7 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
 
     Some layers need to know the size; then the session is made for just these shapes.
     """
-    if _stamp(built.path) != built.stamp:
+    if _stamps(built.files) != built.stamps:
         raise ShapeError(f"{str(built.path)!r} changed since it was built; build it again")
     free = {
         i.name: [p if p == d else None for p, d in zip(i.shape, wanted[i.name], strict=True)]
@@ -136,9 +148,10 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
         return _load(built.engine, _source(built.path, built.kind, fixed), built.options)
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
+def _stamps(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:
+    """What tells one state of files from another; without ctime, which chmod changes."""
     try:
-        found = os.stat(path)
+        found = [os.stat(file) for file in files]
     except OSError as exc:
-        raise ModelFileError(f"cannot read {str(path)!r}: {exc.strerror or exc}") from exc
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        raise ModelFileError(f"cannot read {exc.filename!r}: {exc.strerror or exc}") from exc
+    return tuple((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in found)

@@ -84,7 +84,8 @@ class Model:
             model_path: The file.
             model_type: MINDIR or ONNX.
             context: Where and how to run; None is the CPU with automatic settings. It is only read.
-            config_path: A configuration file, `""` for none.
+            config_path: A configuration file, `""` for none. It is checked; on the CPU no setting
+                has an effect yet.
             config_dict: Configuration entries, which count before those of the file.
             dec_key: The key of an encrypted file.
             dec_mode: How it is encrypted.

@@ -418,6 +418,18 @@ def test_an_onnx_file_runs_and_is_resized(tmp_path: Path, is_external: bool) -> 
     np.testing.assert_array_equal(values(model.predict({"x": x}))[0], wanted(x))
 
 
+def test_a_data_file_exchanged_after_the_build_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx_dense(), str(path), save_as_external_data=True, location="m.data",
+              size_threshold=0)  # fmt: skip
+    model = built(path, ONNX)
+    data = (tmp_path / "m.data").read_bytes()
+    (tmp_path / "new.data").write_bytes(data)
+    (tmp_path / "new.data").replace(tmp_path / "m.data")
+    with pytest.raises(LiteError, match=r"resize failed! .* changed since it was built"):
+        model.resize(model.get_inputs(), [[4, 3]])
+
+
 def test_an_onnx_file_whose_data_is_missing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(onnx_dense(), str(path), save_as_external_data=True, location="m.data",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import zipfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from cyclopts import Parameter
@@ -69,8 +70,7 @@ def run(
     if top:
         show_top(outputs, top)
     if save is not None:
-        arrays: dict[str, Any] = {output.name: output.get_data_to_numpy() for output in outputs}
-        np.savez(save, **arrays)
+        _save(save, outputs)
         say(f"saved {len(outputs)} outputs in {save}")
 
 
@@ -124,6 +124,14 @@ def _fill(tensor: Tensor, file: str | None) -> None:
     else:
         dtype = tensor.get_data_to_numpy().dtype
         tensor.set_data_from_numpy(np.fromfile(file, dtype))
+
+
+def _save(path: Path, outputs: list[Tensor]) -> None:
+    """An .npz file; np.savez would change the path, and cannot store an output called 'file'."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for output in outputs:
+            with archive.open(f"{output.name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, output.get_data_to_numpy(), allow_pickle=False)
 
 
 def _array(file: str) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.table import Val
-from mindspore_lite.ops.tape import Tape, constant_of
+from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
 _PAD_MODES = {0: "pad", 1: "same", 2: "valid", "calculated": "pad"}
 _FORMATS = {0: "NCHW", 1: "NHWC", 14: "NCDHW"}
@@ -45,6 +45,7 @@ def elements(t: Tape, value: Val) -> list[Val]:
     count = t.shape(value)[0] if t.rank(value) == 1 else 1
     if count is None:
         raise UnsupportedOpError("a sequence of unknown length is not supported")
+    bounded(count, "numbers in one argument")
     flat = t.op("Reshape", [value, np.asarray([-1])]) if t.rank(value) != 1 else value
     return [t.op("Gather", [flat, np.asarray(i)], axis=0) for i in range(count)]
 

@@ -9,7 +9,7 @@ import numpy as np
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, interleaved, ints, layout, pad_mode
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded
 
 
 def in_nchw(t: Tape, x: Val, data_format: Val, run: Callable[[Val], Val]) -> Val:
@@ -256,6 +256,7 @@ def _bins(t: Tape, x: Val, axis: int, size: int) -> Val:
     length = t.shape(x)[axis]
     if length is None:
         raise UnsupportedOpError(f"adaptive pooling to {size} needs a fixed size on axis {axis}")
+    bounded(length * size, "weights of an adaptive pooling", MAX_TABLE)
     weights = np.zeros((length, size), np.float32)
     for i in range(size):
         start, end = i * length // size, -(-(i + 1) * length // size)

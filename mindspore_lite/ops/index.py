@@ -8,7 +8,7 @@ import onnx_ir as ir
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, number
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded
 
 _FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # ONNX clamps them to the axis
 
@@ -175,7 +175,8 @@ def tensor_scatter_update(t: Tape, x: Val, indices: Val, updates: Val) -> Val:
 @op("OneHot")
 def one_hot(t: Tape, indices: Val, depth: Val, on: Val, off: Val, *, axis: Val = -1) -> Val:
     """`on` at the index, `off` elsewhere; an index outside gives a row of `off` alone."""
-    size, dtype = int(number(depth, "depth")), t.result_dtype(on)
+    size = bounded(int(number(depth, "depth")), "classes", MAX_TABLE)
+    dtype = t.result_dtype(on)
     along = int(number(axis, "axis")) % (t.rank(indices) + 1)
     wanted = t.op("Unsqueeze", [t.cast(indices, np.dtype(np.int64)), np.asarray([along])])
     shape = [size if i == along else 1 for i in range(t.rank(indices) + 1)]

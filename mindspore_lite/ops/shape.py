@@ -10,7 +10,7 @@ import onnx_ir as ir
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, ints, number, swapped
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, dtype_argument
+from mindspore_lite.ops.tape import Tape, bounded, dtype_argument
 
 
 @op("Reshape")
@@ -145,6 +145,7 @@ def even_parts(t: Tape, x: Val, axis: int, step: int) -> tuple[Any, ...]:
     length = t.shape(x)[axis]
     if length is None:
         raise UnsupportedOpError("splitting by size needs a fixed size on its axis")
+    bounded(-(-length // step), "results of one operator")
     sizes = [min(step, length - at) for at in range(0, length, step)]
     return parts(t, x, axis, len(sizes), sizes)
 

@@ -17,7 +17,8 @@ from mindspore_lite.ops.table import Val
 
 OPSET = 21  # the newest one whose every op the engines' releases of the last two years take
 IR_VERSION = 10
-MAX_OUTPUTS = 10_000  # guess: real models split into some hundred parts, a damaged one into 2**31
+MAX_PARTS = 10_000  # guess: real models split into some hundred parts, a damaged one into 2**31
+MAX_TABLE = 2**24  # elements of a table that an op makes itself; guess, 64 MiB of float32
 
 Operand = Val  # an ir.Value, an array (becomes a constant), or None for an input left out
 
@@ -42,8 +43,7 @@ class Tape:
         self, op_type: str, inputs: Sequence[Operand], outputs: int = 1, **attributes: Any
     ) -> Val:
         """Add one ONNX node; returns its value, or a tuple of them when outputs > 1."""
-        if outputs > MAX_OUTPUTS:
-            raise UnsupportedOpError(f"{outputs} results of one operator, at most {MAX_OUTPUTS}")
+        bounded(outputs, "results of one operator")
         name = self.unique(self.label or op_type)
         values = [
             ir.Value(name=name if i == 0 else self.unique(f"{name}:{i}")) for i in range(outputs)
@@ -273,6 +273,13 @@ def _infer_node(node: ir.Node) -> None:
             shape = ir.serde.deserialize_type_proto_for_shape(proto_type)
             if shape is not None:
                 value.shape = shape
+
+
+def bounded(count: int, what: str, most: int = MAX_PARTS) -> int:
+    """A number from the file that work or memory grows with, refused when it is absurd."""
+    if count > most:
+        raise UnsupportedOpError(f"{count} {what}, at most {most}")
+    return count
 
 
 def constant_of(value: Val) -> np.ndarray | None:

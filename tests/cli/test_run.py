@@ -73,6 +73,19 @@ def test_integer_inputs_are_random_zeros_and_ones(
         assert not file["y"].any()  # 0 // 2 and 1 // 2
 
 
+def test_outputs_are_saved_in_just_the_file_that_was_named(
+    mslite: Run, tmp_path: Path, halves: Path
+) -> None:
+    model = onnx.load(halves)
+    model.graph.output[0].name = model.graph.node[0].output[0] = (
+        "file"  # what np.savez calls its own
+    )
+    onnx.save(model, halves)
+    assert mslite("run", halves, "--save", tmp_path / "saved").code == 0
+    with np.load(tmp_path / "saved") as file:
+        assert file["file"].shape == (2, 3)
+
+
 def test_threads_are_passed_on(mslite: Run) -> None:
     done = mslite("run", DIGITS_MODEL, "--threads", -1)
     assert done.code == 1

@@ -67,6 +67,32 @@ def test_an_option_that_is_not_implemented_is_refused_in_words(
         assert "Default/op" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("primitive", "shape", "arguments", "words"),
+    [
+        ("SplitTensor", (2**40,), (1, 0), "1099511627776 results of one operator"),
+        ("Chunk", (2**40,), (2**40, 0), "1099511627776 results of one operator"),
+        ("AdaptiveAvgPool2DExt", (1, 1, 2, 2), ((2**27, 2),), "268435456 weights of an adaptive"),
+        ("OneHot", (2,), (2**29, 1.0, 0.0, -1), "536870912 classes"),
+    ],
+)
+def test_absurd_sizes_are_refused_before_any_work(
+    primitive: str, shape: tuple[int, ...], arguments: tuple[Any, ...], words: str
+) -> None:
+    net = Net()
+    x = net.input("x", shape)
+    made = net.call(primitive, x, *(net.constant(a) for a in arguments))
+    with pytest.raises(UnsupportedOpError, match=words):
+        from_mindir(net.model(made))
+
+
+def test_an_argument_of_absurdly_many_numbers_is_refused_before_any_work() -> None:
+    net = Net()
+    counts = net.input("counts", (2**31,), np.int64)
+    with pytest.raises(UnsupportedOpError, match="2147483648 numbers in one argument"):
+        from_mindir(net.model(net.call("Tile", net.input("x", (4,)), counts)))
+
+
 UNKNOWN_SIZES = [
     Case("Chunk", [(6, 2), K(3), K(0)], lambda x: (x[:2], x[2:4], x[4:])),
     Case("SplitTensor", [(6, 2), K(2), K(0)], lambda x: (x[:2], x[2:4], x[4:])),
