@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from ops import (
-    cases_activation,
-    cases_conv,
-    cases_elementwise,
-    cases_index,
-    cases_matmul,
-    cases_norm,
-    cases_reduce,
-    cases_resize,
-    cases_shape,
-)
 from support.op_case import Case
 from support.running import assert_close, run
 
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
 from mindspore_lite.ops.table import OPS
 
+FILES = sorted(Path(__file__).parent.glob("cases_*.py"))
 CASES: list[Case] = [
-    *cases_activation.CASES,
-    *cases_conv.CASES,
-    *cases_elementwise.CASES,
-    *cases_index.CASES,
-    *cases_matmul.CASES,
-    *cases_norm.CASES,
-    *cases_reduce.CASES,
-    *cases_resize.CASES,
-    *cases_shape.CASES,
+    case for file in FILES for case in importlib.import_module(f"ops.{file.stem}").CASES
 ]
 
 
