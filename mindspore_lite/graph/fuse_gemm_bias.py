@@ -16,12 +16,12 @@ import onnx_ir as ir
 def fuse_gemm_bias(model: ir.Model) -> int:
     """Fuse in place; returns how many were fused."""
     count = 0
-    for add in list(model.graph):
+    for add in list(model.graph.all_nodes()):
         if add.op_type != "Add" or add.domain:
             continue
         product, bias = add.inputs
         gemm = product.producer() if product is not None else None
-        if gemm is None or not _fits(gemm, bias):
+        if gemm is None or gemm.graph is not add.graph or not _fits(gemm, bias):
             continue
         fused = ir.node(
             "Gemm",
@@ -30,7 +30,7 @@ def fuse_gemm_bias(model: ir.Model) -> int:
             outputs=[ir.Value(type=add.outputs[0].type, shape=add.outputs[0].shape)],
             name=add.name,
         )
-        _replace(model.graph, add, fused)
+        _replace(add, fused)
         count += 1
     return count
 
@@ -61,8 +61,10 @@ def _width(gemm: ir.Node) -> int | None:
     return width if isinstance(width, int) else None
 
 
-def _replace(graph: ir.Graph, old: ir.Node, new: ir.Node) -> None:
+def _replace(old: ir.Node, new: ir.Node) -> None:
     """Put one node in the place of another of the same outputs, whose names live on."""
+    graph = old.graph
+    assert graph is not None
     graph.insert_after(old, new)
     for before, after in zip(old.outputs, new.outputs, strict=True):
         name = before.name

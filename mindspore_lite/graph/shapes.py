@@ -19,6 +19,7 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
         if value.name in inputs:
             _set_dims(value, inputs[value.name])
     del model.graph.value_info[:]
+    ranks = [len(value.type.tensor_type.shape.dim) for value in model.graph.output]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
     try:
@@ -27,7 +28,11 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
         raise _refusal(inputs, str(exc)) from exc
     if problem := _wrong_channels(inferred.graph):
         raise _refusal(inputs, problem)
-    return [_dims(value) for value in inferred.graph.output]
+    return [
+        # what comes out of a loop may change its shape in it: ONNX does not even tell the rank
+        _dims(value) if value.type.tensor_type.HasField("shape") else (-1,) * rank
+        for value, rank in zip(inferred.graph.output, ranks, strict=True)
+    ]
 
 
 def _refusal(inputs: Mapping[str, Sequence[int]], why: str) -> ShapeError:

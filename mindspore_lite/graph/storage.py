@@ -5,10 +5,15 @@ Slot on, an in-place operator puts its result into it, and every later reader se
 view (TransposeView, ...) has a Slot of its own, but belongs to the storage group of its base. When
 a member of a group is written, the others no longer hold what MindSpore would read from them;
 reading one of those is refused rather than answered wrongly.
+
+A branch of an `if` may change storages that exist outside of it. Every write says what it replaced,
+so that a walk can take back what it did inside a branch and join the outcomes of both.
 """
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from typing import Any
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
@@ -16,14 +21,16 @@ from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 MAX_TUPLE = 100_000  # values in one tuple, nested ones included; a file can double them at will
 MAX_DEPTH = 100  # of tuples in tuples; real files stay below 5
 _FAILURE = object()
+_births = itertools.count()
 
 
 class Slot:
     """One storage and what it holds now: a tensor, a constant, or a tuple of further Slots."""
 
-    __slots__ = ("_depth", "_group", "_size", "_stale", "_value")
+    __slots__ = ("_depth", "_group", "_size", "_stale", "_value", "birth")
 
     def __init__(self, value: Any, view_of: Slot | None = None) -> None:
+        self.birth = next(_births)  # tells which Slots were there when a branch began
         self._value = value
         self._size, self._depth = _extent(value)
         self._stale = False
@@ -34,16 +41,27 @@ class Slot:
     def read(self) -> Any:
         """The current value, tuples taken apart into plain ones."""
         if self._stale:
-            raise UnsupportedOpError("a view is read after its storage was changed in place")
+            raise UnsupportedOpError("a value is read after its storage was changed in place")
         if isinstance(self._value, tuple | list):
             return type(self._value)(s.read() for s in self._value)
         return self._value
 
-    def write(self, value: Any) -> None:
-        """Replace the content; views of it, or what it is a view of, are out of date from here."""
+    def write(self, value: Any) -> list[Before]:
+        """Replace the content; views of it, or what it is a view of, are out of date from here.
+
+        Returns what was there, for take_back.
+        """
+        before = [Before(slot, slot._value, slot._stale) for slot in self._group]
         for slot in self._group:
             slot._stale = slot is not self
         self._value = value
+        return before
+
+    def spoil(self) -> list[Before]:
+        """From here on it holds what no translation can tell; reading it is refused."""
+        before = [Before(self, self._value, self._stale)]
+        self._stale = True
+        return before
 
     @classmethod
     def of_failure(cls) -> Slot:
@@ -57,11 +75,41 @@ class Slot:
             return any(slot.failed for slot in self._value)
         return self._value is _FAILURE
 
+    @property
+    def stale(self) -> bool:
+        """Whether reading it is refused."""
+        return self._stale
+
+    @property
+    def parts(self) -> tuple[Slot, ...] | None:
+        """The Slots of a tuple or list, None for a single value."""
+        return tuple(self._value) if isinstance(self._value, tuple | list) else None
+
     def items(self) -> tuple[Slot, ...]:
         """The Slots of a tuple."""
         if not isinstance(self._value, tuple | list):
             raise UnsupportedOpError("a tuple was expected")
         return tuple(self._value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """What a Slot held before a write."""
+
+    slot: Slot
+    value: Any
+    stale: bool
+
+
+def take_back(changes: list[Before]) -> None:
+    """Undo writes, the last one first."""
+    for change in reversed(changes):
+        change.slot._value, change.slot._stale = change.value, change.stale
+
+
+def birth_mark() -> int:
+    """Slots made from now on have a birth above this."""
+    return next(_births)
 
 
 def _extent(value: Any) -> tuple[int, int]:

@@ -9,5 +9,6 @@ from mindspore_lite.ops import (  # noqa: F401
     norm,
     reduce,
     resize,
+    scalar,
     shape,
 )

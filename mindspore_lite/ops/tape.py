@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,18 @@ class Tape:
         )
         self.nodes.append(node)
         return values[0] if outputs == 1 else tuple(values)
+
+    @contextmanager
+    def inner(self) -> Iterator[list[ir.Node]]:
+        """Nodes recorded within the block go into a list of their own, for a sub-graph.
+
+        Constants stay with the main graph, where every sub-graph sees them.
+        """
+        outer, self.nodes = self.nodes, []
+        try:
+            yield self.nodes
+        finally:
+            self.nodes = outer
 
     def unique(self, name: str) -> str:
         """`name`, or the first of name.1, name.2, ... that is free."""
@@ -246,8 +259,8 @@ def _known(value: ir.Value) -> bool:
 
 def _infer_node(node: ir.Node) -> None:
     inputs = [v for v in node.inputs if v is not None]
-    if any(v.dtype is None for v in inputs):
-        return
+    if node.op_type in ("If", "Loop") or any(v.dtype is None for v in inputs):
+        return  # sub-graphs see values of this one, which ONNX cannot be told about here
     types = {str(v.name): ir.serde.serialize_value(v).type for v in inputs}
     data = {
         str(v.name): ir.serde.serialize_tensor(v.const_value)

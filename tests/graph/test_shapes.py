@@ -7,10 +7,12 @@ import onnx
 import onnx_ir as ir
 import pytest
 from support.mindir_builder import Net, tensor_type
+from support.running import DATA
 
 from mindspore_lite.errors import ShapeError
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.shapes import output_shapes
+from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.records import Model
 
 
@@ -82,3 +84,9 @@ def test_channels_that_a_convolution_has_no_weights_for_are_refused(
     assert output_shapes(made, {"x": (2, wanted, 9, 9)}) == [(2, 4, 7, 7)]
     with pytest.raises(ShapeError, match=f"'conv' gets {channels} channels and has weights for"):
         output_shapes(made, {"x": (1, channels, 8, 8)})
+
+
+def test_of_what_a_loop_returns_only_the_rank_is_known() -> None:
+    path = DATA / "control/while_open.mindir"
+    found = output_shapes(skeleton(read_file(path)), {"x": (4, 3), "n": ()})
+    assert found == [(-1, -1), ()]

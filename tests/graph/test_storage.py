@@ -8,7 +8,7 @@ from support.mindir_builder import Net
 from support.running import run
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
-from mindspore_lite.graph.storage import MAX_TUPLE, Slot, stored
+from mindspore_lite.graph.storage import MAX_TUPLE, Slot, birth_mark, stored, take_back
 from mindspore_lite.mindir import records as r
 
 X = np.array([1, 2, 3], np.float32)
@@ -50,7 +50,7 @@ def test_writing_the_base_makes_its_views_stale() -> None:
     view = stored("view", base)
     base.write("new")
     assert base.read() == "new"
-    with pytest.raises(UnsupportedOpError, match="a view is read after its storage was changed"):
+    with pytest.raises(UnsupportedOpError, match="a value is read after its storage was changed"):
         view.read()
 
 
@@ -211,7 +211,7 @@ def test_a_view_read_after_its_base_changed_is_refused() -> None:
     view = net.call("ExpandDimsView", x, net.constant(0), u)
     net.call("InplaceMuls", x, net.constant(2), u)
     model = net.model(net.call("Neg", view, scope="Default/late"))
-    with pytest.raises(UnsupportedOpError, match=r"a view is read after .* \(at Default/late\)"):
+    with pytest.raises(UnsupportedOpError, match=r"a value is read after .* \(at Default/late\)"):
         run(model, X)
 
 
@@ -220,7 +220,7 @@ def test_a_view_that_reaches_the_output_after_a_change_is_refused() -> None:
     x, u = net.input("x", (3,)), net.monad()
     view = net.call("ExpandDimsView", x, net.constant(0), u)
     net.call("InplaceMuls", view, net.constant(2), u)
-    with pytest.raises(UnsupportedOpError, match="a view is read after"):
+    with pytest.raises(UnsupportedOpError, match="a value is read after"):
         run(net.model(x), X)
 
 
@@ -257,3 +257,18 @@ def test_a_constant_changed_by_one_call_of_a_graph_is_as_before_in_the_next() ->
     first, second = (net.call(r.GraphRef("inner"), x) for _ in range(2))
     got = run(net.model(net.tuple(first, second), functions=[function]), X)
     np.testing.assert_array_equal(got, [X + 1, X + 1])
+
+
+def test_writes_can_be_taken_back() -> None:
+    base = Slot("base")
+    view = stored("view", base)
+    changes = base.write("new") + base.write("newer") + base.spoil()
+    assert base.stale and view.stale
+    take_back(changes)
+    assert (base.read(), view.read()) == ("base", "view")
+
+
+def test_a_slot_knows_whether_it_was_there_before() -> None:
+    old = Slot(1)
+    mark = birth_mark()
+    assert old.birth < mark < Slot(2).birth

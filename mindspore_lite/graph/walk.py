@@ -1,0 +1,338 @@
+"""A walk over the nodes of a file in their order, which records the ONNX nodes they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
+from mindspore_lite.graph.branch import Outcome, choose
+from mindspore_lite.graph.control import Choice, Closure, Function, Known, Reach, tail_of
+from mindspore_lite.graph.loop import Loop, run_loop
+from mindspore_lite.graph.storage import Before, Slot, stored
+from mindspore_lite.graph.structure import STRUCTURE
+from mindspore_lite.mindir.records import (
+    Call,
+    Constant,
+    Graph,
+    GraphRef,
+    Model,
+    Monad,
+    SequenceType,
+    Tensor,
+    TensorType,
+    Type,
+    ValueRef,
+    local_name,
+)
+from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.table import OPS, bind
+from mindspore_lite.ops.tape import Tape
+
+MAX_DEPTH = 100  # of graphs calling graphs
+MAX_NODES = 2_000_000  # after inlining; the largest real exports have some ten thousand
+_SMALL_CONSTANT = 64  # elements; equal constants up to this size are merged and need no name
+_RESULT = ("result",)
+
+Shape = Sequence[int | None]
+
+
+class Walk:
+    """The translation of one model."""
+
+    def __init__(self, model: Model, input_shapes: Mapping[str, Shape]) -> None:
+        self.model = model
+        self.tape = Tape()
+        self.tape.trust_dims = not input_shapes
+        self.input_shapes = input_shapes
+        self.graphs = {model.graph.name: model.graph, **model.functions}
+        self.reach = Reach(model)
+        self.active: list[str] = []  # graphs whose loops are being translated
+        self.nesting = 0  # of If and Loop
+        self.changes: list[Before] = []  # of storages, since the innermost branch began
+        self.globals: dict[str, Slot] = {}  # weights and constants: one namespace for all graphs
+        self.constants: dict[str, Any] = {}  # what each one became, however often it is met
+        # a graph may use a constant that stands in another one
+        self.constant_nodes = {
+            node.name: node
+            for graph in self.graphs.values()
+            for node in graph.nodes
+            if isinstance(node, Constant)
+        }
+        self.main: dict[str, Slot] = {}  # old files let inner graphs name values of the main one
+        self.problems: dict[str, list[str]] = {}
+        self.visited = 0
+
+    def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
+        """The ONNX inputs and outputs of the model; the nodes are on the tape."""
+        graph = self.model.graph
+        for weight in graph.parameters:
+            self.globals[weight.name] = Slot(self.tape.weight(local_name(weight.name), weight))
+        inputs: list[ir.Value] = []
+        for declared in graph.inputs:
+            name = declared.given_name or local_name(declared.name)
+            self.main[declared.name] = self.input(name, declared.type, inputs)
+        result = self.nodes(graph, self.main, 0, None).get(_RESULT)
+        if self.problems:
+            raise UnsupportedOpError(_report(self.problems))
+        return inputs, self.outputs(result)
+
+    def input(self, name: str, declared: Type, inputs: list[ir.Value]) -> Slot:
+        """A graph input: one ONNX input, several for a tuple, none for an effects token."""
+        if isinstance(declared, SequenceType):
+            if declared.dynamic_length:
+                raise UnsupportedOpError(f"input {name!r} is a tuple of any length")
+            parts = [self.input(f"{name}_{i}", t, inputs) for i, t in enumerate(declared.items)]
+            return Slot(tuple(parts))
+        if not isinstance(declared, TensorType):
+            return Slot(Monad.MEMORY)
+        name = self.tape.unique(name)
+        dims: Shape | None = self.input_shapes.get(name, declared.shape)
+        value = ir.Value(name=name, type=ir.TensorType(ir.DataType(declared.dtype.onnx)))
+        if dims is not None:
+            value.shape = ir.Shape(
+                [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
+            )
+        inputs.append(value)
+        return Slot(value)
+
+    # --- graphs ---------------------------------------------------------------------------------
+
+    def graph(self, graph: Graph, arguments: list[Slot], depth: int, loop: Loop | None) -> Outcome:
+        """Translate the nodes of a graph here, its inputs being the arguments."""
+        env = {i.name: slot for i, slot in zip(graph.inputs, arguments, strict=True)}
+        return self.nodes(graph, env, depth, loop)
+
+    def nodes(self, graph: Graph, env: dict[str, Slot], depth: int, loop: Loop | None) -> Outcome:
+        """Translate the nodes of a graph whose inputs are bound in env.
+
+        Inside a loop the call that the graph ends with is done last, for it may be the next round.
+        """
+        if depth > MAX_DEPTH:
+            raise ModelFileError(f"graphs call each other more than {MAX_DEPTH} deep")
+        tail = tail_of(graph) if loop is not None else None
+        for node in graph.nodes:
+            self.visited += 1
+            if self.visited > MAX_NODES:
+                raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
+            if isinstance(node, Constant):
+                # a storage of its own in each call of a graph: one call may change it in place
+                env[node.name] = self.constant(node)
+            elif tail is None or node.name not in tail.after:
+                env[node.name] = self.call(node, env, depth)
+        if tail is not None:
+            return self.tail_call(tail.call, env, depth, loop)
+        outputs = [self.lookup(name, env) for name in graph.outputs]
+        return self.outcome(outputs[0] if len(outputs) == 1 else Slot(tuple(outputs)), loop)
+
+    @staticmethod
+    def outcome(result: Slot, loop: Loop | None) -> Outcome:
+        """A result, which inside a loop means leaving it."""
+        if loop is not None and not result.failed:
+            return loop.leave(None, [result])
+        outcome = Outcome()
+        outcome.put(_RESULT, result)
+        return outcome
+
+    def apply(
+        self, function: Function, arguments: Sequence[Slot], depth: int, loop: Loop | None
+    ) -> Outcome:
+        """Call a function; `loop` is given where the call ends a round of it."""
+        arguments = list(arguments)
+        while isinstance(function, Closure):
+            arguments = [*function.arguments, *arguments]
+            function = function.function
+        if isinstance(function, Choice):
+            return choose(self, function, arguments, depth, loop)
+        if isinstance(function, Known):
+            return self.outcome(function.result, loop)
+        if not isinstance(function, GraphRef):
+            raise UnsupportedOpError("something is called that is no function")
+        name = function.name
+        graph = self.graphs.get(name)
+        if graph is None or len(graph.inputs) != len(arguments):
+            raise UnsupportedOpError(
+                f"graph {name!r} cannot be called with {len(arguments)} arguments"
+            )
+        if loop is not None and name == loop.header:
+            return loop.again(arguments)
+        if loop is not None and not self.reach.reaches(name, loop.header, loop.enclosing):
+            return loop.leave(name, arguments)
+        if name in self.active:
+            raise UnsupportedOpError("a function calls itself before its end (recursion)")
+        if self.reach.reaches(name, name, self.active):
+            return run_loop(self, graph, arguments, depth, loop)
+        return self.graph(graph, arguments, depth + 1, loop)
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def constant(self, node: Constant) -> Slot:
+        """A constant in a fresh storage."""
+        if node.name not in self.constants:
+            self.constants[node.name] = self.constant_value(node.name, node.value)
+        return stored(self.constants[node.name])
+
+    def constant_value(self, name: str, value: Any) -> Any:
+        """Tensors become ONNX constants, wherever they stand in a constant."""
+        if isinstance(value, Tensor):
+            array = value.numpy()
+            if array.size <= _SMALL_CONSTANT:
+                return self.tape.constant(array)
+            return self.tape.weight(local_name(name), value)
+        if isinstance(value, tuple | list):
+            return type(value)(self.constant_value(name, v) for v in value)
+        return value
+
+    def lookup(self, name: str, env: dict[str, Slot]) -> Slot:
+        """What a name stands for in a graph."""
+        for scope in (env, self.globals, self.main):
+            if name in scope:
+                return scope[name]
+        if name in self.graphs:
+            return Slot(GraphRef(name))
+        if name in self.constant_nodes:
+            return self.globals.setdefault(name, self.constant(self.constant_nodes[name]))
+        raise ModelFileError(f"{name!r} is used before it is defined")
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def call(self, node: Call, env: dict[str, Slot], depth: int) -> Slot:
+        """Translate one node."""
+        if isinstance(node.target, GraphRef | ValueRef):
+            result = self.tail_call(node, env, depth, None).get(_RESULT)
+            if not result.failed and result.parts is None:
+                self.declare(result.read(), node.type)
+            return result
+        op, inputs = node.target.op, [self.lookup(name, env) for name in node.inputs]
+        label = _label(node)
+        with _Reported(self, op, label):
+            if any(slot.failed for slot in inputs):
+                raise _SkippedError
+            if op in STRUCTURE:
+                self.tape.primitive, self.tape.label = op, label
+                return STRUCTURE[op](self.tape, inputs)
+            if op not in OPS:
+                raise UnsupportedOpError("")
+            return self.operator(op, node.target.attributes, inputs, node.type, label)
+        return Slot.of_failure()
+
+    def tail_call(self, node: Call, env: dict[str, Slot], depth: int, loop: Loop | None) -> Outcome:
+        """Translate a call of a graph, or of a function that a value holds."""
+        inputs = [self.lookup(name, env) for name in node.inputs]
+        label = _label(node)
+        with _Reported(self, "call of a graph", label):
+            target: Any = node.target
+            if isinstance(target, ValueRef):
+                held = self.lookup(target.name, env)
+                inputs.append(held)
+                target = None if held.failed else held.read()
+            if any(slot.failed for slot in inputs):
+                raise _SkippedError
+            self.tape.label = label
+            arguments = inputs if isinstance(node.target, GraphRef) else inputs[:-1]
+            return self.apply(target, arguments, depth, loop)
+        return self.outcome(Slot.of_failure(), None)
+
+    def problem(self, reason: str, label: str) -> None:
+        """Note what is missing, to report everything at once."""
+        self.problems.setdefault(reason, []).append(label)
+
+    def problems_so_far(self) -> dict[str, list[str]]:
+        """A copy to go back to."""
+        return {reason: list(labels) for reason, labels in self.problems.items()}
+
+    def operator(
+        self,
+        op: str,
+        attributes: Mapping[str, Any],
+        inputs: list[Slot],
+        declared: Type | None,
+        label: str,
+    ) -> Slot:
+        """Translate one operator by its row of the table."""
+        row, tape = OPS[op], self.tape
+        values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
+        tape.primitive, tape.label, tape.result = op, label, declared
+        result = row.meaning(tape, **bind(row, values, attributes))
+        self.declare(result, declared)
+        if row.writes:
+            self.changes += inputs[0].write(result)
+            return inputs[0]
+        return stored(result, inputs[0] if row.is_view else None)
+
+    def declare(self, result: Any, declared: Type | None) -> None:
+        """Note what the file says about a result."""
+        if isinstance(result, ir.Value) and isinstance(declared, TensorType):
+            self.tape.declare(result, declared)
+        elif isinstance(result, tuple) and isinstance(declared, SequenceType):
+            for value, item in zip(result, declared.items, strict=False):
+                self.declare(value, item)
+
+    def outputs(self, result: Slot) -> list[ir.Value]:
+        """The results as distinct ONNX values: nested tuples flattened, None and words dropped."""
+        flat: list[Any] = []
+        _flatten(result.read(), flat)
+        outputs: list[ir.Value] = []
+        for value in flat:
+            taken = value in outputs if isinstance(value, ir.Value) else True
+            if (
+                taken or value.producer() is None
+            ):  # a constant, an input handed through, or a repeat
+                self.tape.label = "output"
+                value = self.tape.op("Identity", [value])
+                source = value.producer().inputs[0]
+                value.type, value.shape = source.type, source.shape
+            outputs.append(value)
+        if not outputs:
+            raise ModelFileError("the model returns no tensor")
+        return outputs
+
+
+class _SkippedError(Exception):
+    """Raised inside the walk for a node whose input failed."""
+
+
+class _Reported:
+    """Turns what goes wrong with one node into a line of the report."""
+
+    def __init__(self, walk: Walk, op: str, label: str) -> None:
+        self.walk, self.op, self.label = walk, op, label
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, exc: BaseException | None, trace: Any) -> bool:
+        if isinstance(exc, _SkippedError):
+            return True  # the node that failed first is in the list already
+        if isinstance(exc, UnsupportedOpError):
+            self.walk.problem(f"{self.op}: {exc}" if str(exc) else self.op, self.label)
+            return True
+        if isinstance(exc, Exception) and not isinstance(exc, ModelFileError):
+            # a file may hold anything: no traceback for that
+            self.walk.problem(f"{self.op}: arguments that make no sense ({exc!r})", self.label)
+            return True
+        return False
+
+
+def _label(node: Call) -> str:
+    return node.scope or local_name(node.name).rsplit(":", 1)[0]
+
+
+def _flatten(value: Any, into: list[Any]) -> None:
+    if isinstance(value, tuple | list):
+        for item in value:
+            _flatten(item, into)
+    elif isinstance(value, ir.Value | bool | int | float):
+        into.append(value)
+
+
+def _report(problems: Mapping[str, list[str]]) -> str:
+    lines = [f"the model needs {len(problems)} thing(s) that are not implemented:"]
+    for reason, labels in problems.items():
+        shown = ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
+        lines.append(f"  {reason} (at {shown})")
+    lines.append("Export the network without them; CONTRIBUTING.md says how an operator is added.")
+    return "\n".join(lines)
