@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.mutate import mutated
 from support.running import DATA
 
 from mindspore_lite.errors import LiteError, ModelFileError
@@ -61,6 +63,15 @@ def test_cut_and_inserted_bytes_end_in_our_error_or_a_model(
     data = FILES[name]
     at = int(start * len(data))
     attempt(data[:at] + insert + data[at + length :])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_files_with_damaged_fields_end_in_our_error_or_a_model(seed: int) -> None:
+    """A little of what scripts/fuzz does for as long as one likes."""
+    rng = Random(seed)
+    corpus = sorted(DATA.glob("*/*.mindir"))
+    for _ in range(15):
+        attempt(mutated(rng.choice(corpus).read_bytes(), rng))
 
 
 @pytest.mark.parametrize("name", NAMES)
