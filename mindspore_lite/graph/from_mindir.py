@@ -84,7 +84,7 @@ class _Walk:
         inputs = [value for i in graph.inputs if (value := self.input(i)) is not None]
         result = self.graph(graph, self.main, depth=0)
         if self.problems:
-            raise UnsupportedOpError(_report(self.problems))
+            raise UnsupportedOpError(_report(self.problems), self.problems)
         return inputs, self.outputs(result)
 
     def input(self, declared: Input) -> ir.Value | None:

@@ -1,0 +1,31 @@
+"""One way into the analysis: a path in, facts and, when wanted, sketches out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindspore_lite.inspection.facts import Facts
+from mindspore_lite.inspection.sketch import Sketch
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A model file that was looked at."""
+
+    facts: Facts
+    sketches: Callable[[], list[Sketch]]  # made when called: only a drawing needs them
+
+
+def examine(path: Path) -> Examined:
+    """Look at a model file; an ONNX file is known by its suffix, anything else is MindIR."""
+    if path.suffix == ".onnx":
+        from mindspore_lite.inspection import onnx_model
+
+        facts, sketches = onnx_model.examine(path)
+        return Examined(facts, lambda: sketches)
+    from mindspore_lite.inspection import mindir_model, mindir_sketch
+
+    facts, model = mindir_model.examine(path)
+    return Examined(facts, lambda: mindir_sketch.sketches(model, facts.problems))
