@@ -6,28 +6,30 @@ does the heavy work: a convolution with its norm and activation reads as one thi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mindspore_lite.inspection.layout import arrange
 from mindspore_lite.inspection.sketch import Box, Operand, Sketch
 
 ROW, CAPTION = 24.0, 18.0  # heights
-_LETTER = 7.1  # average width of a letter at the page's size
+_LETTER, _SMALL_LETTER = 9.4, 7.4  # generous widths of letters in the page's two sizes
 _WIDTHS = (110.0, 300.0)
 _LONGEST_CHAIN = 10
-_HEAVY = ("conv", "matmul", "control", "input", "output")
+_HEAVY = ("conv", "matmul", "control", "input", "output")  # families that begin a block
+_LIGHT = ("BiasAdd",)  # of a heavy family
 
 
-def draw(sketch: Sketch) -> dict[str, Any]:
-    """One graph with all coordinates, ready for JSON."""
+def draw(sketch: Sketch, roles: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """One graph with all coordinates, ready for JSON; `roles` tells what other graphs are for."""
+    notes = [_note(box, roles or {}) for box in sketch.boxes]
     number = {box.name: i for i, box in enumerate(sketch.boxes)}
     sources = [_sources(box, number) for box in sketch.boxes]
     chains = _chains(sketch.boxes, sources)
     block_of = {box: block for block, chain in enumerate(chains) for box in chain}
     captions = [short_label(sketch.boxes[chain[0]]) for chain in chains]
     sizes = [
-        _size([sketch.boxes[i] for i in chain], caption)
+        _size([(sketch.boxes[i].op, notes[i]) for i in chain], caption)
         for chain, caption in zip(chains, captions, strict=True)
     ]
     edges = sorted(
@@ -45,6 +47,7 @@ def draw(sketch: Sketch) -> dict[str, Any]:
         y += CAPTION if captions[block] else 0.0
         for row, i in enumerate(chain):
             boxes[i] = _box(sketch.boxes[i], number) | {
+                "note": notes[i],
                 "x": round(x, 1),
                 "y": round(y + row * ROW, 1),
                 "w": round(sizes[block][0], 1),
@@ -107,7 +110,7 @@ def _chains(boxes: Sequence[Box], sources: Sequence[list[int]]) -> list[list[int
             or chain[-1] != only
             or readers[chain[-1]] != 1
             or len(chain) >= _LONGEST_CHAIN
-            or box.family in _HEAVY
+            or (box.family in _HEAVY and box.op not in _LIGHT)
             or boxes[chain[-1]].family in ("control", "input", "output")
         ):
             chain = []
@@ -117,17 +120,18 @@ def _chains(boxes: Sequence[Box], sources: Sequence[list[int]]) -> list[list[int
     return chains
 
 
-def _size(boxes: list[Box], caption: str) -> tuple[float, float]:
-    letters = max(len(box.op) + len(weight_shape(box)) + 3 for box in boxes)
-    wide = max(letters, len(caption) * 0.85 + 2) * _LETTER + 16
-    width = min(max(wide, _WIDTHS[0]), _WIDTHS[1])
-    return width, len(boxes) * ROW + (CAPTION if caption else 0.0)
+def _size(rows: list[tuple[str, str]], caption: str) -> tuple[float, float]:
+    wanted = [len(op) * _LETTER + len(note) * _SMALL_LETTER + 14 for op, note in rows]
+    width = min(max(*wanted, len(caption) * _SMALL_LETTER, _WIDTHS[0] - 18) + 18, _WIDTHS[1])
+    return width, len(rows) * ROW + (CAPTION if caption else 0.0)
 
 
-def weight_shape(box: Box) -> str:
-    """The shape of the largest weight of a box, as its row shows it: `64×3×7×7`."""
+def _note(box: Box, roles: Mapping[str, str]) -> str:
+    """What a row shows besides its operator: `64×3×7×7` of its largest weight, or a graph's role."""
     shapes = [o.text.partition(" [")[2].rstrip("]") for o in box.operands if o.kind == "weight"]
-    return max(shapes, key=lambda text: (text.count(","), len(text)), default="").replace(", ", "×")
+    if shapes:
+        return max(shapes, key=lambda text: (text.count(","), len(text))).replace(", ", "×")
+    return ", ".join(roles.get(o.name, "") for o in box.operands if o.kind == "graph")[:40]
 
 
 def _box(box: Box, number: dict[str, int]) -> dict[str, Any]:
@@ -136,7 +140,6 @@ def _box(box: Box, number: dict[str, int]) -> dict[str, Any]:
         "family": box.family,
         "label": box.label,
         "result": box.result,
-        "weight": weight_shape(box),
         "operands": [_operand(operand, number) for operand in box.operands],
         "attributes": [list(pair) for pair in box.attributes],
         "problem": box.problem,

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 GAP_X, GAP_Y = 28.0, 44.0
 _BEND_WIDTH = 6.0
-_BEND_WEIGHT = 3.0  # long edges rather stay straight than blocks centred; tried on ResNet and ViT
 _SWEEPS = 8  # further ones changed next to nothing
 MAX_BENDS = 60_000  # beyond it the longest edges are drawn straight; keeps a page within seconds
 
@@ -136,12 +135,14 @@ class _Mesh:
         x = [0.0] * len(self.widths)
         for layer in self.layers:
             self._settle(layer, x, [0.0] * len(layer))
-        for sweep in range(_SWEEPS):
-            for layer in self.layers if sweep % 2 == 0 else self.layers[::-1]:
+        for sweep in range(_SWEEPS + 1):  # the last one goes down: chains hang straight
+            down = sweep % 2 == 0
+            for layer in self.layers if down else self.layers[::-1]:
                 wanted = []
                 for vertex in layer:
-                    near = [x[n] for n in (*self.up[vertex], *self.down[vertex])]
-                    wanted.append(sum(near) / len(near) if near else x[vertex])
+                    up, low = self.up[vertex], self.down[vertex]
+                    near = (up or low) if down else (low or up)
+                    wanted.append(sum(x[n] for n in near) / len(near) if near else x[vertex])
                 self._settle(layer, x, wanted)
         return x
 
@@ -152,16 +153,14 @@ class _Mesh:
             if number:
                 offset += (self.widths[layer[number - 1]] + self.widths[vertex]) / 2 + GAP_X
             offsets.append(offset)
-        pools: list[tuple[float, float, int]] = []  # (mean, weight, how many)
-        for vertex, want, shift in zip(layer, wanted, offsets, strict=True):
-            weight = _BEND_WEIGHT if vertex >= self.blocks else 1.0
-            pool = (want - shift, weight, 1)
-            while pools and pools[-1][0] > pool[0]:
-                mean, heavy, many = pools.pop()
-                total = heavy + pool[1]
-                pool = ((mean * heavy + pool[0] * pool[1]) / total, total, many + pool[2])
-            pools.append(pool)
-        means = [mean for mean, _, many in pools for _ in range(many)]
+        pools: list[tuple[float, int]] = []  # (mean, how many)
+        for want, shift in zip(wanted, offsets, strict=True):
+            mean, many = want - shift, 1
+            while pools and pools[-1][0] > mean:
+                other, more = pools.pop()
+                mean, many = (other * more + mean * many) / (more + many), more + many
+            pools.append((mean, many))
+        means = [mean for mean, many in pools for _ in range(many)]
         for vertex, mean, shift in zip(layer, means, offsets, strict=True):
             x[vertex] = mean + shift
 

@@ -45,14 +45,19 @@ const bytes = (n) => {
   }
 };
 const count = (n) => n.toLocaleString("en");
+const refusal = ({ op, problem }) =>
+  problem === op ? "This operator is not supported." : `Not supported: ${problem}`;
 const shape = (port) => `${port.dtype} ${port.shape ? `[${port.shape.join(", ")}]` : "of any rank"}`;
 
 // --- the graph -------------------------------------------------------------------------------
 
 function prepare(graph) {
   for (const edge of graph.edges) {
-    const xs = edge.points.filter((_, i) => i % 2 === 0), ys = edge.points.filter((_, i) => i % 2);
-    edge.box = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+    const box = edge.box = [Infinity, Infinity, -Infinity, -Infinity];
+    edge.points.forEach((value, i) => {
+      box[i % 2] = Math.min(box[i % 2], value);
+      box[2 + i % 2] = Math.max(box[2 + i % 2], value);
+    });
   }
   graph.feeds = new Set(graph.edges.map((edge) => edge.ends[0]));
 }
@@ -116,13 +121,17 @@ function drawBlock(graph, block, seen, sources) {
       pen.fillText(fitted(block.caption, block.w - 16), block.x + 8, block.y + 13);
     }
   }
-  if (sources && view.scale > 0.45) {
-    const result = graph.boxes[block.last].result.replace(/^\((.*?\]).*$/, "$1");
+  const dims = /\[(.+?)\]/.exec(graph.boxes[block.last].result);  // the first of a tuple
+  if (dims && sources && view.scale > 0.45) {
     pen.font = `11px ${FONT}`;
-    pen.fillStyle = theme.soft;
     pen.textAlign = "left";
-    pen.fillText(result.replace(/^\w+ \[(.*)\]$/, (_, dims) => dims.replaceAll(", ", "×")),
-      block.x + block.w / 2 + 7, block.y + block.h + 14);
+    const text = dims[1].replaceAll(", ", "×").replaceAll("-1", "?");
+    const x = block.x + block.w / 2 + 8, y = block.y + block.h + 14;
+    pen.lineWidth = 5;
+    pen.strokeStyle = theme.back;  // keeps edges off the letters
+    pen.strokeText(text, x, y);
+    pen.fillStyle = theme.soft;
+    pen.fillText(text, x, y);
   }
 }
 
@@ -132,7 +141,11 @@ function drawBox(box, number, seen) {
   pen.globalAlpha = lit && !lit.has(number) ? 0.22 : 1;
   pen.fillStyle = box.problem ? colours.problem : colourOf(box.family);
   pen.beginPath();
-  pen.roundRect(box.x, box.y + 0.5, box.w, ROW - 1, rounded ? ROW / 2 : 4);
+  if (view.scale < 0.15) {  // nothing but colours can be seen, each at least a pixel high
+    pen.rect(box.x, box.y, box.w, Math.max(ROW, 1 / view.scale));
+  } else {
+    pen.roundRect(box.x, box.y + 0.5, box.w, ROW - 1, rounded ? ROW / 2 : 4);
+  }
   pen.fill();
   if (view.scale > 0.3) {
     pen.fillStyle = "#ffffff";
@@ -142,16 +155,16 @@ function drawBox(box, number, seen) {
     const room = box.w - 18, text = fitted(name, room);
     pen.fillText(text, rounded ? box.x + box.w / 2 : box.x + 9, box.y + 16.5);
     const left = room - pen.measureText(text).width - 8;
-    if (box.weight && left > 30) {
+    if (box.note && left > 30) {
       pen.font = `11px ${FONT}`;
       pen.textAlign = "right";
-      pen.fillText(fitted(box.weight, left), box.x + box.w - 9, box.y + 16);
+      pen.fillText(fitted(box.note, left), box.x + box.w - 9, box.y + 16);
     }
   }
   pen.globalAlpha = 1;
   if (number === chosen || box.problem) {
     pen.strokeStyle = number === chosen ? theme.chosen : theme.bad;
-    pen.lineWidth = 3;
+    pen.lineWidth = Math.max(3, 2 / view.scale);
     pen.stroke();
   }
 }
@@ -269,7 +282,10 @@ function choose(graph, box, move = true) {
     byId("details").hidden = true;
   } else {
     const { x, y, w } = graphs[graph].boxes[box];
-    if (move) {
+    const left = x * view.scale + view.x, top = y * view.scale + view.y;
+    const inSight = view.scale >= 0.6 && left >= 0 && left + w * view.scale <= canvas.clientWidth
+      && top >= 0 && top + ROW * view.scale <= canvas.clientHeight;
+    if (!inSight && move) {
       view.scale = Math.max(view.scale, 0.8);
       centre(x + w / 2, y + ROW / 2);
     }
@@ -298,7 +314,7 @@ function details(graph, number) {
   const title = add(panel, "h2");
   swatch(title, box.problem ? colours.problem : colourOf(box.family));
   title.append(box.op);
-  if (box.problem) add(panel, "p", `Not supported: ${box.problem}`, "bad");
+  if (box.problem) add(panel, "p", refusal(box), "bad");
   const about = add(panel, "dl");
   if (box.label !== box.family) term(about, "where", box.label);
   term(about, "family", box.family);
@@ -337,8 +353,10 @@ function details(graph, number) {
 
 function ports(panel, title, list) {
   add(panel, "h3", title);
-  const made = add(panel, "dl");
-  for (const port of list) term(made, port.name, shape(port));
+  for (const port of list) {
+    add(panel, "p", port.name);
+    add(panel, "p", shape(port), "soft indent");
+  }
 }
 
 function problems(panel) {
@@ -362,8 +380,8 @@ function summary() {
   term(about, "producer", `${facts.producer} ${facts.producer_version}`);
   const ir = facts.mind_ir_version === null ? "" : `, mind_ir_version ${facts.mind_ir_version}`;
   term(about, "ir_version", `${facts.ir_version}${ir}`);
-  term(about, "weights", `${count(weights.elements)} in ${count(weights.tensors)} tensors, ` +
-    `${bytes(weights.size_bytes)} (${Object.keys(weights.by_dtype).join(", ") || "none"})`);
+  term(about, "weights", !weights.tensors ? "none" : `${count(weights.elements)} in ${count(weights.tensors)} tensors, ` +
+    `${bytes(weights.size_bytes)} (${Object.keys(weights.by_dtype).join(", ")})`);
   if (memory) {
     term(about, "memory", `about ${bytes(memory.weights_bytes + memory.activations_bytes)}: ` +
       `weights ${bytes(memory.weights_bytes)}, activations ${bytes(memory.activations_bytes)}` +
@@ -376,11 +394,13 @@ function summary() {
   ports(panel, "Inputs", facts.inputs);
   ports(panel, "Outputs", facts.outputs);
   add(panel, "h3", "Operators");
+  const drawn = new Set(graphs.flatMap((graph) => graph.boxes.map((box) => box.op)));
   const body = add(add(panel, "table"), "tbody");
   for (const operator of facts.operators) {
     const line = add(body, "tr"), cell = add(line, "td");
     swatch(cell, operator.supported ? colourOf(operator.family || "unknown") : colours.problem);
-    link(cell, operator.name, () => find(operator.name));
+    if (drawn.has(operator.name)) link(cell, operator.name, () => find(operator.name));
+    else cell.append(operator.name);
     add(line, "td", operator.supported ? operator.family : "not supported",
       operator.supported ? "soft" : "bad");
     add(line, "td", count(operator.count), "number");
@@ -452,7 +472,7 @@ function hover(event) {
   const box = graphs[current].boxes[number];
   const weights = box.operands.filter((o) => o.kind === "weight")
     .slice(0, 12).map((o) => `${o.argument || "weight"}: ${o.name} ${o.text}`);
-  tip.textContent = [box.problem && `Not supported: ${box.problem}`, `${box.op}  ${box.label}`,
+  tip.textContent = [box.problem && refusal(box), `${box.op}  ${box.label}`,
     ...weights, box.result && `→ ${box.result}`].filter(Boolean).join("\n");
   const room = canvas.clientWidth - tip.offsetWidth - 8;
   tip.style.left = `${Math.max(0, Math.min(event.offsetX + 16, room))}px`;
@@ -517,7 +537,7 @@ addEventListener("keydown", (event) => {
 
 function readTheme() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["edge", "frame", "soft", "panel", "chosen", "bad"]) {
+  for (const name of ["back", "edge", "soft", "panel", "chosen", "bad"]) {
     theme[name] = style.getPropertyValue(`--${name}`).trim();
   }
   redraw();

@@ -42,9 +42,10 @@ COLOURS = {  # of families, behind white text; an unknown one takes "other"
 def page(facts: Facts, sketches: Sequence[Sketch]) -> str:
     """The whole page as HTML."""
     style, script = (_read(name) for name in ("page.css", "page.js"))
+    roles = {sketch.name: sketch.role for sketch in sketches}
     data = {
         "facts": facts.as_json(),
-        "graphs": [draw(sketch) for sketch in sketches],
+        "graphs": [draw(sketch, roles) for sketch in sketches],
         "colours": COLOURS,
         "row": ROW,
     }
