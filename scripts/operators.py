@@ -15,9 +15,10 @@ PAGE = ROOT / "docs/operators.md"
 HEAD = """\
 # Operators
 
-The {count} MindIR primitives that a model may use, made from the code by `scripts/operators.py`; `mslite inspect --ops` prints
-the same. An argument with `!` is an attribute in files of MindSpore 2.2 and older, and a trailing input in newer ones.
-[`mslite inspect MODEL`](inspect.md) tells whether a model needs others.
+The {count} MindIR primitives that a model may use, made from the code by `scripts/operators.py`;
+`mslite inspect --ops` prints the same. An argument with `!` is an attribute in files of MindSpore
+2.2 and older, and a trailing input in newer ones. [`mslite inspect MODEL`](inspect.md) tells
+whether a model needs others.
 """
 
 

@@ -115,8 +115,7 @@ def show_sizes(facts: Facts) -> None:
     amount = f"{weights.elements:,} parameters in {weights.tensors} tensors"
     say(f"weights: {f'{amount}: {parts}' if weights.tensors else 'none'}")
     for file in facts.external_files:
-        size = "missing" if file.size_bytes is None else size_text(file.size_bytes)
-        say(f"  in {printable(file.name)}: {size}")
+        say(f"  in {printable(file.name)}: {size_text(file.size_bytes)}")
     memory = facts.memory
     say(f"memory of a run: {memory_text(memory) if memory else 'not known, see below'}")
     if memory and memory.peak_at:
@@ -183,14 +182,12 @@ def show_table(rows: Sequence[Sequence[str]]) -> None:
 
 def size_text(size_bytes: int) -> str:
     """Bytes as people read them."""
-    size = float(size_bytes)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            break
-        size /= 1024
-    else:
-        unit = "GiB"
-    return f"{size_bytes} B" if unit == "B" else f"{size:.1f} {unit}"
+    if size_bytes < 1024:
+        return f"{size_bytes} B"
+    for power, unit in ((1, "KiB"), (2, "MiB")):
+        if size_bytes < 1024 ** (power + 1):
+            return f"{size_bytes / 1024**power:.1f} {unit}"
+    return f"{size_bytes / 2**30:.1f} GiB"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ ROW, CAPTION = 24.0, 18.0  # heights
 _LETTER, _SMALL_LETTER = 9.4, 7.4  # generous widths of letters in the page's two sizes
 _WIDTHS = (110.0, 300.0)
 _LONGEST_CHAIN = 10
+_TIMES = "\N{MULTIPLICATION SIGN}"
 _HEAVY = ("conv", "matmul", "control", "input", "output")  # families that begin a block
 _LIGHT = ("BiasAdd",)  # of a heavy family
 
@@ -127,10 +128,10 @@ def _size(rows: list[tuple[str, str]], caption: str) -> tuple[float, float]:
 
 
 def _note(box: Box, roles: Mapping[str, str]) -> str:
-    """What a row shows besides its operator: `64×3×7×7` of its largest weight, or a graph's role."""
+    """What a row shows besides its operator: the shape of its largest weight, or a graph's role."""
     shapes = [o.text.partition(" [")[2].rstrip("]") for o in box.operands if o.kind == "weight"]
     if shapes:
-        return max(shapes, key=lambda text: (text.count(","), len(text))).replace(", ", "×")
+        return max(shapes, key=lambda text: (text.count(","), len(text))).replace(", ", _TIMES)
     return ", ".join(roles.get(o.name, "") for o in box.operands if o.kind == "graph")[:40]
 
 
@@ -147,7 +148,11 @@ def _box(box: Box, number: dict[str, int]) -> dict[str, Any]:
 
 
 def _operand(operand: Operand, number: dict[str, int]) -> dict[str, Any]:
-    made: dict[str, Any] = {"kind": operand.kind, "text": operand.text, "argument": operand.argument}
+    made: dict[str, Any] = {
+        "kind": operand.kind,
+        "text": operand.text,
+        "argument": operand.argument,
+    }
     if operand.kind == "box":
         made["box"] = number.get(operand.name)
     else:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mindspore_lite.graph.source import mindir_source, onnx_source
+from mindspore_lite.inspection import mindir_model, mindir_sketch, onnx_model
 from mindspore_lite.inspection.facts import Facts
 from mindspore_lite.inspection.sketch import Sketch
+from mindspore_lite.mindir.read import read_file
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,8 @@ class Examined:
 def examine(path: Path) -> Examined:
     """Look at a model file; an ONNX file is known by its suffix, anything else is MindIR."""
     if path.suffix == ".onnx":
-        from mindspore_lite.inspection import onnx_model
-
-        facts, sketches = onnx_model.examine(path)
+        facts, sketches = onnx_model.examine(path, onnx_source(path))
         return Examined(facts, lambda: sketches)
-    from mindspore_lite.inspection import mindir_model, mindir_sketch
-
-    facts, model = mindir_model.examine(path)
+    model = read_file(path)
+    facts = mindir_model.facts_of(path, model, mindir_source(path))
     return Examined(facts, lambda: mindir_sketch.sketches(model, facts.problems))

@@ -6,8 +6,9 @@ The names of the fields are the keys of `mslite inspect --json`; programs rely o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -38,10 +39,10 @@ class Weights(Amount):
 
 @dataclass(frozen=True)
 class ExternalFile:
-    """A file of weights beside the model; size_bytes is None where it is missing."""
+    """A file of weights beside the model."""
 
     name: str
-    size_bytes: int | None
+    size_bytes: int
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,11 @@ class Facts:
     def as_json(self) -> dict[str, Any]:
         """The facts as plain values, with the verdict first."""
         return {"can_run": self.can_run, **dataclasses.asdict(self)}
+
+
+def external_files(paths: Sequence[Path]) -> tuple[ExternalFile, ...]:
+    """The files that hold weights."""
+    return tuple(ExternalFile(str(path), path.stat().st_size) for path in paths)
 
 
 def weights_of(tensors: list[tuple[str, int, int]]) -> Weights:

@@ -45,9 +45,7 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layo
     left = min(x - w / 2 for x, w in zip(middles, mesh.widths, strict=True))
     middles = [x - left for x in middles]
     tops, height = _tops(mesh, [h for _, h in sizes])
-    places = [
-        (middles[i] - sizes[i][0] / 2, tops[mesh.layer_of[i]]) for i in range(len(sizes))
-    ]
+    places = [(middles[i] - sizes[i][0] / 2, tops[mesh.layer_of[i]]) for i in range(len(sizes))]
     width = max(x + w / 2 for x, w in zip(middles, mesh.widths, strict=True))
     return Layout(places, _routes(mesh, edges, middles, tops, sizes), width, height)
 
@@ -94,7 +92,9 @@ class _Mesh:
             if left < 0:
                 break
             self.bends[source] = [self._bend(source, k + 1) for k in range(count)]
-            for upper, lower in zip([source, *self.bends[source]], self.bends[source], strict=False):
+            for upper, lower in zip(
+                [source, *self.bends[source]], self.bends[source], strict=False
+            ):
                 self._join(upper, lower)
         for a, b in edges:
             if a in self.bends:

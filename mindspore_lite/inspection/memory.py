@@ -12,50 +12,31 @@ import math
 from collections.abc import Iterator
 
 import onnx
-import onnx_ir as ir
 
 from mindspore_lite.dtypes import BY_ONNX
 from mindspore_lite.inspection.facts import Memory
+from mindspore_lite.inspection.skeleton import Skeleton
 
-_KEPT_BYTES = 1024  # constants up to this size stay, since shapes may follow from them
 _SAME_STORAGE = {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"}
 _ALWAYS = math.inf  # alive until the end
 
 Sizes = dict[str, int | None]  # bytes of each value; None where it depends on data
 
 
-def estimate(model: ir.Model) -> Memory:
-    """What one run needs; open dims of inputs count as 1. The model is used up by it."""
-    weights = sum(
-        value.const_value.nbytes
-        for graph in model.graphs()
-        for value in graph.initializers.values()
-        if value.const_value is not None
-    )
-    inputs = [str(value.name) for value in model.graph.inputs]
-    proto = _skeleton(model)
-    is_open = _close_dims(proto.graph, set(inputs))
+def estimate(skeleton: Skeleton) -> Memory:
+    """What one run needs; open dims of inputs count as 1."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(skeleton.proto)
+    is_open = _close_dims(proto.graph, set(skeleton.inputs))
     declared = _sizes(proto.graph)
     if is_open:  # what was inferred or declared for open dims says nothing about dims of 1
         del proto.graph.value_info[:]
         for value in proto.graph.output:
             value.type.tensor_type.ClearField("shape")
     inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
-    walk = _Liveness(inferred, inputs, declared)
+    walk = _Liveness(inferred, list(skeleton.inputs), declared)
     peak, place = walk.peak()
-    return Memory(weights, peak, place, is_open, walk.unknown)
-
-
-def _skeleton(model: ir.Model) -> onnx.ModelProto:
-    """The graph with its large weights as further inputs, which takes their bytes out of it."""
-    graph = model.graph
-    for name, value in list(graph.initializers.items()):
-        if value.const_value is not None and value.const_value.nbytes > _KEPT_BYTES:
-            del graph.initializers[name]
-            value.const_value = None
-            if not value.is_graph_input():
-                graph.inputs.append(value)
-    return ir.serde.serialize_model(model)
+    return Memory(skeleton.weights_bytes, peak, place, is_open, walk.unknown)
 
 
 def _close_dims(graph: onnx.GraphProto, names: set[str]) -> bool:

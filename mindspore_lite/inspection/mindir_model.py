@@ -1,21 +1,20 @@
-"""Facts about a MindIR file, whether or not it can be translated, and its graphs as sketches."""
+"""Facts about a MindIR file, whether or not it can be translated, and what its nodes are called."""
 
 from __future__ import annotations
 
 import math
-import mmap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
-from mindspore_lite.graph.source import mindir_source
+from mindspore_lite.graph.source import Source
 from mindspore_lite.inspection import facts, operators
 from mindspore_lite.inspection.memory import estimate
-from mindspore_lite.inspection.onnx_model import ports
-from mindspore_lite.mindir.read import read_file
+from mindspore_lite.inspection.skeleton import Skeleton, skeleton_of
 from mindspore_lite.mindir.records import (
     Call,
     Graph,
@@ -27,10 +26,7 @@ from mindspore_lite.mindir.records import (
     Type,
     local_name,
 )
-from mindspore_lite.mindir.scan import fields
 
-# Model.graph, Graph.parameter, Tensor.external_data, its location
-_EXTERNAL_PATH = (7, 3, 12, 1)
 _ROLES = {  # marks that MindSpore puts into the names of graphs
     "✓": "then branch",
     "✗": "else branch",
@@ -43,11 +39,11 @@ _ROLES = {  # marks that MindSpore puts into the names of graphs
 }
 
 
-def examine(path: Path) -> tuple[facts.Facts, Model]:
-    """Everything that is known without running the model, and the records of the file."""
-    model = read_file(path)
-    graph, problems = _translated(path, model)
-    known = facts.Facts(
+def facts_of(path: Path, model: Model, source: Source) -> facts.Facts:
+    """Everything that is known without running the model."""
+    graph, problems = _translated(model, source)
+    skeleton = skeleton_of(graph) if graph else None
+    return facts.Facts(
         file=str(path),
         size_bytes=path.stat().st_size,
         format="MindIR",
@@ -57,19 +53,18 @@ def examine(path: Path) -> tuple[facts.Facts, Model]:
         mind_ir_version=model.mind_ir_version,
         encoding=_encoding(model),
         user_info=dict(model.user_info),
-        inputs=ports(graph.graph.inputs) if graph else tuple(_declared_inputs(model)),
-        outputs=ports(graph.graph.outputs) if graph else tuple(_declared_outputs(model)),
+        inputs=tuple(_inputs(model)),
+        outputs=tuple(_outputs(model, skeleton)),
         weights=facts.weights_of(
             [(w.dtype.name, math.prod(w.shape), len(w.data)) for w in model.graph.parameters]
         ),
-        external_files=tuple(_external_files(path)),
+        external_files=facts.external_files(source.files[1:]),
         operators=_operators(model, problems),
         in_place={n: c for n, c in _counted(model).items() if operators.writes_in_place(n)},
         graphs=_graphs(model),
         problems=problems,
-        memory=estimate(graph) if graph else None,  # the last to look: it uses the graph up
+        memory=estimate(skeleton) if skeleton else None,
     )
-    return known, model
 
 
 def graphs_of(model: Model) -> list[Graph]:
@@ -99,28 +94,42 @@ def role_of(graph: Graph, model: Model) -> str:
     return next((role for mark, role in _ROLES.items() if mark in graph.name), "called graph")
 
 
-def _translated(path: Path, model: Model) -> tuple[ir.Model | None, tuple[facts.Problem, ...]]:
-    found: dict[str, list[str]]
+def refusals(problems: tuple[facts.Problem, ...]) -> dict[tuple[str, str], str]:
+    """(operator, label) -> reason, to find the nodes that problems are about."""
+    return {
+        (op_in(problem.reason), place): problem.reason
+        for problem in problems
+        for place in problem.places
+    }
+
+
+def op_in(reason: str) -> str:
+    """The operator that a reason of the translator begins with."""
+    return reason.partition(": ")[0]
+
+
+def _translated(model: Model, source: Source) -> tuple[ir.Model | None, tuple[facts.Problem, ...]]:
+    found: dict[str, list[str]] = {}
     try:
-        return mindir_source(path).translate(), ()
+        return source.translate(), ()
     except UnsupportedOpError as exc:
         found = {reason: list(places) for reason, places in exc.problems.items()}
         found = found or {str(exc): []}
     except ModelFileError as exc:  # it can be read, but what it says makes no sense
         found = {str(exc): []}
-    for reason, places in _missing(model).items():
-        found[reason] = list(dict.fromkeys([*found.get(reason, ()), *places]))
+    _add_missing(model, found)
     return None, tuple(facts.Problem(reason, tuple(places)) for reason, places in found.items())
 
 
-def _missing(model: Model) -> dict[str, list[str]]:
-    """Nodes of primitives that are in no table: the translator stops before those behind others."""
-    found: dict[str, list[str]] = {}
+def _add_missing(model: Model, found: dict[str, list[str]]) -> None:
+    """Primitives that are in no table where the translator never came: behind other problems."""
+    told = {(op_in(reason), place) for reason, places in found.items() for place in places}
     for graph in graphs_of(model):
         for node in calls_of(graph):
-            if operators.family_of(op_of(node)) is None:
-                found.setdefault(op_of(node), []).append(label_of(node))
-    return found
+            op, label = op_of(node), label_of(node)
+            if operators.family_of(op) is None and (op, label) not in told:
+                told.add((op, label))
+                found.setdefault(op, []).append(label)
 
 
 def _encoding(model: Model) -> str:
@@ -133,18 +142,24 @@ def _encoding(model: Model) -> str:
     return "argument form of MindSpore 2.3 and newer"
 
 
-def _declared_inputs(model: Model) -> Iterator[facts.Port]:
+def _inputs(model: Model) -> Iterator[facts.Port]:
     for declared in model.graph.inputs:
         yield from _ports(declared.given_name or local_name(declared.name), declared.type)
 
 
-def _declared_outputs(model: Model) -> Iterator[facts.Port]:
+def _outputs(model: Model, skeleton: Skeleton | None) -> list[facts.Port]:
+    """Types as the file declares them, names as the translated model has them."""
     named = {node.name: node for node in calls_of(model.graph)}
+    declared: list[facts.Port] = []
     for name in model.graph.outputs:
         if name in named:
-            yield from _ports(label_of(named[name]), named[name].type)
-        else:
-            yield facts.Port(local_name(name), "", None)
+            declared += _ports(label_of(named[name]), named[name].type)
+    if skeleton is None:
+        return declared
+    made = skeleton.outputs()
+    if len(made) != len(declared):  # the file does not tell all types
+        return list(made)
+    return [replace(port, name=own.name) for port, own in zip(declared, made, strict=True)]
 
 
 def _ports(name: str, kind: Type | None) -> Iterator[facts.Port]:
@@ -155,33 +170,12 @@ def _ports(name: str, kind: Type | None) -> Iterator[facts.Port]:
             yield from _ports(f"{name}:{number}", item)
 
 
-def _external_files(path: Path) -> Iterator[facts.ExternalFile]:
-    with open(path, "rb") as file:
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    names = sorted(set(_texts(data, 0, len(data), _EXTERNAL_PATH)))
-    for name in names:
-        place = path.parent / name
-        yield facts.ExternalFile(name, place.stat().st_size if place.is_file() else None)
-
-
-def _texts(data: memoryview, start: int, end: int, path: tuple[int, ...]) -> Iterator[str]:
-    """The texts at a path of field numbers; nothing else of the file is looked at."""
-    number, *deeper = path
-    for field in fields(data, start, end):
-        if field.number != number or not field.is_bytes:
-            continue
-        if deeper:
-            yield from _texts(data, field.start, field.end, tuple(deeper))
-        else:
-            yield bytes(data[field.start : field.end]).decode("utf-8", "replace")
-
-
 def _counted(model: Model) -> Counter[str]:
     return Counter(op_of(node) for graph in graphs_of(model) for node in calls_of(graph))
 
 
 def _operators(model: Model, problems: tuple[facts.Problem, ...]) -> tuple[facts.Operator, ...]:
-    refused = {problem.reason.partition(":")[0] for problem in problems}
+    refused = {op_in(problem.reason) for problem in problems}
     return tuple(
         facts.Operator(name, count, operators.family_of(name) or "", name not in refused)
         for name, count in sorted(_counted(model).items(), key=lambda item: (-item[1], item[0]))
@@ -206,12 +200,3 @@ def _graphs(model: Model) -> tuple[facts.Graph, ...]:
         )
         for graph in graphs_of(model)
     )
-
-
-def refusals(problems: tuple[facts.Problem, ...]) -> Mapping[tuple[str, str], str]:
-    """(operator, label) -> reason, to find the nodes that problems are about."""
-    return {
-        (problem.reason.partition(":")[0], place): problem.reason
-        for problem in problems
-        for place in problem.places
-    }

@@ -1,18 +1,18 @@
-"""Facts about an ONNX file, or about the graph that a MindIR file became, and sketches of it."""
+"""Facts about an ONNX file, and its graphs as sketches."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.dtypes import BY_ONNX
-from mindspore_lite.graph.onnx_file import external_files, load_onnx
+from mindspore_lite.graph.source import Source
 from mindspore_lite.inspection import facts
 from mindspore_lite.inspection.memory import estimate
+from mindspore_lite.inspection.skeleton import dtype_name, skeleton_of
 from mindspore_lite.inspection.sketch import (
     MAX_OPERANDS,
     Box,
@@ -37,15 +37,23 @@ _FAMILIES = (  # the first word that an operator's name holds decides
 )  # fmt: skip
 
 
-def examine(path: Path) -> tuple[facts.Facts, list[Sketch]]:
+def examine(path: Path, source: Source) -> tuple[facts.Facts, list[Sketch]]:
     """Everything that is known without running the model, and its graphs as sketches."""
-    model = load_onnx(path)
+    model = source.translate()
     graphs = list(_graphs(model.graph, "main", ""))
     problems = _problems(model, graphs)
     refused = {problem.reason.partition(":")[0] for problem in problems}
     drawn = [_sketch(graph, role, name, refused) for graph, role, name in graphs]
     opsets = ", ".join(f"{name or 'ai.onnx'} {v}" for name, v in model.opset_imports.items())
     counted = Counter(node.op_type for graph, _, _ in graphs for node in graph)
+    inputs = tuple(_port(v) for v in model.graph.inputs if v.name not in model.graph.initializers)
+    weights = [
+        (dtype_name(int(tensor.dtype)), tensor.size, tensor.nbytes)
+        for graph, _, _ in graphs
+        for value in graph.initializers.values()
+        if (tensor := value.const_value) is not None
+    ]
+    skeleton = skeleton_of(model)  # from here on the weights are gone
     known = facts.Facts(
         file=str(path),
         size_bytes=path.stat().st_size,
@@ -56,20 +64,10 @@ def examine(path: Path) -> tuple[facts.Facts, list[Sketch]]:
         mind_ir_version=None,
         encoding=f"opset {opsets}",
         user_info=dict(model.metadata_props),
-        inputs=ports(v for v in model.graph.inputs if v.name not in model.graph.initializers),
-        outputs=ports(model.graph.outputs),
-        weights=facts.weights_of(
-            [
-                (dtype_name(value.dtype), tensor.size, tensor.nbytes)
-                for graph, _, _ in graphs
-                for value in graph.initializers.values()
-                if (tensor := value.const_value) is not None
-            ]
-        ),
-        external_files=tuple(
-            facts.ExternalFile(str(file.relative_to(path.parent)), file.stat().st_size)
-            for file in external_files(path)
-        ),
+        inputs=inputs,
+        outputs=skeleton.outputs(),
+        weights=facts.weights_of(weights),
+        external_files=facts.external_files(source.files[1:]),
         operators=tuple(
             facts.Operator(name, count, family_of(name), name not in refused)
             for name, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -80,14 +78,9 @@ def examine(path: Path) -> tuple[facts.Facts, list[Sketch]]:
             for number, (graph, role, name) in enumerate(graphs)
         ),
         problems=problems,
-        memory=estimate(model),  # the last to look: it uses the model up
+        memory=estimate(skeleton),
     )
     return known, drawn
-
-
-def ports(values: Iterable[ir.Value]) -> tuple[facts.Port, ...]:
-    """Inputs or outputs of a graph as facts."""
-    return tuple(facts.Port(str(v.name), dtype_name(v.dtype), _dims(v)) for v in values)
 
 
 def family_of(op: str) -> str:
@@ -95,12 +88,8 @@ def family_of(op: str) -> str:
     return next((family for word, family in _FAMILIES if word in op), "elementwise")
 
 
-def dtype_name(dtype: ir.DataType | None) -> str:
-    """The name of an element type as the rest of the package spells it."""
-    if dtype is None:
-        return ""
-    row = BY_ONNX.get(int(dtype))
-    return row.name if row is not None else dtype.name.lower()
+def _port(value: ir.Value) -> facts.Port:
+    return facts.Port(str(value.name), dtype_name(int(value.dtype or 0)), _dims(value))
 
 
 def _dims(value: ir.Value) -> tuple[int, ...] | None:
@@ -198,4 +187,4 @@ def _operand(value: ir.Value, graph: ir.Graph) -> Operand:
 
 
 def _type(value: ir.Value) -> str:
-    return shape_text(dtype_name(value.dtype), _dims(value))
+    return shape_text(dtype_name(int(value.dtype or 0)), _dims(value))

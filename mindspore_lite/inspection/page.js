@@ -2,7 +2,7 @@
 "use strict";
 // All text comes from a model file that nobody vouches for: it reaches the page through
 // textContent and fillText alone, never as markup.
-const { facts, graphs, colours, row: ROW } =
+const { facts, graphs, colours, others, row: ROW } =
   JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const canvas = byId("graph"), map = byId("map"), tip = byId("tip"), search = byId("search");
@@ -37,7 +37,12 @@ function swatch(parent, colour) {
   add(parent, "span", "", "swatch").style.background = colour;
 }
 
-const colourOf = (family) => colours[family] || colours[family.split("_")[0]] || colours.other;
+const colourOf = (family) => {
+  const known = family.split("_").find((word) => word in colours);  // lite_conv: conv
+  if (known) return colours[known];
+  const sum = [...family].reduce((total, letter) => total + letter.codePointAt(0), 0);
+  return others[sum % others.length];
+};
 const bytes = (n) => {
   for (const unit of ["B", "KiB", "MiB", "GiB"]) {
     if (n < 1024 || unit === "GiB") return unit === "B" ? `${n} B` : `${n.toFixed(1)} ${unit}`;
@@ -388,8 +393,7 @@ function summary() {
       (memory.open_dims_as_one ? ", open dims taken as 1" : ""));
   }
   for (const file of facts.external_files) {
-    const size = file.size_bytes === null ? "missing" : bytes(file.size_bytes);
-    term(about, "data file", `${file.name}, ${size}`);
+    term(about, "data file", `${file.name}, ${bytes(file.size_bytes)}`);
   }
   ports(panel, "Inputs", facts.inputs);
   ports(panel, "Outputs", facts.outputs);

@@ -19,7 +19,7 @@ from mindspore_lite.inspection.facts import Facts
 from mindspore_lite.inspection.sketch import Sketch
 
 _HERE = Path(__file__).parent
-COLOURS = {  # of families, behind white text; an unknown one takes "other"
+COLOURS = {  # of families, behind white text
     "conv": "#1f5fa8",
     "matmul": "#4a3fb0",
     "norm": "#1d7048",
@@ -33,10 +33,10 @@ COLOURS = {  # of families, behind white text; an unknown one takes "other"
     "control": "#8f4a17",
     "input": "#30363d",
     "output": "#30363d",
-    "other": "#3d5a80",
     "unknown": "#5c5c5c",
     "problem": "#c01824",
 }
+OTHERS = ("#3d5a80", "#6b4c2a", "#2f6b5e", "#7a4560")  # for families without a colour of their own
 
 
 def page(facts: Facts, sketches: Sequence[Sketch]) -> str:
@@ -47,6 +47,7 @@ def page(facts: Facts, sketches: Sequence[Sketch]) -> str:
         "facts": facts.as_json(),
         "graphs": [draw(sketch, roles) for sketch in sketches],
         "colours": COLOURS,
+        "others": OTHERS,
         "row": ROW,
     }
     parts = {

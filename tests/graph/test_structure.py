@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx_ir as ir
 import pytest
@@ -12,6 +14,8 @@ from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.records import Monad
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
 from mindspore_lite.ops.table import OPS
+
+HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -69,6 +73,11 @@ def test_an_index_computed_at_run_time_is_refused() -> None:
 def test_an_element_of_no_tuple_is_refused() -> None:
     with pytest.raises(UnsupportedOpError, match="a tuple was expected"):
         STRUCTURE["TupleGetItem"]([Slot(1), Slot(0)])
+
+
+def test_every_structural_primitive_is_named_in_a_test_of_structure() -> None:
+    texts = "".join(p.read_text(encoding="utf-8") for p in HERE.glob("test_structure*.py"))
+    assert [name for name in STRUCTURE if f'"{name}"' not in texts] == []
 
 
 def test_no_primitive_is_both_structure_and_operator() -> None:
