@@ -15,7 +15,7 @@ import onnx
 
 from mindspore_lite.dtypes import BY_ONNX
 from mindspore_lite.inspection.facts import Memory
-from mindspore_lite.inspection.skeleton import Skeleton
+from mindspore_lite.inspection.skeleton import Skeleton, inferred
 
 _SAME_STORAGE = {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"}
 _ALWAYS = math.inf  # alive until the end
@@ -33,8 +33,7 @@ def estimate(skeleton: Skeleton) -> Memory:
         del proto.graph.value_info[:]
         for value in proto.graph.output:
             value.type.tensor_type.ClearField("shape")
-    inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
-    walk = _Liveness(inferred, list(skeleton.inputs), declared)
+    walk = _Liveness(inferred(proto).graph, list(skeleton.inputs), declared)
     peak, place = walk.peak()
     return Memory(skeleton.weights_bytes, peak, place, is_open, walk.unknown)
 

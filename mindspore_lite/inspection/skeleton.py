@@ -23,8 +23,7 @@ class Skeleton:
 
     def outputs(self) -> tuple[Port, ...]:
         """The outputs with what shape inference finds out about them; an open dim is -1."""
-        inferred = onnx.shape_inference.infer_shapes(self.proto, data_prop=True)
-        return tuple(_port(value) for value in inferred.graph.output)
+        return tuple(_port(value) for value in inferred(self.proto).graph.output)
 
 
 def skeleton_of(model: ir.Model) -> Skeleton:
@@ -44,6 +43,14 @@ def skeleton_of(model: ir.Model) -> Skeleton:
             if not value.is_graph_input():
                 graph.inputs.append(value)
     return Skeleton(ir.serde.serialize_model(model), inputs, weights)
+
+
+def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types that ONNX finds; as it was where it contradicts them."""
+    try:
+        return onnx.shape_inference.infer_shapes(proto, data_prop=True)
+    except onnx.shape_inference.InferenceError:
+        return proto
 
 
 def dtype_name(number: int) -> str:

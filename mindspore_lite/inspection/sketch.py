@@ -87,5 +87,6 @@ def value_text(value: Any) -> str:
 
 
 def attribute_texts(attributes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """All attributes, sorted by name."""
-    return tuple((name, value_text(attributes[name])) for name in sorted(attributes))
+    """All attributes, sorted by name; a name that is no UTF-8 in the file comes as bytes."""
+    named = {k if isinstance(k, str) else repr(k): v for k, v in attributes.items()}
+    return tuple((name, value_text(named[name])) for name in sorted(named))

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from mindspore_lite.errors import ModelFileError
 from mindspore_lite.inspection.examine import examine
 from mindspore_lite.inspection.facts import Graph, Operator, Port, Problem
 from mindspore_lite.inspection.onnx_model import family_of
@@ -82,6 +83,22 @@ def test_an_operator_that_nobody_defines_is_a_problem(tmp_path: Path) -> None:
         Problem("Reluu: no operator of ONNX that is known", ("typo",)),
     )
     assert [bool(box.problem) for box in found.sketches()[0].boxes] == [False, True, True, False]
+
+
+def test_a_damaged_file_is_an_error_of_ours(dense: Path) -> None:
+    model = onnx.load(dense, load_external_data=False)
+    del model.graph.node[0].output[:]
+    onnx.save(model, dense)
+    with pytest.raises(ModelFileError, match="makes no sense as ONNX"):
+        examine(dense)
+
+
+def test_types_that_contradict_the_file_are_left_as_they_are(tmp_path: Path) -> None:
+    path = saved(tmp_path / "net.onnx", [helper.make_node("Relu", ["x"], ["y"])], {})
+    model = onnx.load(path)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.INT8, [7]))
+    onnx.save(model, path)
+    assert examine(path).facts.outputs == (Port("y", "int8", (7,)),)
 
 
 def test_branches_are_graphs_of_their_own(tmp_path: Path) -> None:
