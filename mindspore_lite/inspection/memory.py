@@ -20,7 +20,7 @@ from mindspore_lite.inspection.skeleton import Skeleton, inferred
 _SAME_STORAGE = {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"}
 _ALWAYS = math.inf  # alive until the end
 
-Sizes = dict[str, int | None]  # bytes of each value; None where it depends on data
+Sizes = dict[str, int]  # bytes of each value; those that depend on data are missing
 
 
 def estimate(skeleton: Skeleton) -> Memory:
@@ -28,7 +28,7 @@ def estimate(skeleton: Skeleton) -> Memory:
     proto = onnx.ModelProto()
     proto.CopyFrom(skeleton.proto)
     is_open = _close_dims(proto.graph, set(skeleton.inputs))
-    declared = _sizes(proto.graph)
+    declared = _sizes(proto.graph) if is_open else {}
     if is_open:  # what was inferred or declared for open dims says nothing about dims of 1
         del proto.graph.value_info[:]
         for value in proto.graph.output:

@@ -109,7 +109,7 @@ def op_in(reason: str) -> str:
 
 
 def _translated(model: Model, source: Source) -> tuple[ir.Model | None, tuple[facts.Problem, ...]]:
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[str]]
     try:
         return source.translate(), ()
     except UnsupportedOpError as exc:

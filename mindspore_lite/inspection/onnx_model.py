@@ -140,7 +140,7 @@ def _sketch(graph: ir.Graph, role: str, name: str, refused: set[str]) -> Sketch:
         for v in graph.inputs
         if v.name not in graph.initializers
     ]
-    boxes += [_box(node, graph, name, refused) for node in graph if node.op_type != "Constant"]
+    boxes += [_box(node, graph, refused) for node in graph if node.op_type != "Constant"]
     for number, value in enumerate(graph.outputs):
         operands = (_operand(value, graph),)
         boxes.append(
@@ -149,7 +149,7 @@ def _sketch(graph: ir.Graph, role: str, name: str, refused: set[str]) -> Sketch:
     return Sketch(name, role, tuple(boxes))
 
 
-def _box(node: ir.Node, graph: ir.Graph, name: str, refused: set[str]) -> Box:
+def _box(node: ir.Node, graph: ir.Graph, refused: set[str]) -> Box:
     operands = [_operand(v, graph) for v in node.inputs if v is not None]
     operands += [
         Operand("graph", "", f"{_name(node)}:{key}", key.replace("_", " "))
