@@ -14,6 +14,8 @@ TypeError, ValueError           a wrong argument: the builtin, no class of ours
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 
 class LiteError(RuntimeError):
     """Root of all errors of this package."""
@@ -30,6 +32,10 @@ class ModelFileError(LiteError):
 
 class UnsupportedOpError(LiteError):
     """The model needs operators, or options of operators, that are not implemented."""
+
+    def __init__(self, text: str = "", problems: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(text)
+        self.problems = dict(problems or {})  # each reason, and every place where it holds
 
 
 class ShapeError(LiteError):

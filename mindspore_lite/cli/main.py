@@ -22,6 +22,12 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "Run a model once and show its outputs.",
         "mslite run resnet50.mindir --input x=cat.npy --top 5",
     ),
+    "inspect": (
+        "Show what a model file holds and needs, without running it.\n\n"
+        "Exit code: 0 when the model can run, 1 when something in it is not supported, "
+        "2 when the file cannot be read.",
+        "mslite inspect resnet50.mindir --html resnet50.html",
+    ),
     "doctor": ("Show versions, cores and cache, and test that a model runs.", "mslite doctor"),
 }
 for name, (what, example) in COMMANDS.items():

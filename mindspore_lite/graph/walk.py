@@ -77,7 +77,7 @@ class Walk:
             self.main[declared.name] = self.input(name, declared.type, inputs)
         result = self.nodes(graph, self.main, 0, None).get(_RESULT)
         if self.problems:
-            raise UnsupportedOpError(_report(self.problems))
+            raise UnsupportedOpError(_report(self.problems), self.problems)
         return inputs, self.outputs(result)
 
     def input(self, name: str, declared: Type, inputs: list[ir.Value]) -> Slot:

@@ -8,6 +8,7 @@ and newer) or as attributes (older files, converter_lite); `bind` accepts both.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ class Op:
     init_args: tuple[inspect.Parameter, ...]
     writes: bool = False  # the result is stored back into the first input
     is_view: bool = False  # the result shares the first input's storage in MindSpore
+    family: str = ""  # the file that registered it
 
     @property
     def signature(self) -> str:
@@ -47,6 +49,8 @@ def op(
     *primitives: str, writes: bool = False, is_view: bool = False
 ) -> Callable[[Meaning], Meaning]:
     """Register one function as the ONNX meaning of the named MindIR primitives."""
+    # not the function's own module: families share helpers that make functions
+    family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
 
     def add(meaning: Meaning) -> Meaning:
         _, *params = inspect.signature(meaning).parameters.values()  # the first one is the tape
@@ -55,7 +59,7 @@ def op(
         for name in primitives:
             if name in OPS:
                 raise ValueError(f"primitive {name!r} is registered twice")
-            OPS[name] = Op(name, meaning, call, init, writes, is_view)
+            OPS[name] = Op(name, meaning, call, init, writes, is_view, family)
         return meaning
 
     return add

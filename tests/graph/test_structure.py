@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx_ir as ir
@@ -10,9 +11,10 @@ import pytest
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
+from mindspore_lite.graph.control import FUNCTIONS
 from mindspore_lite.graph.storage import Slot
 from mindspore_lite.graph.structure import STRUCTURE
-from mindspore_lite.mindir.records import Monad
+from mindspore_lite.mindir.records import GraphRef, Monad
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
 from mindspore_lite.ops.table import OPS
 from mindspore_lite.ops.tape import Tape
@@ -22,6 +24,9 @@ def call(name: str, inputs: Sequence[Slot]) -> Slot:
     tape = Tape()
     tape.primitive = name
     return STRUCTURE[name](tape, inputs)
+
+
+HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -158,5 +163,22 @@ def test_what_cannot_be_computed_is_refused(name: str, inputs: list[Slot], words
         call(name, inputs)
 
 
+def test_every_structural_primitive_is_named_in_a_test_of_structure() -> None:
+    texts = "".join(p.read_text(encoding="utf-8") for p in HERE.glob("test_structure*.py"))
+    assert [name for name in STRUCTURE if f'"{name}"' not in texts] == []
+
+
 def test_no_primitive_is_both_structure_and_operator() -> None:
     assert STRUCTURE.keys() & OPS.keys() == set()
+
+
+@pytest.mark.parametrize("name", ["Partial", "Switch", "switch_layer"])
+def test_functions_are_made_by_structure(name: str) -> None:
+    """What calling them does is in test_control.py."""
+    one = Slot(GraphRef("one"))
+    inputs = {
+        "Partial": [one, Slot(1)],
+        "Switch": [Slot(True), one, one],
+        "switch_layer": [Slot(0), Slot((one, one))],
+    }
+    assert isinstance(call(name, inputs[name]).read(), FUNCTIONS)

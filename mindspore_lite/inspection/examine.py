@@ -1,0 +1,37 @@
+"""One way into the analysis: a path in, facts and, when wanted, sketches out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindspore_lite.errors import LiteError, ModelFileError
+from mindspore_lite.graph.source import mindir_source, onnx_source
+from mindspore_lite.inspection import mindir_model, mindir_sketch, onnx_model
+from mindspore_lite.inspection.facts import Facts
+from mindspore_lite.inspection.sketch import Sketch
+from mindspore_lite.mindir.read import read_file
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A model file that was looked at."""
+
+    facts: Facts
+    sketches: Callable[[], list[Sketch]]  # made when called: only a drawing needs them
+
+
+def examine(path: Path) -> Examined:
+    """Look at a model file; an ONNX file is known by its suffix, anything else is MindIR."""
+    if path.suffix == ".onnx":
+        try:
+            facts, sketches = onnx_model.examine(path, onnx_source(path))
+        except LiteError:
+            raise
+        except Exception as exc:  # damage that the loader lets through: onnx raises many kinds
+            raise ModelFileError(f"{str(path)!r} makes no sense as ONNX: {exc!r:.300}") from exc
+        return Examined(facts, lambda: sketches)
+    model = read_file(path)
+    facts = mindir_model.facts_of(path, model, mindir_source(path))
+    return Examined(facts, lambda: mindir_sketch.sketches(model, facts.problems))
