@@ -10,6 +10,7 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
 from mindspore_lite.graph.storage import Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
@@ -41,7 +42,8 @@ Shape = Sequence[int | None]
 
 def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -> ir.Model:
     """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed."""
-    walk = _Walk(model, dict(input_shapes or {}))
+    narrow = has_bfloat16(model)
+    walk = _Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}))
     inputs, outputs = walk.translate()
     graph = ir.Graph(
         inputs,
@@ -60,6 +62,8 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
             "user_info": json.dumps(dict(model.user_info)),
         },
     )
+    if narrow:
+        note_border(made, model)
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
     return made

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.dtypes import BY_TYPE_ID, DType
+from mindspore_lite.dtypes import BY_NAME, BY_TYPE_ID, DType
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
 from mindspore_lite.ops.table import Val
@@ -291,9 +291,10 @@ def constant_of(value: Val) -> np.ndarray | None:
 
 def dtype_argument(value: Val) -> DType:
     """A dtype argument: a TypeId number, or a bare dtype in old files."""
-    if isinstance(value, DType):
-        return value
-    found = BY_TYPE_ID.get(value) if isinstance(value, int) else None
+    found = value if isinstance(value, DType) else None
+    if isinstance(value, int):
+        found = BY_TYPE_ID.get(value)
     if found is None:
         raise UnsupportedOpError(f"element type {value!r} cannot be used here")
-    return found
+    # bfloat16 is computed in float32, see graph/bfloat16.py
+    return BY_NAME["float32"] if found.name == "bfloat16" else found
