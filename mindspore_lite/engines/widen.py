@@ -177,7 +177,7 @@ def _carry_bfloat16(model: ir.Model) -> None:
 
 def _cast(value: ir.Value, to: ir.DataType, name: str) -> ir.Node:
     made = ir.Value(name=name, type=ir.TensorType(to), shape=value.shape)
-    return ir.node("Cast", [value], {"to": int(to)}, outputs=[made], name=name)
+    return ir.node("Cast", [value], {"to": int(to)}, outputs=[made], name=f"{name}/cast")
 
 
 def _insert_first(graph: ir.Graph, node: ir.Node) -> None:
@@ -246,11 +246,7 @@ class _Work:
         for combination in sorted(itertools.product(*options), key=lambda c: sum(x for x, _ in c)):
             tried = dict(zip(now, (dtype for _, dtype in combination), strict=True))
             if self.runs(node, known, tried):
-                lossy = sum(cost for cost, _ in combination) >= _LOSS
-                integers = all(d not in _FLOATS for d in now.values())
-                if lossy and known.has_function and integers:
-                    return None  # its definition is exact
-                return tried, lossy
+                return tried, sum(cost for cost, _ in combination) >= _LOSS
         return None
 
     def change(

@@ -1,4 +1,4 @@
-"""bfloat16 in a MindIR model: computed in float32 throughout, rounded only where values leave.
+"""bfloat16 in a MindIR model: computed in float32, rounded by Casts and where values leave.
 
 CPU runtimes have next to no kernels for bfloat16, and MindSpore's own round after every operator.
 Keeping float32 in between is faster and nearer to the true result; it differs from MindSpore's by
@@ -84,14 +84,30 @@ def _flat(kind: Type | None) -> Iterator[TensorType]:
 
 
 def _declared(graph: Graph) -> dict[str, Type | None]:
+    """The types of a graph's values; those of tuples and aliases follow where a file lacks them."""
     types: dict[str, Type | None] = {i.name: i.type for i in graph.inputs}
     types |= {w.name: TensorType(w.dtype, w.shape) for w in graph.parameters}
+    numbers = {node.name: node.value for node in graph.nodes if isinstance(node, Constant)}
     for node in graph.nodes:
         if isinstance(node, Call):
-            types[node.name] = node.type
+            types[node.name] = node.type or _structural(node, types, numbers)
         elif isinstance(node.value, Tensor):
             types[node.name] = TensorType(node.value.dtype, node.value.shape)
     return types
+
+
+def _structural(
+    node: Call, types: Mapping[str, Type | None], constants: Mapping[str, Any]
+) -> Type | None:
+    op = getattr(node.target, "op", "")
+    sources = [types.get(name) for name in node.inputs]
+    if op == "MakeTuple":
+        return SequenceType(tuple(kind for kind in sources if kind is not None))
+    if op == "TupleGetItem" and isinstance(sources[0], SequenceType):
+        index, items = constants.get(node.inputs[1]), sources[0].items
+        if isinstance(index, int) and -len(items) <= index < len(items):
+            return items[index]
+    return sources[0] if op in ("Depend", "Load") else None
 
 
 def _graph(graph: Graph) -> Graph:
@@ -121,12 +137,10 @@ def _type(kind: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """A weight, constant or attribute with its tensors and types exchanged."""
+    """A weight, constant or attribute with its tensors exchanged; dtype arguments stay."""
     if isinstance(value, Tensor) and value.dtype is _NARROW:
         wide = value.numpy().astype(np.float32)
         return replace(value, dtype=_WIDE, data=wide.reshape(-1).view(np.uint8).data)
-    if value is _NARROW:
-        return _WIDE
     if isinstance(value, tuple | list):
         return type(value)(_value(item) for item in value)
     if isinstance(value, Mapping):

@@ -63,9 +63,14 @@ def signature(domain: str, op_type: str, version: int) -> Signature | None:
         schema.since_version,
         # onnx's own stubs lack these two
         schema.has_function or schema.has_context_dependent_function,  # type: ignore[attr-defined]
-        tuple(Formal(p.name, p.type_str) for p in schema.inputs),
-        tuple(Formal(p.name, p.type_str) for p in schema.outputs),
+        tuple(_formal(parameter) for parameter in schema.inputs),
+        tuple(_formal(parameter) for parameter in schema.outputs),
     )
+
+
+def _formal(parameter: onnx.defs.OpSchema.FormalParameter) -> Formal:
+    only = parameter.types if len(parameter.types) == 1 else ()  # a variable with a single choice
+    return Formal(parameter.name, *(only or (parameter.type_str,)))
 
 
 def element_types(model: ir.Model) -> dict[ir.Value, ir.DataType]:

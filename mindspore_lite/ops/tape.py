@@ -138,6 +138,15 @@ class Tape:
         made.shape = operand.shape
         return made
 
+    def rounded(self, x: ir.Value) -> ir.Value:
+        """A float32 tensor with only as many digits as bfloat16 has."""
+        kind = ir.DataType.BFLOAT16
+        if x.const_value is not None and x.const_value.size <= 64:
+            return self.constant(x.const_value.numpy().astype(kind.numpy()).astype(np.float32))
+        made: ir.Value = self.op("Cast", [self.op("Cast", [x], to=int(kind))], to=1)
+        made.type, made.shape = ir.TensorType(ir.DataType.FLOAT), x.shape
+        return made
+
     @staticmethod
     def onnx_type(dtype: np.dtype) -> int:
         """ONNX's number of an element type, for attributes."""
@@ -287,6 +296,12 @@ def constant_of(value: Val) -> np.ndarray | None:
     if isinstance(value, ir.Value):
         return None if value.const_value is None else value.const_value.numpy()
     return None if value is None else np.asarray(value)
+
+
+def is_bfloat16(dtype: Val) -> bool:
+    """Whether a dtype argument names bfloat16."""
+    row = BY_NAME["bfloat16"]
+    return dtype is row or (isinstance(dtype, int) and dtype == row.type_id)
 
 
 def dtype_argument(value: Val) -> DType:
