@@ -57,7 +57,7 @@ _MOVES = frozenset({
 # ... and ops whose results are among their operands, too
 _PICKS = _MOVES | {"Max", "Min", "Clip", "ReduceMax", "ReduceMin", "TopK", "MaxPool", "Unique"}
 # Ops whose results are right modulo 2**64 whether the numbers have a sign or not
-_WRAPS = _MOVES | {"ReduceSum", "ReduceProd", "CumSum", "Sum", "Einsum", "Gemm", "Range"}
+_WRAPS = _MOVES | {"CumSum", "Sum", "Einsum", "Gemm", "Range"}  # ReduceSum goes through float64
 
 # What makes a node ordinary: the types of most models, and ops known to take them
 _REAL = frozenset({_T.FLOAT, _T.FLOAT16})
@@ -113,13 +113,13 @@ def _covers(start: int, end: int, known: Signature) -> bool:
 
 def widen(model: ir.Model, kernels: Callable[[], Kernels]) -> None:
     """Change the model in place so that every node has a kernel."""
-    _carry_bfloat16(model)
+    carried = _carry_bfloat16(model)
     types = element_types(model)
     versions = model.opset_imports
     unusual = [node for node in _nodes(model) if not _is_ordinary(node, types)]
     if not unusual:
         return
-    work = _Work(model, types, kernels())
+    work = _Work(model, types, kernels(), carried)
     for node in unusual:
         if (known := signature(node.domain, node.op_type, versions.get(node.domain, 1))) is None:
             continue
@@ -150,13 +150,17 @@ def _no_truths(node: ir.Node, types: Mapping[ir.Value, ir.DataType]) -> bool:
     return all(types.get(v) != _T.BOOL for v in node.inputs if v is not None)
 
 
-def _carry_bfloat16(model: ir.Model) -> None:
-    """NumPy arrays of bfloat16 cannot be handed to the engine: the border converts them."""
+def _carry_bfloat16(model: ir.Model) -> dict[tuple[ir.Value, ir.DataType], ir.Value]:
+    """NumPy arrays of bfloat16 cannot be handed to the engine: the border converts them.
+
+    Returns the inputs by what their users see now, which is them cast to bfloat16.
+    """
+    carried: dict[tuple[ir.Value, ir.DataType], ir.Value] = {}
     graph = model.graph
     inputs = [v for v in graph.inputs if v.dtype == _T.BFLOAT16 and not v.is_initializer()]
     outputs = [at for at, v in enumerate(graph.outputs) if v.dtype == _T.BFLOAT16]
     if not inputs and not outputs:
-        return
+        return carried
     border = json.loads(model.metadata_props.get(KEY, '{"inputs": {}, "outputs": {}}'))
     for value in inputs:
         inside = _cast(value, _T.BFLOAT16, f"{value.name}/bfloat16")
@@ -165,6 +169,7 @@ def _carry_bfloat16(model: ir.Model) -> None:
         value.type = ir.TensorType(_T.FLOAT)
         _insert_first(graph, inside)
         border["inputs"][str(value.name)] = "bfloat16"
+        carried[inside.outputs[0], _T.FLOAT] = value
     for at in outputs:
         value = graph.outputs[at]
         name, value.name = value.name, f"{value.name}/bfloat16"
@@ -173,6 +178,7 @@ def _carry_bfloat16(model: ir.Model) -> None:
         graph.outputs[at] = outside.outputs[0]
         border["outputs"][str(name)] = "bfloat16"
     model.metadata_props[KEY] = json.dumps(border)
+    return carried
 
 
 def _cast(value: ir.Value, to: ir.DataType, name: str) -> ir.Node:
@@ -195,7 +201,7 @@ class _Work:
     model: ir.Model
     types: dict[ir.Value, ir.DataType]
     kernels: Kernels
-    wide: dict[tuple[ir.Value, ir.DataType], ir.Value] = field(default_factory=dict)
+    wide: dict[tuple[ir.Value, ir.DataType], ir.Value]  # values that exist in a wider type, too
     lossy: dict[str, None] = field(default_factory=dict)  # what to warn of, in order
     problems: dict[str, list[str]] = field(default_factory=dict)
     choices: dict[object, tuple[dict[str, ir.DataType], bool] | None] = field(default_factory=dict)
@@ -204,7 +210,8 @@ class _Work:
 
     def visit(self, node: ir.Node, known: Signature) -> None:
         """Give a node other types if it needs them."""
-        if node.op_type in _SKIPPED or node.op_type == "Cast":
+        if node.op_type == "Cast":
+            self.shorten(node)
             return
         now = {
             formal.type: self.types[value]
@@ -226,6 +233,15 @@ class _Work:
         if lossy:
             self.lossy[f"{node.op_type} of {spelled}"] = None
         self.change(node, known, now, wanted)
+
+    def shorten(self, cast: ir.Node) -> None:
+        """Let a Cast to a type in which its operand was made begin there: it then does nothing."""
+        value = cast.inputs[0]
+        if value is not None:
+            found = self.wide.get((value, _T(cast.attributes["to"].as_int())))
+            if found is not None:
+                cast.replace_input_with(0, found)
+                self.changed = True
 
     def runs(self, node: ir.Node, known: Signature, types: Mapping[str, ir.DataType]) -> bool:
         """Whether a kernel exists, or ONNX Runtime will find one for float32 by itself."""

@@ -84,6 +84,7 @@ def _of_open_rank(model: Model) -> tuple[str, ...]:
 
 def _trial(model: Model, names: tuple[str, ...]) -> Trial:
     """Translate for the first rank that works, to know the outputs and what is unsupported."""
+    from mindspore_lite.graph.element_types import element_types
     from mindspore_lite.graph.from_mindir import from_mindir
 
     refusals = []
@@ -93,17 +94,16 @@ def _trial(model: Model, names: tuple[str, ...]) -> Trial:
         except UnsupportedOpError as exc:
             refusals.append(exc)
             continue
-        inputs = tuple(_end(value) for value in made.graph.inputs)
-        outputs = tuple(_end(value) for value in made.graph.outputs)
+        types = element_types(made)
+        inputs = tuple(_end(value, types[value]) for value in made.graph.inputs)
+        outputs = tuple(_end(value, types[value]) for value in made.graph.outputs)
         return Trial(names, inputs, outputs, dict(made.metadata_props))
     raise refusals[0]
 
 
-def _end(value: ir.Value) -> End:
-    if value.dtype is None:
-        raise UnsupportedOpError(f"the element type of {value.name!r} is not known")
+def _end(value: ir.Value, dtype: ir.DataType) -> End:
     dims = tuple(d if isinstance(d, int) else -1 for d in value.shape or ())
-    return str(value.name), value.dtype.numpy(), dims
+    return str(value.name), dtype.numpy(), dims
 
 
 def onnx_source(path: Path, input_shapes: Shapes | None = None) -> Source:

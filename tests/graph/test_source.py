@@ -76,7 +76,7 @@ def test_an_input_of_unknown_rank_is_told_of_with_what_is_known(tmp_path: Path) 
     net = Net()
     data = encode(net.model(net.call("Neg", net.input("x", None), scope="Default/neg")))
     (tmp_path / "free.mindir").write_bytes(data)
-    with pytest.raises(OpenRankError, match="'x'.* no fixed number of dims") as caught:
+    with pytest.raises(OpenRankError, match=r"'x'.* no fixed number of dims") as caught:
         mindir_source(tmp_path / "free.mindir").translate()
     trial = caught.value.trial
     assert trial.open == ("x",)
