@@ -61,7 +61,7 @@ _WRAPS = _MOVES | {"CumSum", "Sum", "Einsum", "Gemm", "Range"}  # ReduceSum goes
 
 # What makes a node ordinary: the types of most models, and ops known to take them
 _REAL = frozenset({_T.FLOAT, _T.FLOAT16})
-_NUMBERS = frozenset({_T.FLOAT, _T.INT32, _T.INT64})
+_NUMBERS = _REAL | {_T.INT32, _T.INT64}
 _ORDINARY = _NUMBERS | {_T.BOOL}
 TAKES_NUMBERS = frozenset({
     "Add", "Sub", "Mul", "Div", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Max", "Min",
@@ -115,21 +115,15 @@ def widen(model: ir.Model, kernels: Callable[[], Kernels]) -> None:
     """Change the model in place so that every node has a kernel."""
     carried = _carry_bfloat16(model)
     types = element_types(model)
-    versions = model.opset_imports
-    unusual = [node for node in _nodes(model) if not _is_ordinary(node, types)]
+    unusual = [node for node in model.graph.all_nodes() if not _is_ordinary(node, types)]
     if not unusual:
         return
     work = _Work(model, types, kernels(), carried)
     for node in unusual:
-        if (known := signature(node.domain, node.op_type, versions.get(node.domain, 1))) is None:
-            continue
-        work.visit(node, known)
+        version = model.opset_imports.get(node.domain, 1)
+        if (known := signature(node.domain, node.op_type, version)) is not None:
+            work.visit(node, known)
     work.finish()
-
-
-def _nodes(model: ir.Model) -> Iterator[ir.Node]:
-    """All nodes, the ones of inner graphs after the node that holds them."""
-    return iter(list(model.graph.all_nodes()))
 
 
 def _is_ordinary(node: ir.Node, types: Mapping[ir.Value, ir.DataType]) -> bool:
@@ -284,7 +278,7 @@ class _Work:
         last = len(known.outputs) - 1
         for at, value in enumerate(node.outputs):
             kind = known.outputs[min(at, last)].type
-            if wanted.get(kind, _T.FLOAT) != now.get(kind, _T.FLOAT):
+            if value.name and wanted.get(kind, _T.FLOAT) != now.get(kind, _T.FLOAT):
                 self.narrow(node, value, wanted[kind])
 
     def widened(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:

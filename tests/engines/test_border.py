@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
+from engines.conftest import model, tensor
+from onnx import helper
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.engines.base import Options, Source, TensorInfo
 from mindspore_lite.engines.border import (
     KEY,
     declared,
@@ -18,6 +22,7 @@ from mindspore_lite.engines.border import (
     outward,
     seen,
 )
+from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError
 
 PAIR = TensorInfo("x", np.dtype("float32"), (-1, 3, 2))
@@ -81,3 +86,20 @@ def test_callers_see_complex_numbers_without_the_last_axis() -> None:
 def test_a_graph_that_cannot_carry_the_type_is_refused(info: TensorInfo, name: str) -> None:
     with pytest.raises(EngineError, match="cannot carry"):
         seen(info, {"x": name})
+
+
+def test_a_session_takes_and_gives_complex_numbers(
+    source_of: Callable[[onnx.ModelProto], Source],
+) -> None:
+    ends = [tensor("x", ["n", 3, 2])], [tensor("y", ["n", 3, 2])]
+    made = model([helper.make_node("Neg", ["x"], ["y"])], *ends)
+    kinds = {"inputs": {"x": "complex64", "gone": "bfloat16"}, "outputs": {"y": "complex64"}}
+    made.metadata_props.add(key=KEY, value=json.dumps(kinds))
+    source = source_of(made)
+    for _ in range(2):  # compiled, then from the cache
+        session = OnnxRuntimeEngine().load(source, Options())
+        assert [(i.dtype, i.shape) for i in session.inputs] == [(np.complex64, (-1, 3))]
+        given = np.array([[1 + 2j, 3, -1j]], np.complex64)
+        (y,) = session.run([given])
+        assert y.dtype == np.complex64
+        np.testing.assert_array_equal(y, -given)
