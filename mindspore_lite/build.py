@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,10 +57,17 @@ def build(path: Path, kind: str, context: Context) -> Built:
     options = _options(context)
     source = _source(path, kind)
     stamps = _stamps(source.files)
+    any_rank: tuple[str, ...] = ()
+    session: Session
     try:
         session = _load(engine, source, options)
     except OpenRankError as exc:
-        return _of_any_rank(path, kind, stamps, source.files, engine, options, exc.trial)
+
+        def load(shapes: Shapes) -> Session:
+            _check_unchanged(path, source.files, stamps)
+            return _load(engine, _source(path, kind, shapes), options)
+
+        any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     return Built(
         path=path,
         kind=kind,
@@ -70,45 +78,23 @@ def build(path: Path, kind: str, context: Context) -> Built:
         session=session,
         inputs=session.inputs,
         outputs=session.outputs,
+        any_rank=frozenset(any_rank),
     )
 
 
-def _of_any_rank(
-    path: Path,
-    kind: str,
-    stamps: tuple[tuple[int, ...], ...],
-    files: tuple[Path, ...],
-    engine: Engine,
-    options: Options,
-    trial: Trial,
-) -> Built:
-    """A model that is compiled when the number of dims of its inputs is known."""
+def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Session:
+    """A session that compiles when the number of dims of its inputs is known."""
 
-    def load(shapes: Shapes) -> Session:
-        _check_unchanged(path, files, stamps)
-        return _load(engine, _source(path, kind, shapes), options)
-
-    def infos(ends: tuple[End, ...], side: str) -> tuple[TensorInfo, ...]:
+    def infos(ends: tuple[End, ...], side: str) -> Iterator[TensorInfo]:
         border = declared(trial.metadata, side)
-        return tuple(seen(TensorInfo(*end), border) for end in ends)
+        return (seen(TensorInfo(*end), border) for end in ends)
 
     inputs = tuple(
         replace(i, shape=ANY_RANK) if i.name in trial.open else i
         for i in infos(trial.inputs, "inputs")
     )
     outputs = tuple(replace(o, shape=ANY_RANK) for o in infos(trial.outputs, "outputs"))
-    return Built(
-        path=path,
-        kind=kind,
-        files=files,
-        stamps=stamps,
-        engine=engine,
-        options=options,
-        session=AnyRankSession(inputs, outputs, trial.metadata, load),
-        inputs=inputs,
-        outputs=outputs,
-        any_rank=frozenset(trial.open),
-    )
+    return AnyRankSession(inputs, outputs, trial.metadata, load)
 
 
 def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
