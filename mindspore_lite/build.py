@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mindspore_lite.context import Context
-from mindspore_lite.engines.base import Engine, Options, Session, TensorInfo
+from mindspore_lite.engines.any_rank import AnyRankSession
+from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, TensorInfo
+from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
-from mindspore_lite.graph.source import Shapes, Source, mindir_source, onnx_source
+from mindspore_lite.graph.source import (
+    End,
+    OpenRankError,
+    Shapes,
+    Source,
+    Trial,
+    mindir_source,
+    onnx_source,
+)
 from mindspore_lite.pool import cores
 
 _SOURCES = {"MINDIR": mindir_source, "ONNX": onnx_source}
@@ -30,6 +41,7 @@ class Built:
     session: Session
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
 
 
 def build(path: Path, kind: str, context: Context) -> Built:
@@ -45,7 +57,17 @@ def build(path: Path, kind: str, context: Context) -> Built:
     options = _options(context)
     source = _source(path, kind)
     stamps = _stamps(source.files)
-    session = _load(engine, source, options)
+    any_rank: tuple[str, ...] = ()
+    session: Session
+    try:
+        session = _load(engine, source, options)
+    except OpenRankError as exc:
+
+        def load(shapes: Shapes) -> Session:
+            _check_unchanged(path, source.files, stamps)
+            return _load(engine, _source(path, kind, shapes), options)
+
+        any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     return Built(
         path=path,
         kind=kind,
@@ -56,7 +78,23 @@ def build(path: Path, kind: str, context: Context) -> Built:
         session=session,
         inputs=session.inputs,
         outputs=session.outputs,
+        any_rank=frozenset(any_rank),
     )
+
+
+def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Session:
+    """A session that compiles when the number of dims of its inputs is known."""
+
+    def infos(ends: tuple[End, ...], side: str) -> Iterator[TensorInfo]:
+        border = declared(trial.metadata, side)
+        return (seen(TensorInfo(*end), border) for end in ends)
+
+    inputs = tuple(
+        replace(i, shape=ANY_RANK) if i.name in trial.open else i
+        for i in infos(trial.inputs, "inputs")
+    )
+    outputs = tuple(replace(o, shape=ANY_RANK) for o in infos(trial.outputs, "outputs"))
+    return AnyRankSession(inputs, outputs, trial.metadata, load)
 
 
 def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
@@ -68,9 +106,12 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
         session = _relaxed(built, wanted)
     from mindspore_lite.graph.shapes import output_shapes
 
-    found = output_shapes(session.skeleton(), wanted)
+    inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.inputs}
+    found = output_shapes(session.skeleton(), inside)
     inputs = tuple(replace(i, shape=wanted[i.name]) for i in session.inputs)
-    outputs = tuple(replace(o, shape=s) for o, s in zip(session.outputs, found, strict=True))
+    outputs = tuple(
+        replace(o, shape=outer_shape(o, s)) for o, s in zip(session.outputs, found, strict=True)
+    )
     return replace(built, session=session, inputs=inputs, outputs=outputs)
 
 
@@ -117,7 +158,7 @@ def _load(engine: Engine, source: Source, options: Options) -> Session:
 def _check_dims(built: Built, wanted: dict[str, tuple[int, ...]]) -> None:
     for info in built.session.inputs:
         dims = wanted[info.name]
-        if len(dims) != len(info.shape):
+        if len(dims) != len(info.shape) and info.name not in built.any_rank:
             raise ShapeError(
                 f"input {info.name!r} has {len(info.shape)} dims {list(info.shape)}, "
                 f"got {list(dims)}"
@@ -127,7 +168,23 @@ def _check_dims(built: Built, wanted: dict[str, tuple[int, ...]]) -> None:
 
 
 def _accepts(pattern: tuple[int, ...], dims: tuple[int, ...]) -> bool:
-    return all(p in (-1, d) for p, d in zip(pattern, dims, strict=True))
+    return len(pattern) == len(dims) and all(
+        p in (-1, d) for p, d in zip(pattern, dims, strict=True)
+    )
+
+
+def _freed(pattern: tuple[int, ...], dims: tuple[int, ...]) -> list[int | None]:
+    """The pattern with None where it differs from the dims."""
+    if len(pattern) != len(dims):
+        return [None] * len(dims)
+    return [p if p == d else None for p, d in zip(pattern, dims, strict=True)]
+
+
+def _check_unchanged(
+    path: Path, files: tuple[Path, ...], stamps: tuple[tuple[int, ...], ...]
+) -> None:
+    if _stamps(files) != stamps:
+        raise ShapeError(f"{str(path)!r} changed since it was built; build it again")
 
 
 def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
@@ -135,12 +192,8 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
 
     Some layers need to know the size; then the session is made for just these shapes.
     """
-    if _stamps(built.files) != built.stamps:
-        raise ShapeError(f"{str(built.path)!r} changed since it was built; build it again")
-    free = {
-        i.name: [p if p == d else None for p, d in zip(i.shape, wanted[i.name], strict=True)]
-        for i in built.session.inputs
-    }
+    _check_unchanged(built.path, built.files, built.stamps)
+    free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
     try:
         return _load(built.engine, _source(built.path, built.kind, free), built.options)
     except UnsupportedOpError:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite import checks
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.engines.base import ANY_RANK, TensorInfo
 from mindspore_lite.errors import InputError
-from mindspore_lite.tensor import Tensor
+from mindspore_lite.tensor import Tensor, rounded
 
 
 def arrays(infos: Sequence[TensorInfo], inputs: object) -> list[np.ndarray]:
@@ -90,16 +90,20 @@ def _array(info: TensorInfo, given: object) -> np.ndarray:
 
 
 def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:
+    array = rounded(array, info.dtype)
     if array.dtype.newbyteorder("=") == info.dtype:
         return array.astype(info.dtype)
+    wanted = "float32" if info.dtype.name == "bfloat16" else info.dtype
     raise InputError(
         f"data type not equal! Numpy type: {array.dtype}, Tensor type: {info.dtype}; "
-        f"convert what you give for input {info.name!r} with astype(np.{info.dtype})"
+        f"convert what you give for input {info.name!r} with astype(np.{wanted})"
     )
 
 
 def _shaped(info: TensorInfo, array: np.ndarray) -> np.ndarray:
     """Another shape of the same size is taken as it lies in memory: quick starts rely on it."""
+    if info.shape == ANY_RANK:
+        return array
     if -1 not in info.shape:
         if array.size == math.prod(info.shape):
             return array.reshape(info.shape)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class DataType(Enum):
-    """The type of the elements of a tensor.
+    """The type of the elements of a tensor; BFLOAT16 is an addition of mslite.
 
     Examples:
         >>> from mindspore_lite.tensor import DataType
@@ -39,6 +39,7 @@ class DataType(Enum):
     FLOAT16 = 42
     FLOAT32 = 43
     FLOAT64 = 44
+    BFLOAT16 = 45
     INVALID = 2147483647
 
 
@@ -260,7 +261,8 @@ class Tensor:
         """Take the data of an array; name, shape and format stay as they are.
 
         The memory of a C-contiguous array of native byte order is shared, any other array is
-        copied. The array may have another shape, if only it holds as many elements.
+        copied. The array may have another shape, if only it holds as many elements. A BFLOAT16
+        tensor takes arrays of ml_dtypes.bfloat16, and float32 ones, which are rounded.
 
         Raises:
             TypeError: It is no array, or its elements have a type that tensors cannot hold.
@@ -271,6 +273,7 @@ class Tensor:
             >>> tensor.set_data_from_numpy(np.array([1, 2], np.int32))
         """
         checks.instance("numpy_obj", numpy_obj, np.ndarray, "numpy.ndarray")
+        numpy_obj = rounded(numpy_obj, self._dtype)
         native = numpy_obj.dtype.newbyteorder("=")
         if native != self._dtype or not native.itemsize:
             raise InputError(
@@ -343,6 +346,13 @@ class Tensor:
                 f"user set dtype is not equal {source} dtype: got {dtype}, "
                 f"the {source} has {self.dtype}"
             )
+
+
+def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+    """A float32 array as bfloat16 where that is wanted: NumPy has no such type of its own."""
+    if dtype.name == "bfloat16" and array.dtype.newbyteorder("=") == np.float32:
+        return array.astype(dtype)
+    return array
 
 
 def _describe(what: Tensor | TensorMeta) -> str:

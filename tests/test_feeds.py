@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -188,3 +189,11 @@ def test_outputs_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(kind, match=words):
         feeds.checked_outputs([FIXED], outputs)
+
+
+def test_a_bfloat16_input_takes_float32_and_rounds_it() -> None:
+    info = TensorInfo("x", np.dtype(ml_dtypes.bfloat16), (2,))
+    (found,) = feeds.arrays([info], [np.array([1.001, 2], np.float32)])
+    assert (found.dtype, found.tolist()) == (info.dtype, [1.0, 2.0])
+    with pytest.raises(InputError, match=r"Numpy type: float64.*astype\(np\.float32\)"):
+        feeds.arrays([info], [np.zeros(2)])

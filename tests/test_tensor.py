@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mindspore_lite import dtypes
-from mindspore_lite.errors import EngineUnavailableError
+from mindspore_lite.errors import EngineUnavailableError, InputError
 from mindspore_lite.tensor import (
     DataType,
     Format,
@@ -44,7 +44,7 @@ def test_data_types_have_the_numbers_of_the_format() -> None:
     assert {member.name: member.value for member in NAMED} == {
         row.name.upper(): row.type_id
         for row in dtypes.TABLE
-        if row.name not in ("bfloat16", "complex64", "complex128")
+        if row.name not in ("complex64", "complex128")
     }
     assert (DataType.UNKNOWN.value, DataType.INVALID.value) == (0, 2147483647)
     assert len(DataType) == len(NAMED) + 2
@@ -347,7 +347,16 @@ def test_bfloat16_is_not_taken_for_float16() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes", reason="comes with the onnx packages")
     tensor = Tensor._unfilled("x", (2,), np.dtype(ml_dtypes.bfloat16))
     tensor.set_data_from_numpy(np.ones(2, ml_dtypes.bfloat16))
-    assert (tensor.dtype, tensor.get_data_to_numpy().dtype) == (None, ml_dtypes.bfloat16)
+    found = tensor.dtype, tensor.get_data_to_numpy().dtype
+    assert found == (DataType.BFLOAT16, ml_dtypes.bfloat16)
+
+
+def test_a_bfloat16_tensor_takes_float32_and_rounds_it() -> None:
+    tensor = Tensor(shape=[2], dtype=DataType.BFLOAT16)
+    tensor.set_data_from_numpy(np.array([1.001, 3], np.float32))
+    assert tensor.get_data_to_numpy().tolist() == [1.0, 3.0]
+    with pytest.raises(InputError, match="data type not equal! Numpy type: float16"):
+        tensor.set_data_from_numpy(np.ones(2, np.float16))
 
 
 def test_an_unfilled_tensor_keeps_what_it_was_told() -> None:

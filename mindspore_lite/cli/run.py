@@ -15,7 +15,7 @@ from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.errors import InputError
 from mindspore_lite.model import Model, ModelType
-from mindspore_lite.tensor import Tensor
+from mindspore_lite.tensor import DataType, Tensor
 
 _TYPES = {".onnx": ModelType.ONNX, ".ms": ModelType.MINDIR_LITE}  # anything else is MindIR
 
@@ -105,10 +105,11 @@ def _resize(
     for tensor in inputs:
         dims = shapes.get(tensor.name)
         file = files.get(tensor.name, "")
-        if dims is None and -1 in tensor.shape and file.endswith(".npy"):
+        is_open = min(tensor.shape, default=0) < 0
+        if dims is None and is_open and file.endswith(".npy"):
             dims = list(_array(file).shape)
-        if dims is None and -1 in tensor.shape:
-            dims = [1 if dim == -1 else dim for dim in tensor.shape]
+        if dims is None and is_open:
+            dims = [1 if dim < 0 else dim for dim in tensor.shape]
             say(f"input {tensor.name} is {tensor.shape}; taking {dims}, --shape changes that")
         wanted.append(tensor.shape if dims is None else dims)
     if wanted != [tensor.shape for tensor in inputs]:
@@ -130,8 +131,12 @@ def _save(path: Path, outputs: list[Tensor]) -> None:
     """An .npz file; np.savez would change the path, and cannot store an output called 'file'."""
     with zipfile.ZipFile(path, "w") as archive:
         for output in outputs:
+            array = output.get_data_to_numpy()
+            if output.dtype is DataType.BFLOAT16:  # which such files cannot hold
+                array = array.astype(np.float32)
+                say(f"output {output.name} is bfloat16; saved as float32")
             with archive.open(f"{output.name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, output.get_data_to_numpy(), allow_pickle=False)
+                np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def _array(file: str) -> np.ndarray:
@@ -146,6 +151,6 @@ def _random(tensor: Tensor) -> np.ndarray:
     """Repeatable values: fractions for floats; 0 or 1 otherwise, which any index table has."""
     rng = np.random.default_rng(0)
     like = tensor.get_data_to_numpy()
-    if like.dtype.kind == "f":
+    if like.dtype.kind in "fc" or tensor.dtype is DataType.BFLOAT16:
         return np.asarray(rng.random(like.shape), like.dtype)
     return np.asarray(rng.integers(0, 2, like.shape), like.dtype)

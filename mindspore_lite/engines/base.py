@@ -13,6 +13,8 @@ import numpy as np
 
 from mindspore_lite.graph.source import Source as Source
 
+ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
+
 
 @dataclass(frozen=True)
 class TensorInfo:

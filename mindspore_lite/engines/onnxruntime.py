@@ -24,11 +24,11 @@ from contextlib import suppress
 from functools import cache as remembered
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines import artefact, binding, cache, digest
+from mindspore_lite.engines import artefact, binding, border, cache, digest
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
 from mindspore_lite.engines.deadline import WATCHDOG
@@ -40,6 +40,9 @@ from mindspore_lite.errors import (
     LiteError,
     RequestTimeoutError,
 )
+
+if TYPE_CHECKING:
+    from mindspore_lite.engines.widen import Kernels
 
 # Official builds of 1.31 and later report to their maker from a thread of their own, which also
 # keeps a forked child from exiting. Read at import; a user who sets the variable decides himself.
@@ -106,15 +109,20 @@ class OrtSession:
     """A compiled model that many threads may run at once; see engines/base.py for the contract."""
 
     def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...]) -> None:
-        self.inputs = tuple(_info(arg, "input") for arg in native.session.get_inputs())
-        self.outputs = tuple(_info(arg, "output") for arg in native.session.get_outputs())
         self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
+        inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
+        inputs = [_info(arg, "input") for arg in native.session.get_inputs()]
+        outputs = [_info(arg, "output") for arg in native.session.get_outputs()]
+        self.inputs = tuple(border.seen(info, inward) for info in inputs)
+        self.outputs = tuple(border.seen(info, outward) for info in outputs)
         self._native: Native | None = native
         self._forked = False
         self._skeleton = skeleton
         self._cores = cores
         self._input_names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
+        self._inward = {n: inward[n] for n in self._input_names if n in inward}
+        self._outward = {at: outward[n] for at, n in enumerate(self._output_names) if n in outward}
         _SESSIONS.add(self)
 
     def run(
@@ -130,14 +138,18 @@ class OrtSession:
                 f"{self._input_names}"
             )
         feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
+        for name, kind in self._inward.items():
+            feed[name] = border.inward(feed[name], kind)
         try:
-            if self._cores:
-                return self._run_bound(native, feed, deadline_s)
-            return self._run_until(native, feed, deadline_s)
+            run = self._run_bound if self._cores else self._run_until
+            outputs = run(native, feed, deadline_s)
         except LiteError:
             raise
         except Exception as exc:
             raise EngineError(f"ONNX Runtime could not run the model: {readable(exc)}") from exc
+        for at, kind in self._outward.items():
+            outputs[at] = border.outward(outputs[at], kind)
+        return outputs
 
     def _run_bound(
         self, native: Native, feed: dict[str, np.ndarray], deadline_s: float | None
@@ -218,7 +230,25 @@ def _give_memory_back() -> None:
 
 
 def _parts_of(source: Source) -> Parts:
-    return take_apart(source.translate())
+    from mindspore_lite.engines.widen import widen  # loads onnx, as translating does
+
+    model = source.translate()
+    widen(model, _kernels)
+    return take_apart(model)
+
+
+@remembered
+def _kernels() -> Kernels:
+    """What ONNX Runtime can compute on the CPU, as it says itself."""
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
+
+    from mindspore_lite.engines.widen import Kernels
+
+    return Kernels(
+        (k.domain, k.op_name, *k.version_range, k.type_constraints)
+        for k in get_all_opkernel_def()
+        if k.provider in _PROVIDERS
+    )
 
 
 def _load_cached(

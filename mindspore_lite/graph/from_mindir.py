@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
 from mindspore_lite.graph.walk import Shape, Walk
 from mindspore_lite.mindir.records import Model
@@ -16,7 +17,8 @@ from mindspore_lite.ops.tape import IR_VERSION, OPSET
 
 def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -> ir.Model:
     """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed."""
-    walk = Walk(model, dict(input_shapes or {}))
+    narrow = has_bfloat16(model)
+    walk = Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}))
     inputs, outputs = walk.translate()
     graph = ir.Graph(
         inputs,
@@ -35,6 +37,8 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
             "user_info": json.dumps(dict(model.user_info)),
         },
     )
+    if narrow:
+        note_border(made, model)
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
     return made

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
-from mindspore_lite.graph.source import Source
+from mindspore_lite.graph.source import OpenRankError, Source
 from mindspore_lite.inspection import facts, operators
 from mindspore_lite.inspection.memory import estimate
 from mindspore_lite.inspection.skeleton import Skeleton, skeleton_of
@@ -112,6 +112,8 @@ def _translated(model: Model, source: Source) -> tuple[ir.Model | None, tuple[fa
     found: dict[str, list[str]]
     try:
         return source.translate(), ()
+    except OpenRankError:  # it can run; what it needs depends on the number of dims
+        return None, ()
     except UnsupportedOpError as exc:
         found = {reason: list(places) for reason, places in exc.problems.items()}
         found = found or {str(exc): []}

@@ -7,7 +7,7 @@ import numpy as np
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import number, same_type
 from mindspore_lite.ops.table import Meaning, Val, op
-from mindspore_lite.ops.tape import Tape, dtype_argument
+from mindspore_lite.ops.tape import Tape, dtype_argument, is_bfloat16
 
 
 def same(onnx_name: str) -> Meaning:
@@ -233,8 +233,9 @@ def masked_fill(t: Tape, x: Val, mask: Val, value: Val) -> Val:
 
 @op("Cast", "ToDtype")
 def cast(t: Tape, x: Val, dtype: Val) -> Val:
-    """To another element type."""
-    return t.cast(x, dtype_argument(dtype).numpy)
+    """To another element type; bfloat16 is rounded to here, and computed with in float32."""
+    made = t.cast(x, dtype_argument(dtype).numpy)
+    return t.rounded(made) if is_bfloat16(dtype) else made
 
 
 @op("TypeAs")

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.dtypes import BY_TYPE_ID, DType
+from mindspore_lite.dtypes import BY_NAME, BY_TYPE_ID, DType
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
 from mindspore_lite.ops.table import Val
@@ -149,6 +149,15 @@ class Tape:
         made: ir.Value = self.op("Cast", [operand], to=int(ir.DataType.from_numpy(dtype)))
         made.type = ir.TensorType(ir.DataType.from_numpy(dtype))
         made.shape = operand.shape
+        return made
+
+    def rounded(self, x: ir.Value) -> ir.Value:
+        """A float32 tensor with only as many digits as bfloat16 has."""
+        kind = ir.DataType.BFLOAT16
+        if x.const_value is not None and x.const_value.size <= 64:
+            return self.constant(x.const_value.numpy().astype(kind.numpy()).astype(np.float32))
+        made: ir.Value = self.op("Cast", [self.op("Cast", [x], to=int(kind))], to=1)
+        made.type, made.shape = ir.TensorType(ir.DataType.FLOAT), x.shape
         return made
 
     @staticmethod
@@ -302,11 +311,18 @@ def constant_of(value: Val) -> np.ndarray | None:
     return None if value is None else np.asarray(value)
 
 
+def is_bfloat16(dtype: Val) -> bool:
+    """Whether a dtype argument names bfloat16."""
+    row = BY_NAME["bfloat16"]
+    return dtype is row or (isinstance(dtype, int) and dtype == row.type_id)
+
+
 def dtype_argument(value: Val) -> DType:
     """A dtype argument: a TypeId number, or a bare dtype in old files."""
-    if isinstance(value, DType):
-        return value
-    found = BY_TYPE_ID.get(value) if isinstance(value, int) else None
+    found = value if isinstance(value, DType) else None
+    if isinstance(value, int):
+        found = BY_TYPE_ID.get(value)
     if found is None:
         raise UnsupportedOpError(f"element type {value!r} cannot be used here")
-    return found
+    # bfloat16 is computed in float32, see graph/bfloat16.py
+    return BY_NAME["float32"] if found.name == "bfloat16" else found

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from support.running import DATA
 
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
 
@@ -125,3 +126,22 @@ def test_pickled_arrays_are_refused(mslite: Run, tmp_path: Path) -> None:
 def test_an_edge_model_is_refused_with_the_way_out(mslite: Run, tmp_path: Path) -> None:
     (tmp_path / "edge.ms").write_bytes(b"MSL2")
     assert "convert" in mslite("run", tmp_path / "edge.ms").err
+
+
+def test_bfloat16_is_read_and_saved_as_float32(mslite: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[1, -2, 0.5, 3], [0, 1, 2, 3]], np.float32))
+    model, saved = DATA / "element_types/floor_bfloat16.mindir", tmp_path / "out.npz"
+    done = mslite("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--top", 1, "--save", saved)
+    assert done.code == 0, done.err
+    assert "is bfloat16; saved as float32" in done.out
+    with np.load(saved) as arrays:
+        (found,) = arrays.values()
+    assert (found.dtype, found.tolist()) == (np.float32, [[1, -2, 0, 3], [0, 1, 2, 3]])
+    assert mslite("run", model).code == 0  # random inputs
+
+
+def test_an_input_of_any_rank_takes_the_shape_of_its_file(mslite: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    model = DATA / "nets/dyn_rank.mindir"
+    assert "elements num is:6" in mslite("run", model, "--input", f"x={tmp_path / 'x.npy'}").out
+    assert "input x is [-2]; taking [1]" in mslite("run", model).out

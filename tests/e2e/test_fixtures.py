@@ -34,6 +34,7 @@ def built(path: Path) -> mslite.Model:
     return model
 
 
+@pytest.mark.filterwarnings("ignore:computed with less precision")  # float64 where there is none
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_file_gives_what_mindspore_gave(path: Path) -> None:
     inputs, wanted = fixture_arrays(path.with_suffix(".npz"))
@@ -42,6 +43,8 @@ def test_a_file_gives_what_mindspore_gave(path: Path) -> None:
     assert len(outputs) == len(wanted)
     for output, want in zip(outputs, wanted, strict=True):
         got = output.get_data_to_numpy()
+        if got.dtype.name == "bfloat16":  # which no .npz can hold: it is stored as float32
+            want = want.astype(got.dtype)
         if path.stem in RANDOM or path.parent.name == "random":
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
         else:

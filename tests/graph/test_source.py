@@ -11,7 +11,7 @@ from support.running import DATA
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import source
-from mindspore_lite.graph.source import mindir_source, onnx_source, translator_digest
+from mindspore_lite.graph.source import OpenRankError, mindir_source, onnx_source, translator_digest
 
 
 def test_a_source_translates_only_when_asked(tmp_path: Path) -> None:
@@ -72,9 +72,22 @@ def test_input_shapes_reach_the_translation() -> None:
     assert list(changed.graph.inputs[0].shape) == wanted  # type: ignore[arg-type]
 
 
-def test_an_input_of_unknown_rank_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_an_input_of_unknown_rank_is_told_of_with_what_is_known(tmp_path: Path) -> None:
     net = Net()
-    data = encode(net.model(net.call("Neg", net.input("x", None))))
+    data = encode(net.model(net.call("Neg", net.input("x", None), scope="Default/neg")))
     (tmp_path / "free.mindir").write_bytes(data)
-    with pytest.raises(UnsupportedOpError, match="'x' has no fixed number of dims; export"):
+    with pytest.raises(OpenRankError, match=r"'x'.* no fixed number of dims") as caught:
+        mindir_source(tmp_path / "free.mindir").translate()
+    trial = caught.value.trial
+    assert trial.open == ("x",)
+    assert [name for name, _, _ in trial.outputs] == ["Default/neg"]
+    made = mindir_source(tmp_path / "free.mindir", {"x": [None, 2]}).translate()
+    assert list(made.graph.inputs[0].shape) == ["x_0", 2]  # type: ignore[arg-type]
+
+
+def test_what_is_unsupported_is_told_before_any_rank_is_known(tmp_path: Path) -> None:
+    net = Net()
+    data = encode(net.model(net.call("NoSuchOp", net.input("x", None))))
+    (tmp_path / "free.mindir").write_bytes(data)
+    with pytest.raises(UnsupportedOpError, match="NoSuchOp"):
         mindir_source(tmp_path / "free.mindir").translate()

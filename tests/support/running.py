@@ -43,18 +43,19 @@ def op_types(graph: ir.Model) -> list[str]:
 def assert_close(got: np.ndarray, want: Any, what: str = "", loose: float = 1.0) -> None:
     """Shape and type alike; numbers within the tolerance of the project, integers exactly.
 
-    1e-4 of the largest output for float32 and float64, 1e-2 for float16.
+    1e-4 of the largest output for float32 and float64, 1e-2 for float16 and bfloat16.
     """
     want = np.asarray(want)
+    coarse = got.dtype.name in ("float16", "bfloat16")
     assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
     assert got.dtype == want.dtype, f"{what}: type {got.dtype}, wanted {want.dtype}"
-    if got.dtype.kind != "f":
+    if got.dtype.kind != "f" and not coarse:
         np.testing.assert_array_equal(got, want, what)
         return
     wide, wanted = got.astype(np.float64), want.astype(np.float64)
     np.testing.assert_array_equal(np.isfinite(wide), np.isfinite(wanted), what)
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
-    limit = loose * (1e-2 if got.dtype == np.float16 else 1e-4)
+    limit = loose * (1e-2 if coarse else 1e-4)
     np.testing.assert_allclose(wide, wanted, rtol=0, atol=limit * max(largest, 1e-30), err_msg=what)
 
 
