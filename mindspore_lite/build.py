@@ -1,4 +1,4 @@
-"""From a path and a Context to a running session: what all model classes share of building."""
+"""From a model and a Context to a running session: what all model classes share of building."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from mindspore_lite.context import Context
 from mindspore_lite.engines.base import Engine, Options, Session, TensorInfo
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
-from mindspore_lite.graph.source import Shapes, Source, mindir_source, onnx_source
+from mindspore_lite.graph.source import Given, Source, source_of
 from mindspore_lite.pool import cores
-
-_SOURCES = {"MINDIR": mindir_source, "ONNX": onnx_source}
 
 
 @dataclass(frozen=True)
 class Built:
     """A model that can run: its session, and the shapes that callers see at the moment."""
 
-    path: Path
-    kind: str  # a name of ModelType
+    given: Given
     files: tuple[Path, ...]  # what was built, and how it looked, to notice when it is exchanged
     stamps: tuple[tuple[int, ...], ...]
     engine: Engine
@@ -32,23 +29,22 @@ class Built:
     outputs: tuple[TensorInfo, ...]
 
 
-def build(path: Path, kind: str, context: Context) -> Built:
-    """Load a model file for the first target of the context."""
-    if path.is_dir():
-        raise ModelFileError(f"{str(path)!r} is a directory, wanted a model file")
-    if kind not in _SOURCES:
+def build(given: Given, context: Context) -> Built:
+    """Load a model for the first target of the context."""
+    if given.path is not None and given.path.is_dir():
+        raise ModelFileError(f"{given.name} is a directory, wanted a model file")
+    if given.kind == "MINDIR_LITE":
         raise ModelFileError(
-            f"model type {kind} (.ms files of the edge runtime) cannot be loaded; convert the "
+            "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
     engine = engine_for(_target(context))
     options = _options(context)
-    source = _source(path, kind)
+    source = source_of(given)
     stamps = _stamps(source.files)
     session = _load(engine, source, options)
     return Built(
-        path=path,
-        kind=kind,
+        given=given,
         files=source.files,
         stamps=stamps,
         engine=engine,
@@ -103,10 +99,6 @@ def _options(context: Context) -> Options:
     return Options(threads, inter_op, bound, cpu.precision_mode)
 
 
-def _source(path: Path, kind: str, shapes: Shapes | None = None) -> Source:
-    return _SOURCES[kind](path, shapes)
-
-
 def _load(engine: Engine, source: Source, options: Options) -> Session:
     try:
         return engine.load(source, options)
@@ -136,16 +128,16 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
     Some layers need to know the size; then the session is made for just these shapes.
     """
     if _stamps(built.files) != built.stamps:
-        raise ShapeError(f"{str(built.path)!r} changed since it was built; build it again")
+        raise ShapeError(f"{built.given.name} changed since it was built; build it again")
     free = {
         i.name: [p if p == d else None for p, d in zip(i.shape, wanted[i.name], strict=True)]
         for i in built.session.inputs
     }
     try:
-        return _load(built.engine, _source(built.path, built.kind, free), built.options)
+        return _load(built.engine, source_of(built.given, free), built.options)
     except UnsupportedOpError:
         fixed = {name: list(dims) for name, dims in wanted.items()}
-        return _load(built.engine, _source(built.path, built.kind, fixed), built.options)
+        return _load(built.engine, source_of(built.given, fixed), built.options)
 
 
 def _stamps(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:

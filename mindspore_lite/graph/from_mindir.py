@@ -13,6 +13,7 @@ from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
 from mindspore_lite.graph.storage import Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
+from mindspore_lite.mindir.quant import dequantised
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -80,7 +81,7 @@ class _Walk:
     def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
         graph = self.model.graph
         for weight in graph.parameters:
-            self.globals[weight.name] = Slot(self.tape.weight(local_name(weight.name), weight))
+            self.globals[weight.name] = Slot(self.weight(local_name(weight.name), weight))
         inputs = [value for i in graph.inputs if (value := self.input(i)) is not None]
         result = self.graph(graph, self.main, depth=0)
         if self.problems:
@@ -130,13 +131,19 @@ class _Walk:
     def constant_value(self, name: str, value: Any) -> Any:
         """Tensors become ONNX constants, wherever they stand in a constant."""
         if isinstance(value, Tensor):
-            array = value.numpy()
+            array = value.numpy() if value.quant is None else dequantised(value)
             if array.size <= _SMALL_CONSTANT:
                 return self.tape.constant(array)
-            return self.tape.weight(local_name(name), value)
+            return self.weight(local_name(name), value)
         if isinstance(value, tuple | list):
             return type(value)(self.constant_value(name, v) for v in value)
         return value
+
+    def weight(self, name: str, tensor: Tensor) -> ir.Value:
+        """A weight as an initializer; a quantised one as the numbers that it stands for."""
+        if tensor.quant is None:
+            return self.tape.weight(name, tensor)
+        return self.tape.initializer(name, ir.Tensor(dequantised(tensor)))
 
     def lookup(self, name: str, env: dict[str, Slot]) -> Slot:
         for scope in (env, self.globals, self.main):
