@@ -77,7 +77,7 @@ def _target(context: Context) -> str:
         warnings.warn(
             f"the first target decides: the model runs on {first!r}, {ignored} is not used",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return first
 

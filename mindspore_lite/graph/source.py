@@ -138,7 +138,9 @@ def _naming(given: Given) -> Iterator[None]:
         yield
     except ModelFileError as exc:
         kind = {"MINDIR": "MindIR"}.get(given.kind, given.kind)
-        raise exc.prefixed(f"{given.name} cannot be loaded as {kind}: ") from exc.__cause__
+        # a wrong key may go unnoticed until its result makes no sense
+        how = f"{kind} with this dec_key" if given.key else kind
+        raise exc.prefixed(f"{given.name} cannot be loaded as {how}: ") from exc.__cause__
 
 
 def _recipe(kind: str, input_shapes: Shapes | None) -> str:

@@ -16,7 +16,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.scan import fields
@@ -182,7 +182,7 @@ def _decryptor(key: Key, iv: bytes, tag: bytes | None) -> CipherContext:
 
     algorithm = algorithms.SM4 if key.mode == "SM4-CBC" else algorithms.AES
     if key.mode != MODES[0]:
-        mode: modes.Mode = modes.CBC(iv)
+        mode: Any = modes.CBC(iv)
     elif tag is not None:
         mode = modes.GCM(iv[:_NONCE], tag)
     else:  # without a tag, what remains of GCM is a counter that begins at 2

@@ -167,18 +167,18 @@ class _Weights:
 
     def _one(self, proto: pb.Tensor, names: _Names, data: memoryview, span: Span | None) -> Tensor:
         names.define(proto.name, "weight")
-        try:
-            if span is not None:
-                return attributes.quantised(proto, data[span[0] : span[1]])
-            if proto.HasField("external_data") and not proto.HasField("raw_data"):
-                at = proto.external_data
-                found = self.side.weight(_text(at.location), at.offset, at.length)
-                return attributes.quantised(proto, found)
-            if not proto.HasField("raw_data") and 0 not in proto.dims:
-                raise ModelFileError("it has no data")
+        if span is not None:
+            return attributes.quantised(proto, data[span[0] : span[1]])
+        if proto.HasField("raw_data") or 0 in proto.dims:
             return attributes.quantised(proto)
+        if not proto.HasField("external_data"):
+            raise ModelFileError(f"weight {local_name(proto.name)!r} has no data")
+        at = proto.external_data
+        try:
+            found = self.side.weight(_text(at.location), at.offset, at.length)
         except ModelFileError as exc:
             raise exc.prefixed(f"weight {local_name(proto.name)!r}: ") from exc.__cause__
+        return attributes.quantised(proto, found)
 
 
 def _graph(proto: pb.Graph, names: _Names, parameters: tuple[Tensor, ...]) -> Graph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.mindir_builder import Net, encode
@@ -11,16 +12,27 @@ from support.running import DATA
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import source
-from mindspore_lite.graph.source import mindir_source, onnx_source, translator_digest
+from mindspore_lite.graph.source import Given, Source, source_of, translator_digest
+
+
+def mindir_source(path: Path, shapes: Any = None) -> Source:
+    return source_of(Given("MINDIR", path), shapes)
 
 
 def test_a_source_translates_only_when_asked(tmp_path: Path) -> None:
-    made = mindir_source(tmp_path / "not there yet.mindir")
-    assert made.files == (tmp_path / "not there yet.mindir",)
-    with pytest.raises(ModelFileError, match="not there yet"):
+    path = tmp_path / "m.mindir"
+    path.write_bytes(b"\x3a\x00")  # an empty graph
+    made = mindir_source(path)
+    assert made.files == (path,)
+    with pytest.raises(ModelFileError, match="there is no graph inside"):
         made.translate()
-    shutil.copy(DATA / "nets/io_identity.mindir", tmp_path / "not there yet.mindir")
+    shutil.copy(DATA / "nets/io_identity.mindir", path)
     assert made.translate().graph.outputs
+
+
+def test_a_missing_file_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"cannot read .*gone\.mindir': No such file"):
+        mindir_source(tmp_path / "gone.mindir")
 
 
 def test_the_recipe_tells_shapes_and_kinds_apart() -> None:
@@ -42,7 +54,7 @@ def test_the_order_in_which_shapes_are_given_does_not_matter() -> None:
 def test_onnx_and_mindir_have_different_recipes(tmp_path: Path) -> None:
     file = tmp_path / "m.onnx"
     file.write_bytes(b"\x08\x0a")
-    assert onnx_source(file).recipe != mindir_source(file).recipe
+    assert source_of(Given("ONNX", file)).recipe != mindir_source(file).recipe
 
 
 def test_the_digest_changes_with_any_line_of_the_translator(
