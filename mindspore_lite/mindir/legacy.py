@@ -18,7 +18,7 @@ from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.records import Monad, OtherType, SequenceType, TensorType, Type
-from mindspore_lite.mindir.tensors import dtype_of, tensor, tensor_type
+from mindspore_lite.mindir.tensors import dtype_of, tensor, tensor_type, utf8
 
 MAX_DEPTH = 32  # nested tuples; real files stay below 5
 
@@ -36,7 +36,7 @@ _SINGLE = {
 
 def value(attr: pb.Attribute) -> Any:
     """The constant that an attribute holds."""
-    form, _, text = attr.ref_attr_name.partition(":")
+    form, _, text = utf8(attr.ref_attr_name).partition(":")
     if form == "scalar" and ("Tuple[" in text or "List[" in text):
         items = _items(attr)
         found = _nested(attr, text, lambda _: next(items, _NOTHING), _sequence)
@@ -56,13 +56,13 @@ def value(attr: pb.Attribute) -> Any:
 
 def is_type(attr: pb.Attribute) -> bool:
     """Whether this attribute of a node, which has no name, tells the type of its result."""
-    return attr.ref_attr_name.startswith("shape:")
+    return utf8(attr.ref_attr_name).startswith("shape:")
 
 
 def type_of(attr: pb.Attribute) -> Type | None:
     """The type of a node's result; None where the file leaves it open."""
     tensors = {t.name: t for t in attr.tensors}
-    text = attr.ref_attr_name.removeprefix("shape:")
+    text = utf8(attr.ref_attr_name).removeprefix("shape:")
 
     def item(name: str) -> Type:
         return _type(tensors[name]) if name in tensors else OtherType(name.removesuffix("Type"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir import attributes, legacy, tensors
+from mindspore_lite.mindir import attributes, legacy
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
 from mindspore_lite.mindir.files import mapped
@@ -30,6 +30,7 @@ from mindspore_lite.mindir.records import (
 )
 from mindspore_lite.mindir.scan import Span, first_field, split_graph_weights, split_weights
 from mindspore_lite.mindir.side_files import SideFiles
+from mindspore_lite.mindir.tensors import tensor_type, utf8
 
 MAX_MIND_IR_VERSION = 3  # what MindSpore 2.10 writes
 
@@ -59,16 +60,9 @@ def read(data: memoryview, side: SideFiles | None = None) -> Model:
         return _model(proto, _Weights(data, spans, side or SideFiles(None)))
     except DecodeError as exc:
         raise ModelFileError("the bytes are no protobuf message; is it a MindIR file?") from exc
-    except UnicodeDecodeError as exc:  # maps check their texts, other fields do not: see _text
+    except UnicodeDecodeError as exc:  # maps check their texts, other fields do not: see utf8
         text = bytes(exc.object)
         raise ModelFileError(f"the text {text!r} in the file is not valid UTF-8") from exc
-
-
-def _text(value: str) -> str:
-    """A text of the file; protobuf hands out bytes where it is no UTF-8."""
-    if not isinstance(value, str):
-        raise ModelFileError(f"the text {value!r} in the file is not valid UTF-8")
-    return value
 
 
 def _model(proto: pb.Model, weights: _Weights) -> Model:
@@ -84,22 +78,22 @@ def _model(proto: pb.Model, weights: _Weights) -> Model:
             "the weights are big-endian; export the model on a little-endian machine"
         )
     primitives = {
-        _text(p.name): Primitive(_text(p.op_type), attributes.values(p.attribute))
+        utf8(p.name): Primitive(utf8(p.op_type), attributes.values(p.attribute))
         for p in proto.primitives
     }
     graphs = [proto.graph, *proto.functions]
-    names = _Names(primitives, {_text(g.name) for g in graphs})
+    names = _Names(primitives, {utf8(g.name) for g in graphs})
     parameters = tuple(weights.read(proto.graph, names))
     main, *functions = [_graph(g, names, parameters if g is proto.graph else ()) for g in graphs]
     names.check_inputs([main, *functions])
     return Model(
         graph=main,
         functions={g.name: g for g in functions},
-        producer=_text(proto.producer_name),
-        producer_version=_text(proto.model_version),
-        ir_version=_text(proto.ir_version),
+        producer=utf8(proto.producer_name),
+        producer_version=utf8(proto.model_version),
+        ir_version=utf8(proto.ir_version),
         mind_ir_version=proto.mind_ir_version,
-        user_info={_text(key): _text(value) for key, value in proto.user_info.items()},
+        user_info={utf8(key): utf8(value) for key, value in proto.user_info.items()},
     )
 
 
@@ -112,7 +106,7 @@ class _Names:
         self.values: set[str] = set()
 
     def define(self, name: str, what: str) -> str:
-        if not _text(name):
+        if not utf8(name):
             raise ModelFileError(f"a {what} has no name")
         if name in self.values:
             raise ModelFileError(f"the name {name!r} is given twice")
@@ -175,7 +169,7 @@ class _Weights:
             raise ModelFileError(f"weight {local_name(proto.name)!r} has no data")
         at = proto.external_data
         try:
-            found = self.side.weight(_text(at.location), at.offset, at.length)
+            found = self.side.weight(utf8(at.location), at.offset, at.length)
         except ModelFileError as exc:
             raise exc.prefixed(f"weight {local_name(proto.name)!r}: ") from exc.__cause__
         return attributes.quantised(proto, found)
@@ -200,10 +194,10 @@ def _input(proto: pb.ValueInfo, names: _Names) -> Input:
     names.define(proto.name, "graph input")
     if proto.tensor:
         first = proto.tensor[0]
-        return Input(proto.name, tensors.tensor_type(first), _text(first.name))
+        return Input(proto.name, tensor_type(first), utf8(first.name))
     if proto.HasField("attr_info"):
         return Input(proto.name, attributes.type_of(proto.attr_info) or OtherType(""))
-    if _text(proto.denotation).startswith(("Tuple", "List")):  # MindSpore 1.6 and older
+    if utf8(proto.denotation).startswith(("Tuple", "List")):  # MindSpore 1.6 and older
         return Input(proto.name, SequenceType(()))
     return Input(proto.name, OtherType(proto.denotation))
 
@@ -212,7 +206,7 @@ def _node(proto: pb.Node, names: _Names) -> Node:
     if len(proto.output) != 1:
         raise ModelFileError(f"node {proto.name!r} has {len(proto.output)} outputs, wanted one")
     name = names.define(proto.output[0], "node")
-    if _text(proto.op_type) == "Constant":
+    if utf8(proto.op_type) == "Constant":
         if len(proto.attribute) != 1:
             raise ModelFileError(f"constant {name!r} has {len(proto.attribute)} values, wanted one")
         try:
@@ -229,7 +223,7 @@ def _node(proto: pb.Node, names: _Names) -> Node:
         target=target,
         inputs=tuple(proto.input),
         type=attributes.type_of(described) if described is not None else None,
-        scope=_text(proto.domain),
+        scope=utf8(proto.domain),
     )
 
 

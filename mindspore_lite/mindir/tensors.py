@@ -15,6 +15,13 @@ MAX_EMPTY = 2**31  # product of the other dims of an empty tensor; NumPy ends at
 _INT4 = 18  # two per byte; no type of its own from here on
 
 
+def utf8(value: str) -> str:
+    """A text of the file; protobuf hands out bytes where it is no UTF-8."""
+    if not isinstance(value, str):
+        raise ModelFileError(f"the text {value!r} in the file is not valid UTF-8")
+    return value
+
+
 def dtype_of(number: int, where: str) -> DType:
     """The element type with this number in the file."""
     dtype = BY_ONNX.get(number)

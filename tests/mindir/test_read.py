@@ -359,7 +359,9 @@ def test_a_missing_file_is_refused_with_its_name(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"cannot read .*: it is a directory, wanted a plain file"):
+    with pytest.raises(
+        ModelFileError, match=r"cannot read .*: it is a directory, wanted a plain file"
+    ):
         read_file(tmp_path)
 
 

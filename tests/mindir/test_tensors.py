@@ -48,7 +48,6 @@ def test_a_tensor_that_cannot_be_right_is_refused(proto: pb.Tensor, words: str) 
     assert len(str(caught.value)) < 400
 
 
-
 @pytest.mark.parametrize(
     ("proto", "words"),
     [

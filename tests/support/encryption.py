@@ -42,4 +42,6 @@ def _block(data: bytes, key: bytes, mode: str, count: int, tagless: bool) -> byt
         cipher = encryptor.update(data + bytes([fill]) * fill) + encryptor.finalize()
     magic = MAGIC["AES-GCM"] if tagless else MAGIC[mode]
     rest = struct.pack("<I", 16) + iv + struct.pack("<I", len(cipher)) + cipher
-    return struct.pack("<I", magic) + (b"" if tagless else tag) + struct.pack("<I", len(rest)) + rest
+    return (
+        struct.pack("<I", magic) + (b"" if tagless else tag) + struct.pack("<I", len(rest)) + rest
+    )
