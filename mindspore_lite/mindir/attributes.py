@@ -54,7 +54,8 @@ def value(attr: pb.Attribute, depth: int = 0) -> Any:
 def quantised(proto: pb.Tensor, data: memoryview | None = None) -> Tensor:
     """A tensor with its data and, where its numbers stand for others, how to tell those."""
     found = tensor(proto, data)
-    if not proto.quant_params:
+    # converters leave records at weights that they did not quantise in the end
+    if not proto.quant_params or "int" not in found.dtype.name:
         return found
     how = proto.quant_params[0]
     try:

@@ -52,7 +52,9 @@ def quant_of(algorithm: str, attributes: Mapping[str, Any], shape: Sequence[int]
     if not scales:
         raise ModelFileError("it is quantised, but the file holds no scale for it")
     count = len(scales)
-    zeros = tuple(int(z) for z in _one_each(attributes, "zero_point_list", count, 0))
+    zeros = _one_each(attributes, "zero_point_list", count, 0)
+    if not all(isinstance(zero, int) for zero in zeros):
+        raise ModelFileError("its quantisation has a zero point that is no integer")
     if count == 1:
         return Quant(scales, zeros, int(bits))
     return Quant(
@@ -87,9 +89,10 @@ def dequantised(tensor: Tensor) -> np.ndarray:
         for numbers in (quant.scales, quant.zero_points, quant.var_corrs, quant.mean_corrs)
     )
     real: np.ndarray = stored.astype(np.float32)
-    real -= zero
-    real *= scale * var
-    real += mean
+    with np.errstate(all="ignore"):  # numbers of a damaged file
+        real -= zero
+        real *= scale * var
+        real += mean
     return real
 
 
@@ -140,7 +143,8 @@ def _axis(given: Any, count: int, shape: Sequence[int]) -> int:
 
 
 def _along(numbers: Sequence[float], axis: int | None, rank: int) -> np.ndarray:
-    array = np.asarray(numbers, np.float32)
+    with np.errstate(all="ignore"):
+        array = np.asarray(numbers, np.float64).astype(np.float32)
     if axis is None:
         return array.reshape(())
     return array.reshape([-1 if at == axis else 1 for at in range(rank)])

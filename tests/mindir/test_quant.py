@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.mindir_builder import Net, fill_value, tensor, to_proto
 from support.running import run
 
@@ -120,6 +123,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("linear_quant", {"scale_list": [1.0] * 3, "zero_point_list": [0]}, "but 1 in 'zero_point"),
     ("linear_quant", {"scale_list": [1.0] * 3, "mean_corr_list": [0.0] * 4}, "4 in 'mean_corr"),
     ("linear_quant", {"scale_list": [1.0], "num_bit_list": [99]}, "99 bits, wanted 1 to 16"),
+    ("linear_quant", {"scale_list": [1.0], "zero_point_list": [0.5]}, "zero point that is no"),
     ("cluster_quant", {}, "holds no centroids"),
 ]
 
@@ -137,3 +141,30 @@ def test_a_centroid_that_is_not_there_is_refused() -> None:
     weight = replace(tensor("t", np.array([-127], np.int8)), quant=quant)
     with pytest.raises(ModelFileError, match="chooses centroid 1, the file holds 1"):
         dequantised(weight)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.bool_])
+def test_a_record_at_numbers_that_are_real_already_counts_for_nothing(dtype: Any) -> None:
+    (found,) = read(model_of(np.ones(3, dtype), "linear_quant", scale_list=[5.0])).graph.parameters
+    assert found.quant is None
+
+
+NUMBERS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(width=32), st.booleans(), st.text())
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(["linear_quant", "cluster_quant"]),
+    st.dictionaries(
+        st.sampled_from(
+            ["scale_list", "zero_point_list", "num_bit_list", "var_corr_list", "mean_corr_list",
+             "cluster_centroid_list", "channel_axis"]
+        ),
+        st.one_of(NUMBERS, st.lists(NUMBERS, max_size=4), st.lists(st.floats(width=32), min_size=3,
+                                                                    max_size=3)),
+    ),
+)  # fmt: skip
+def test_any_record_ends_in_our_error_or_in_numbers(algorithm: str, lists: dict[str, Any]) -> None:
+    with contextlib.suppress(ModelFileError):
+        (found,) = read(model_of(Q, algorithm, **lists)).graph.parameters
+        assert dequantised(found).dtype == np.float32
