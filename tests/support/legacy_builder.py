@@ -34,7 +34,7 @@ def _fill_graph(proto: pb.Graph, graph: r.Graph) -> None:
     for declared in graph.inputs:
         info = proto.input.add(name=declared.name)
         if isinstance(declared.type, r.TensorType):
-            info.tensor.add(data_type=declared.type.dtype.onnx, dims=declared.type.shape)
+            info.tensor.add(data_type=declared.type.dtype.onnx, dims=_dims(declared.type))
         elif isinstance(declared.type, r.SequenceType):
             info.denotation = f"Tuple:{len(declared.type.items)}"
         else:
@@ -75,12 +75,16 @@ def _shape_text(attr: pb.Attribute, kind: r.Type, numbers: Any) -> str:
     if kind.is_scalar:  # a number of any type
         attr.tensors.add(name=name, data_type=dtypes.BY_NAME["uint64"].onnx, dims=[1])
     else:
-        attr.tensors.add(name=name, data_type=kind.dtype.onnx, dims=kind.shape)
+        attr.tensors.add(name=name, data_type=kind.dtype.onnx, dims=_dims(kind))
     return f"{name},"
 
 
+def _dims(kind: r.TensorType) -> tuple[int, ...]:
+    return (-2,) if kind.shape is None else kind.shape
+
+
 def legacy_value(attr: pb.Attribute, value: Any) -> None:
-    """One constant or attribute."""
+    """One constant or attribute; NotImplementedError for what old releases could not export."""
     if value is None:
         attr.ref_attr_name = "none"
     elif isinstance(value, r.Monad):
@@ -93,7 +97,7 @@ def legacy_value(attr: pb.Attribute, value: Any) -> None:
         attr.ref_attr_name = "scalar:" + _sequence_text(attr, value, itertools.count(1))
     else:
         attr.ref_attr_name = "scalar:value0"
-        kind, single, _ = _SCALARS[type(value)]
+        kind, single, _ = _scalar(value)
         attr.type = kind
         setattr(attr, single, _raw(value))
 
@@ -108,7 +112,7 @@ def _sequence_text(attr: pb.Attribute, values: tuple[Any, ...] | list[Any], numb
         if isinstance(value, r.Tensor | dtypes.DType):
             _add_tensor(attr, value)
         else:
-            kind, _, repeated = _SCALARS[type(value)]
+            kind, _, repeated = _scalar(value)
             attr.type = kind  # each item overwrites that of the one before
             getattr(attr, repeated).append(_raw(value))
     return text + "],"
@@ -130,6 +134,12 @@ _SCALARS = {
     float: (_A.FLOAT, "f", "floats"),
     str: (_A.STRING, "s", "strings"),
 }
+
+
+def _scalar(value: Any) -> tuple[int, str, str]:
+    if type(value) not in _SCALARS:
+        raise NotImplementedError(f"no place for a {type(value).__name__}")
+    return _SCALARS[type(value)]
 
 
 def _raw(value: bool | int | float | str) -> int | float | bytes:
