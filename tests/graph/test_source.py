@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.encryption import encrypt
 from support.mindir_builder import Net, encode
+from support.models import dense_net
 from support.running import DATA
+from support.split_builder import split, split_oldest
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import source
 from mindspore_lite.graph.source import Given, Source, source_of, translator_digest
+from mindspore_lite.mindir.decrypt import Key
 
 
 def mindir_source(path: Path, shapes: Any = None) -> Source:
@@ -90,3 +94,54 @@ def test_an_input_of_unknown_rank_is_refused_with_the_way_out(tmp_path: Path) ->
     (tmp_path / "free.mindir").write_bytes(data)
     with pytest.raises(UnsupportedOpError, match="'x' has no fixed number of dims; export"):
         mindir_source(tmp_path / "free.mindir").translate()
+
+
+# --- what was given -----------------------------------------------------------------------------
+
+
+def test_side_files_count_as_files_of_the_model(tmp_path: Path) -> None:
+    """They are hashed with it, and watched for changes."""
+    path = split(dense_net(), tmp_path)
+    assert mindir_source(path).files == (path, tmp_path / "net_variables/data_0")
+    old = split_oldest(dense_net(), tmp_path / "old", files=2)
+    names = [file.name for file in mindir_source(old).files]
+    assert names == ["net_graph.mindir", "data_0", "data_1"]
+
+
+def test_bytes_are_told_apart_by_the_recipe_and_have_no_files() -> None:
+    made = [source_of(Given("MINDIR", data=dense_net(factor=f))) for f in (1.0, 2.0, 1.0)]
+    assert made[0].recipe == made[2].recipe != made[1].recipe
+    assert all(m.files == () and m.storable for m in made)
+    assert made[0].translate().graph.outputs
+
+
+def test_the_side_files_of_bytes_are_found_beside_another_path(tmp_path: Path) -> None:
+    path = split(dense_net(), tmp_path)
+    given = Given("MINDIR", data=path.read_bytes(), beside=path)
+    assert source_of(given).files == (tmp_path / "net_variables/data_0",)
+    assert source_of(given).translate().graph.outputs
+
+
+def test_what_was_encrypted_may_not_be_stored(tmp_path: Path) -> None:
+    path = tmp_path / "m.mindir"
+    path.write_bytes(encrypt(dense_net(), b"k" * 16))
+    made = source_of(Given("MINDIR", path, key=Key(b"k" * 16)))
+    assert not made.storable
+    assert made.files == (path,)
+    assert made.translate().graph.outputs
+
+
+def test_a_file_exchanged_before_it_is_translated_is_read_anew(tmp_path: Path) -> None:
+    """The engine digests it in between: what it then stores must not be the older one."""
+    path = tmp_path / "m.mindir"
+    path.write_bytes(dense_net())
+    made = mindir_source(path)
+    path.with_name("new").write_bytes(dense_net(rows=7))
+    path.with_name("new").replace(path)
+    (value,) = made.translate().graph.inputs
+    assert list(value.shape) == [7, 3]  # type: ignore[arg-type]
+
+
+def test_neither_bytes_nor_keys_are_shown() -> None:
+    shown = repr(Given("MINDIR", data=b"content", weights=b"more", key=Key(b"secret key 12345")))
+    assert not any(word in shown for word in ("content", "more", "secret"))
