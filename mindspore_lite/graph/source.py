@@ -57,8 +57,9 @@ class Given:
     @cached_property
     def digest(self) -> str:
         """Identifies what is in memory; files are digested by the engine."""
-        parts = [] if self.path is not None else [self.data, self.weights or b""]
-        return " ".join(hashlib.sha256(part).hexdigest() for part in parts)
+        return " ".join(
+            hashlib.sha256(part).hexdigest() for part in (self.data, self.weights or b"")
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     with _naming(given):
         side_files, translate, storable = make(given, data, input_shapes)
     own = () if given.path is None else (given.path,)
-    recipe = f"{_recipe(given.kind.lower(), input_shapes)} {given.digest}".rstrip()
+    recipe = _recipe(given.kind.lower(), input_shapes)
+    if storable and given.path is None:
+        recipe = f"{recipe} {given.digest}"
     return Source((*own, *side_files), recipe, translate, storable)
 
 

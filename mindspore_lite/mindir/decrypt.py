@@ -7,7 +7,7 @@ A file is a chain of blocks, each at most 64 MiB of the model, encrypted on thei
 with 32-bit little-endian numbers; only AES-GCM has the tag. The oldest files have the magic of
 AES-GCM whatever their mode, and no tag in either.
 
-Nothing of a key, and nothing decrypted, is written anywhere or shown in an error.
+Nothing of a key is written anywhere or shown in an error.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MODES = ("AES-GCM", "AES-CBC", "SM4-CBC")
 _MAGIC = dict(zip((0x7F3A5ED8, 0x7F3A5ED9, 0x7F3A5EDA), MODES, strict=True))
 _STARTS = {struct.pack("<I", magic): mode for magic, mode in _MAGIC.items()}
 _KEY_BYTES = {"AES-GCM": (16, 24, 32), "AES-CBC": (16, 24, 32), "SM4-CBC": (16,)}
+MAX_BLOCKS = 100_000  # guess: each weight of a split model has its own, some ten thousand at most
 _GRAPH = 7  # the field that every MindIR and ONNX file has
 _TAG, _IV, _NONCE, _UNIT = 16, 16, 12, 16  # bytes; of the stored iv, GCM uses the first 12
 
@@ -102,7 +103,7 @@ def _is_tagless(data: memoryview) -> bool:
 
 
 def _blocks(data: memoryview, tagless: bool) -> Iterator[_Block]:
-    at, first = 0, bytes(data[:4])
+    at, count, first = 0, 0, bytes(data[:4])
     with_tag = _STARTS[first] == MODES[0] and not tagless
     head = 4 + (_TAG if with_tag else 0) + 4 + 4 + _IV + 4
     while at < len(data):
@@ -126,7 +127,9 @@ def _blocks(data: memoryview, tagless: bool) -> Iterator[_Block]:
                 f"{len(data) - at - head} are left"
             )
         yield _Block(at + head, size, iv, tag)
-        at += head + size
+        at, count = at + head + size, count + 1
+        if count > MAX_BLOCKS:
+            raise ModelFileError(f"the encrypted file has more than {MAX_BLOCKS} blocks")
 
 
 def _placed(data: memoryview, blocks: list[_Block], key: Key) -> Iterator[_Block]:

@@ -181,6 +181,12 @@ def test_a_block_that_claims_more_than_there_is_is_refused() -> None:
     assert words in refused(bytes(closed), Key(SECRET))
 
 
+def test_blocks_beyond_number_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decrypt, "MAX_BLOCKS", 10)
+    assert opened(encrypt(PLAIN[:100], SECRET, block=10)) == PLAIN[:100]
+    assert "more than 10 blocks" in refused(encrypt(PLAIN[:101], SECRET, block=10), Key(SECRET))
+
+
 def test_a_block_of_cbc_that_is_no_multiple_of_16_is_refused() -> None:
     closed = bytearray(encrypt(PLAIN, SECRET, "AES-CBC"))[:-1]
     size = struct.unpack_from("<I", closed, 28)[0]

@@ -291,8 +291,6 @@ WRONG: list[tuple[Change, str]] = [
     (_odd_constant, "constant 'const_inner_1': attribute 'value' has a value of type SYMBOL"),
     (_no_data, "weight 'layer.w' has no data"),
     (_external, "weight 'layer.w': data file 'data_0': weights lie in the file 'data_0' beside"),
-    (lambda p: p.graph.parameter[0].quant_params.add(quant_algo_name="q"),
-     "tensor 'main:layer.w': it is quantised by 'q', wanted linear_quant or cluster_quant"),
     (_set("graph.parameter.0.raw_data", b"\0" * 7), "needs 8 bytes, the file holds 7"),
     (_set("graph.parameter.0.compression_type", 1), "stored compressed"),
     (_set("graph.input.0.tensor.0.data_type", 99), "element type 99"),
