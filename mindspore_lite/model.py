@@ -159,6 +159,7 @@ class Model:
         if not data:
             raise ModelFileError("build_from_buffer failed, model_bytes is empty")
         self._check_unbuilt("build_from_buffer")
+        self.model_path_ = ""
         settings = _read_settings("build_from_buffer", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
         beside = _model_file(settings)

@@ -164,8 +164,11 @@ def test_a_model_is_built_once() -> None:
         with pytest.raises(EngineError, match="is built from the model in memory already"):
             build()
     model.close()
+    model.build_from_file(str(MOBILENET), MINDIR)
+    model.close()
     model.build_from_buffer(dense_net(), model_type=MINDIR)
     assert_dense(model)
+    assert str(model) == "model_path: ."
 
 
 def test_equal_bytes_share_one_artefact_and_others_do_not(cache_dir: Path) -> None:
