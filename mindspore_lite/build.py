@@ -1,4 +1,4 @@
-"""From a path and a Context to a running session: what all model classes share of building."""
+"""From a model and a Context to a running session: what all model classes share of building."""
 
 from __future__ import annotations
 
@@ -14,26 +14,16 @@ from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, Tens
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
-from mindspore_lite.graph.source import (
-    End,
-    OpenRankError,
-    Shapes,
-    Source,
-    Trial,
-    mindir_source,
-    onnx_source,
-)
+from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
+from mindspore_lite.graph.source import Given, Shapes, Source, source_of
 from mindspore_lite.pool import cores
-
-_SOURCES = {"MINDIR": mindir_source, "ONNX": onnx_source}
 
 
 @dataclass(frozen=True)
 class Built:
     """A model that can run: its session, and the shapes that callers see at the moment."""
 
-    path: Path
-    kind: str  # a name of ModelType
+    given: Given
     files: tuple[Path, ...]  # what was built, and how it looked, to notice when it is exchanged
     stamps: tuple[tuple[int, ...], ...]
     engine: Engine
@@ -44,18 +34,18 @@ class Built:
     any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
 
 
-def build(path: Path, kind: str, context: Context) -> Built:
-    """Load a model file for the first target of the context."""
-    if path.is_dir():
-        raise ModelFileError(f"{str(path)!r} is a directory, wanted a model file")
-    if kind not in _SOURCES:
+def build(given: Given, context: Context) -> Built:
+    """Load a model for the first target of the context."""
+    if given.path is not None and given.path.is_dir():
+        raise ModelFileError(f"{given.name} is a directory, wanted a model file")
+    if given.kind == "MINDIR_LITE":
         raise ModelFileError(
-            f"model type {kind} (.ms files of the edge runtime) cannot be loaded; convert the "
+            "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
     engine = engine_for(_target(context))
     options = _options(context)
-    source = _source(path, kind)
+    source = source_of(given)
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()
     session: Session
@@ -64,13 +54,12 @@ def build(path: Path, kind: str, context: Context) -> Built:
     except OpenRankError as exc:
 
         def load(shapes: Shapes) -> Session:
-            _check_unchanged(path, source.files, stamps)
-            return _load(engine, _source(path, kind, shapes), options)
+            _check_unchanged(given, source.files, stamps)
+            return _load(engine, source_of(given, shapes), options)
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     return Built(
-        path=path,
-        kind=kind,
+        given=given,
         files=source.files,
         stamps=stamps,
         engine=engine,
@@ -122,7 +111,7 @@ def _target(context: Context) -> str:
         warnings.warn(
             f"the first target decides: the model runs on {first!r}, {ignored} is not used",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return first
 
@@ -142,10 +131,6 @@ def _options(context: Context) -> Options:
     except ValueError as exc:
         raise EngineError(str(exc)) from exc
     return Options(threads, inter_op, bound, cpu.precision_mode)
-
-
-def _source(path: Path, kind: str, shapes: Shapes | None = None) -> Source:
-    return _SOURCES[kind](path, shapes)
 
 
 def _load(engine: Engine, source: Source, options: Options) -> Session:
@@ -181,10 +166,10 @@ def _freed(pattern: tuple[int, ...], dims: tuple[int, ...]) -> list[int | None]:
 
 
 def _check_unchanged(
-    path: Path, files: tuple[Path, ...], stamps: tuple[tuple[int, ...], ...]
+    given: Given, files: tuple[Path, ...], stamps: tuple[tuple[int, ...], ...]
 ) -> None:
     if _stamps(files) != stamps:
-        raise ShapeError(f"{str(path)!r} changed since it was built; build it again")
+        raise ShapeError(f"{given.name} changed since it was built; build it again")
 
 
 def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
@@ -192,13 +177,13 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
 
     Some layers need to know the size; then the session is made for just these shapes.
     """
-    _check_unchanged(built.path, built.files, built.stamps)
+    _check_unchanged(built.given, built.files, built.stamps)
     free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
     try:
-        return _load(built.engine, _source(built.path, built.kind, free), built.options)
+        return _load(built.engine, source_of(built.given, free), built.options)
     except UnsupportedOpError:
         fixed = {name: list(dims) for name, dims in wanted.items()}
-        return _load(built.engine, _source(built.path, built.kind, fixed), built.options)
+        return _load(built.engine, source_of(built.given, fixed), built.options)
 
 
 def _stamps(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:

@@ -5,6 +5,7 @@ The wording is part of the documented API: programs look for "<name> must be <ty
 
 from __future__ import annotations
 
+import mmap
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -29,6 +30,15 @@ def instance(name: str, value: object, kind: type[T], wanted: str = "") -> T:
 def string(name: str, value: object) -> str:
     """The value itself, which must be a str."""
     return instance(name, value, str)
+
+
+def content(name: str, value: object) -> bytes:
+    """The bytes of a file as they are now; what its owner can change or close is copied."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview | mmap.mmap):
+        return bytes(memoryview(value))
+    raise wrong_type(name, "bytes", value)
 
 
 def integer(name: str, value: Any) -> int:

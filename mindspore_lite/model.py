@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -14,10 +15,14 @@ import numpy as np
 
 from mindspore_lite import checks, feeds
 from mindspore_lite.build import Built, build, resized
-from mindspore_lite.config import checked_sections, merged, read_config
+from mindspore_lite.config import Sections, checked_sections, merged, read_config
 from mindspore_lite.context import Context
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
+from mindspore_lite.graph.source import Given
+from mindspore_lite.mindir.decrypt import MODES, Key
 from mindspore_lite.tensor import Format, Tensor, TensorMeta
+
+Buffer = bytes | bytearray | memoryview | mmap.mmap
 
 _INFO_KEYS = (
     "user_info",
@@ -84,39 +89,82 @@ class Model:
             model_path: The file.
             model_type: MINDIR or ONNX.
             context: Where and how to run; None is the CPU with automatic settings. It is only read.
-            config_path: A configuration file, `""` for none. It is checked; on the CPU no setting
-                has an effect yet.
+            config_path: A configuration file, `""` for none. On the CPU one setting has an effect:
+                `mindir_path` of section `model_file` says beside which file the weights lie.
             config_dict: Configuration entries, which count before those of the file.
-            dec_key: The key of an encrypted file.
-            dec_mode: How it is encrypted.
-            dec_num_parallel: With how many threads to decrypt.
+            dec_key: The key of an encrypted model; it is kept, for resize(), but never stored.
+            dec_mode: How the model is encrypted: "AES-GCM", "AES-CBC" or "SM4-CBC".
+            dec_num_parallel: With how many threads to decrypt; 0 takes the cores there are.
 
         Raises:
             TypeError: An argument is of the wrong type.
+            ValueError: An argument has a value that it cannot have.
             RuntimeError: A file is missing or cannot be loaded, or the target is not there.
         """
         checks.string("model_path", model_path)
-        checks.instance("model_type", model_type, ModelType)
+        kind = checks.instance("model_type", model_type, ModelType).name
         context = Context() if context is None else checks.instance("context", context, Context)
         checks.string("config_path", config_path)
         if not os.path.exists(model_path):
             raise ModelFileError(
                 f"build_from_file failed, model_path does not exist: {model_path!r}"
             )
-        if self._built is not None:
-            raise EngineError(
-                f"build_from_file failed! This Model is built from {self.model_path_!r} already; "
-                "make another Model, or close() this one first"
-            )
+        self._check_unbuilt("build_from_file")
         self.model_path_ = model_path
-        _read_settings(config_path, config_dict)
-        _check_decryption(dec_key, dec_mode, dec_num_parallel)
-        try:
-            built = build(Path(model_path), model_type.name, context)
-        except LiteError as exc:
-            raise exc.prefixed("build_from_file failed! Error is ") from exc.__cause__
-        self._built, self._closed = built, False
-        self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in built.inputs]
+        settings = _read_settings("build_from_file", config_path, config_dict)
+        key = _checked_key(dec_key, dec_mode, dec_num_parallel)
+        given = Given(kind, Path(model_path), beside=_model_file(settings), key=key)
+        self._build("build_from_file", given, context)
+
+    def build_from_buffer(
+        self,
+        model_bytes: Buffer,
+        weight_bytes: Buffer | None = None,
+        model_type: ModelType | None = None,
+        context: Context | None = None,
+        config_path: str = "",
+        config_dict: dict[str, dict[str, str]] | None = None,
+        dec_key: bytes | None = None,
+        dec_mode: str = "AES-GCM",
+        dec_num_parallel: int = 0,
+    ) -> None:
+        """Load and compile a model that is in memory; otherwise as build_from_file().
+
+        The caller may do with the memory what he likes afterwards: `bytes`, which nobody can
+        change, are kept, and anything else is copied.
+
+        Args:
+            model_bytes: The content of a model file: bytes, bytearray, memoryview or mmap.
+            weight_bytes: The content of its data file, where the weights of a MindIR lie in one. A
+                data file on disk is found through `mindir_path` of section `model_file` in the
+                configuration: the path that the model file would have beside it.
+            model_type: MINDIR or ONNX.
+            context: Where and how to run; None is the CPU with automatic settings. It is only read.
+            config_path: A configuration file, `""` for none.
+            config_dict: Configuration entries, which count before those of the file.
+            dec_key: The key of an encrypted model.
+            dec_mode: How it is encrypted.
+            dec_num_parallel: With how many threads to decrypt.
+
+        Raises:
+            TypeError: An argument is of the wrong type.
+            ValueError: An argument has a value that it cannot have.
+            RuntimeError: The model cannot be loaded, or the target is not there.
+        """
+        data = checks.content("model_bytes", model_bytes)
+        weights = None if weight_bytes is None else checks.content("weight_bytes", weight_bytes)
+        kind = checks.instance("model_type", model_type, ModelType).name
+        context = Context() if context is None else checks.instance("context", context, Context)
+        checks.string("config_path", config_path)
+        if not data:
+            raise ModelFileError("build_from_buffer failed, model_bytes is empty")
+        self._check_unbuilt("build_from_buffer")
+        self.model_path_ = ""
+        settings = _read_settings("build_from_buffer", config_path, config_dict)
+        key = _checked_key(dec_key, dec_mode, dec_num_parallel)
+        beside = _model_file(settings)
+        given = Given(kind, data=data, weights=weights, beside=beside, key=key)
+        self._build("build_from_buffer", given, context)
 
     def get_inputs(self) -> list[Tensor]:
         """The model's inputs in order, to be filled and passed to predict(); [] before the build.
@@ -261,6 +309,21 @@ class Model:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Model cannot be pickled; build it in the process that uses it")
 
+    def _check_unbuilt(self, doing: str) -> None:
+        if self._built is not None:
+            raise EngineError(
+                f"{doing} failed! This Model is built from {self._built.given.name} already; "
+                "make another Model, or close() this one first"
+            )
+
+    def _build(self, doing: str, given: Given, context: Context) -> None:
+        try:
+            built = build(given, context)
+        except LiteError as exc:
+            raise exc.prefixed(f"{doing} failed! Error is ") from exc.__cause__
+        self._built, self._closed = built, False
+        self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in built.inputs]
+
     def _in_model_order(
         self, inputs: Sequence[Tensor], shapes: list[tuple[int, ...]]
     ) -> list[tuple[int, ...]]:
@@ -279,36 +342,42 @@ class Model:
         return EngineError(f"{prefix}the model is not built; call build_from_file() first")
 
 
-def _read_settings(config_path: str, config_dict: object) -> dict[str, dict[str, str]]:
-    """The configuration of a build, checked; no setting in it concerns the CPU so far."""
-    sections: dict[str, dict[str, str]] = {}
+def _read_settings(doing: str, config_path: str, config_dict: object) -> Sections:
+    """The configuration of a build, checked."""
+    sections: Sections = {}
     if config_path:
         if not os.path.exists(config_path):
-            raise ModelFileError(
-                f"build_from_file failed, config_path does not exist: {config_path!r}"
-            )
+            raise ModelFileError(f"{doing} failed, config_path does not exist: {config_path!r}")
         try:
             sections = read_config(config_path)
         except (OSError, ValueError) as exc:
             raise ModelFileError(
-                f"build_from_file failed, load configuration failed! Error is {exc}"
+                f"{doing} failed, load configuration failed! Error is {exc}"
             ) from exc
     return (
         merged(sections, checked_sections(config_dict, "config_dict")) if config_dict else sections
     )
 
 
-def _check_decryption(key: object, mode: object, parallel: object) -> None:
+def _model_file(settings: Sections) -> Path | None:
+    """Where the side files of a model are looked for, if the configuration says so."""
+    for section, entries in settings.items():  # the original's documents write [model_File]
+        if section.lower() == "model_file" and entries.get("mindir_path"):
+            return Path(entries["mindir_path"])
+    return None
+
+
+def _checked_key(key: object, mode: object, parallel: object) -> Key | None:
     if not key:
-        return
-    checks.instance("dec_key", key, bytes)
+        return None
+    secret = checks.instance("dec_key", key, bytes)
     if not checks.string("dec_mode", mode):
         raise ValueError("dec_mode must not be empty string")
-    if not 0 <= checks.integer("dec_num_parallel", parallel) <= 64:
-        raise ValueError(f"dec_num_parallel must be 0 to 64, but got {parallel}.")
-    raise ModelFileError(
-        "build_from_file failed! Error is decryption is not available in this version"
-    )
+    mode = checks.one_of(*MODES)("dec_mode", mode)
+    threads = checks.integer("dec_num_parallel", parallel)
+    if not 0 <= threads <= 64:
+        raise ValueError(f"dec_num_parallel must be 0 to 64, but got {threads}.")
+    return Key(secret, mode, threads)
 
 
 def _checked_dims(inputs: object, dims: object) -> list[tuple[int, ...]]:

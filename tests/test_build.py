@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from mindspore_lite.errors import (
     ModelFileError,
     ShapeError,
 )
-from mindspore_lite.graph.source import Source
+from mindspore_lite.graph.source import Given, Source
 
 
 def context(**cpu: object) -> Context:
@@ -38,13 +39,13 @@ def dense(tmp_path: Path) -> Path:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Notes every translation: a resize that costs nothing makes none."""
     seen: list[object] = []
-    original = module._source
+    original = module.source_of
 
-    def source(path: Path, kind: str, shapes: object = None) -> Source:
+    def source(given: Given, shapes: Any = None) -> Source:
         seen.append(shapes)
-        return original(path, kind, shapes)  # type: ignore[arg-type]
+        return original(given, shapes)
 
-    monkeypatch.setattr(module, "_source", source)
+    monkeypatch.setattr(module, "source_of", source)
     return seen
 
 
@@ -52,24 +53,24 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_a_built_model_tells_its_inputs_and_outputs(dense: Path) -> None:
-    made = build(dense, "MINDIR", context())
+    made = build(Given("MINDIR", dense), context())
     assert [(i.name, i.shape, i.dtype) for i in made.inputs] == [("x", (2, 3), np.float32)]
     assert [o.shape for o in made.outputs] == [(2, 4)]
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="is a directory, wanted a model file"):
-        build(tmp_path, "MINDIR", context())
+        build(Given("MINDIR", tmp_path), context())
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"cannot read .*gone.*No such file"):
-        build(tmp_path / "gone.mindir", "MINDIR", context())
+        build(Given("MINDIR", tmp_path / "gone.mindir"), context())
 
 
 def test_files_of_the_edge_runtime_are_refused_with_a_way_out(dense: Path) -> None:
     with pytest.raises(ModelFileError, match=r"\.ms files .* pass ModelType\.MINDIR"):
-        build(dense, "MINDIR_LITE", context())
+        build(Given("MINDIR_LITE", dense), context())
 
 
 @pytest.mark.parametrize("target", ["gpu", "ascend", "Ascend"])
@@ -77,31 +78,31 @@ def test_targets_that_are_not_there_are_refused(dense: Path, target: str) -> Non
     wanted = context()
     wanted.target = [target]
     with pytest.raises(EngineUnavailableError, match=f"{target.lower()}.* use target 'cpu'"):
-        build(dense, "MINDIR", wanted)
+        build(Given("MINDIR", dense), wanted)
 
 
 def test_the_first_target_decides_and_others_are_told_of(dense: Path) -> None:
     wanted = context()
     wanted.target = ["cpu", "ascend"]
     with pytest.warns(UserWarning, match=r"runs on 'cpu', \['ascend'\] is not used"):
-        build(dense, "MINDIR", wanted)
+        build(Given("MINDIR", dense), wanted)
 
 
 def test_cpu_behind_another_target_is_no_reason_to_warn(dense: Path) -> None:
     wanted = context()
     wanted.target = ["gpu", "cpu"]
     with pytest.raises(EngineUnavailableError):
-        build(dense, "MINDIR", wanted)
+        build(Given("MINDIR", dense), wanted)
 
 
 def test_threads_are_taken_from_the_context(dense: Path) -> None:
-    made = build(dense, "MINDIR", context(thread_num=2, inter_op_parallel_num=2))
+    made = build(Given("MINDIR", dense), context(thread_num=2, inter_op_parallel_num=2))
     assert (made.options.threads, made.options.inter_op_threads) == (2, 2)
 
 
 def test_threads_left_open_are_chosen_here_and_not_written_back(dense: Path) -> None:
     automatic = Context()
-    made = build(dense, "MINDIR", automatic)
+    made = build(Given("MINDIR", dense), automatic)
     assert made.options.threads >= 1
     assert made.options.cores == ()
     assert automatic.cpu.thread_num == automatic.cpu.inter_op_parallel_num == 0
@@ -109,18 +110,18 @@ def test_threads_left_open_are_chosen_here_and_not_written_back(dense: Path) -> 
 
 def test_more_inter_op_threads_than_threads_are_refused(dense: Path) -> None:
     with pytest.raises(EngineError, match="inter_op_parallel_num is 3, wanted at most thread_num"):
-        build(dense, "MINDIR", context(thread_num=2, inter_op_parallel_num=3))
+        build(Given("MINDIR", dense), context(thread_num=2, inter_op_parallel_num=3))
 
 
 def test_inter_op_threads_alone_raise_the_threads(dense: Path) -> None:
-    made = build(dense, "MINDIR", context(thread_num=0, inter_op_parallel_num=2))
+    made = build(Given("MINDIR", dense), context(thread_num=0, inter_op_parallel_num=2))
     assert made.options.threads >= 2
 
 
 @pytest.mark.parametrize("mode", [1, 2])
 def test_one_thread_can_be_bound_in_any_mode(dense: Path, mode: int) -> None:
     before = os.sched_getaffinity(0)
-    made = build(dense, "MINDIR", context(thread_affinity_mode=mode))
+    made = build(Given("MINDIR", dense), context(thread_affinity_mode=mode))
     assert len(made.options.cores) == 1
     (got,) = made.session.run([np.ones((2, 3), np.float32)])
     np.testing.assert_array_equal(got, np.full((2, 4), 4))
@@ -129,7 +130,7 @@ def test_one_thread_can_be_bound_in_any_mode(dense: Path, mode: int) -> None:
 
 def test_a_core_that_is_not_there_is_refused(dense: Path) -> None:
     with pytest.raises(EngineError, match="99999"):
-        build(dense, "MINDIR", context(thread_affinity_core_list=[99999]))
+        build(Given("MINDIR", dense), context(thread_affinity_core_list=[99999]))
 
 
 def test_a_bad_setting_of_the_environment_is_told(
@@ -137,14 +138,14 @@ def test_a_bad_setting_of_the_environment_is_told(
 ) -> None:
     monkeypatch.setenv("MSLITE_CACHE", "maybe")
     with pytest.raises(EngineError, match="MSLITE_CACHE is 'maybe', wanted 'on' or 'off'"):
-        build(dense, "MINDIR", context())
+        build(Given("MINDIR", dense), context())
 
 
 # --- other shapes ---------------------------------------------------------------------------------
 
 
 def test_free_dims_change_without_a_new_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = build(DYN_BATCH, "MINDIR", context())
+    made = build(Given("MINDIR", DYN_BATCH), context())
     seen = counted(monkeypatch)
     for batch in (3, 5):
         changed = resized(made, [(batch, 3, 224, 224)])
@@ -157,7 +158,7 @@ def test_free_dims_change_without_a_new_session(monkeypatch: pytest.MonkeyPatch)
 def test_fixed_dims_change_with_one_new_session_and_then_for_free(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = build(MOBILENET, "MINDIR", context())
+    made = build(Given("MINDIR", MOBILENET), context())
     seen = counted(monkeypatch)
     first = resized(made, [(2, 3, 96, 96)])
     assert first.session is not made.session
@@ -169,7 +170,7 @@ def test_fixed_dims_change_with_one_new_session_and_then_for_free(
 
 
 def test_the_same_shape_again_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = build(MOBILENET, "MINDIR", context())
+    made = build(Given("MINDIR", MOBILENET), context())
     seen = counted(monkeypatch)
     assert resized(made, [(1, 3, 64, 64)]).session is made.session
     assert seen == []
@@ -182,7 +183,7 @@ def test_a_layer_that_needs_its_size_gets_a_session_for_just_that_size(
     net = Net()
     y = net.call("AdaptiveAvgPool2D", net.input("x", (1, 1, 4, 4)), output_size=(2, 2))
     path = written(tmp_path / "adaptive.mindir", encode(net.model(y)))
-    made = build(path, "MINDIR", context())
+    made = build(Given("MINDIR", path), context())
     seen = counted(monkeypatch)
     changed = resized(made, [(1, 1, 6, 8)])
     assert seen == [{"x": [1, 1, None, None]}, {"x": [1, 1, 6, 8]}]
@@ -204,21 +205,21 @@ def test_a_layer_that_needs_its_size_gets_a_session_for_just_that_size(
     ],
 )
 def test_shapes_that_the_model_cannot_take_are_refused(dims: tuple[int, ...], words: str) -> None:
-    made = build(MOBILENET, "MINDIR", context())
+    made = build(Given("MINDIR", MOBILENET), context())
     with pytest.raises(LiteError, match=words) as caught:
         resized(made, [dims])
     assert isinstance(caught.value, ShapeError)
 
 
 def test_sizes_fixed_inside_the_layers_are_refused_as_a_shape() -> None:
-    made = build(SWIN, "MINDIR", context())
+    made = build(Given("MINDIR", SWIN), context())
     with pytest.raises(ShapeError, match="sizes that its layers fixed at export cannot change"):
         resized(made, [(2, 3, 64, 64)])
 
 
 @pytest.mark.parametrize("change", ["replaced", "rewritten", "removed"])
 def test_a_file_exchanged_after_the_build_is_noticed(dense: Path, change: str) -> None:
-    made = build(dense, "MINDIR", context())
+    made = build(Given("MINDIR", dense), context())
     if change == "replaced":
         os.replace(written(dense.with_name("new"), dense_net(factor=2)), dense)
     elif change == "rewritten":
@@ -232,13 +233,13 @@ def test_a_file_exchanged_after_the_build_is_noticed(dense: Path, change: str) -
 
 def test_free_dims_still_change_when_the_file_is_gone(tmp_path: Path) -> None:
     path = written(tmp_path / "free.mindir", dense_net(rows=-1))
-    made = build(path, "MINDIR", context())
+    made = build(Given("MINDIR", path), context())
     path.unlink()
     assert resized(made, [(7, 3)]).outputs[0].shape == (7, 4)
 
 
 def test_built_is_a_record_that_does_not_change(dense: Path) -> None:
-    made = build(dense, "MINDIR", context())
+    made = build(Given("MINDIR", dense), context())
     with pytest.raises(AttributeError):
-        made.kind = "ONNX"  # type: ignore[misc]
+        made.given = Given("ONNX")  # type: ignore[misc]
     assert isinstance(made, Built)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from array import array
 from collections import deque
 from typing import Any
@@ -116,3 +117,29 @@ def test_instances_come_back_as_a_new_list() -> None:
 def test_the_container_may_go_by_another_name() -> None:
     want = "TypeError: shape must be list or tuple, but got <class 'int'>."
     assert refusal(checks.integers, "shape", 224, "list or tuple") == want
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_the_content_of_a_file_comes_as_bytes(kind: Any) -> None:
+    assert checks.content("c", kind(b"abc")) == b"abc"
+
+
+def test_bytes_are_kept_and_what_can_change_is_copied() -> None:
+    fixed, changing = b"abc", bytearray(b"abc")
+    assert checks.content("c", fixed) is fixed
+    found = checks.content("c", changing)
+    changing[0] = 0
+    assert found == b"abc"
+
+
+def test_a_map_may_be_closed_after_it_was_copied() -> None:
+    with mmap.mmap(-1, 3) as room:
+        room[:] = b"abc"
+        found = checks.content("c", room)
+    assert found == b"abc"
+
+
+@pytest.mark.parametrize("value", ["abc", None, 5, [1, 2], np.zeros(3, np.uint8)])
+def test_what_is_no_content_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"c must be bytes, but got <class"):
+        checks.content("c", value)

@@ -150,10 +150,16 @@ def test_a_config_that_cannot_be_read_is_refused(
             "dec_num_parallel must be int",
         ),
         ({"dec_key": b"k" * 16, "dec_num_parallel": 65}, ValueError, "must be 0 to 64"),
-        ({"dec_key": b"k" * 16}, ModelFileError, "decryption is not available in this version"),
+        (
+            {"dec_key": b"k" * 16, "dec_mode": "aes-gcm"},
+            ValueError,
+            "dec_mode must be in [AES-GCM,",
+        ),
+        ({"dec_key": b"k" * 16, "dec_num_parallel": -1}, ValueError, "must be 0 to 64"),
+        ({"dec_key": b"k" * 16}, ModelFileError, "the file is not encrypted; leave dec_key out"),
     ],
 )
-def test_decryption_is_checked_and_refused(
+def test_arguments_of_decryption_are_checked(
     dense: Path, arguments: dict[str, Any], kind: type[Exception], words: str
 ) -> None:
     refused(kind, words, str(dense), MINDIR, **arguments)

@@ -88,7 +88,7 @@ class OnnxRuntimeEngine:
         binding.check(options.cores, options.threads)
         entries = _precision_entries(options.precision)
         parts = remembered(lambda: _parts_of(source))
-        store = cache.usable()
+        store = cache.usable() if source.storable else None
         trouble = ""
         if store is not None:
             try:

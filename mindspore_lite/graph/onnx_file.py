@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.scan import fields
+from mindspore_lite.mindir.files import contained
+from mindspore_lite.mindir.scan import fields, payloads
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -19,71 +19,53 @@ if TYPE_CHECKING:
 _GRAPH, _INITIALIZER, _EXTERNAL_DATA, _KEY, _VALUE = 7, 5, 13, 1, 2
 
 
-def external_files(path: Path) -> tuple[Path, ...]:
+def external_files(data: memoryview, folder: Path | None) -> tuple[Path, ...]:
     """The data files that a model's weights name, found without parsing the model."""
-    try:
-        with open(path, "rb") as file:
-            if file.seek(0, 2) == 0:
-                raise ModelFileError(f"{str(path)!r} is empty")
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except OSError as exc:
-        raise ModelFileError(f"cannot read {str(path)!r}: {exc.strerror or exc}") from exc
-    try:
-        names = sorted(set(_locations(data)))
-    except ModelFileError as exc:
-        raise exc.prefixed(f"{str(path)!r} cannot be loaded as ONNX: ") from None
-    return tuple(contained(path.parent, name) for name in names)
+    if not len(data):
+        raise ModelFileError("the file is empty")
+    return tuple(_file(folder, name) for name in sorted(set(_locations(data))))
 
 
 def _locations(data: memoryview) -> Iterator[str]:
-    for start, end in _payloads(data, 0, len(data), _GRAPH):
-        for first, last in _payloads(data, start, end, _INITIALIZER):
-            for at, stop in _payloads(data, first, last, _EXTERNAL_DATA):
+    for start, end in payloads(data, 0, len(data), _GRAPH):
+        for first, last in payloads(data, start, end, _INITIALIZER):
+            for at, stop in payloads(data, first, last, _EXTERNAL_DATA):
                 entry = {f.number: bytes(data[f.start : f.end]) for f in fields(data, at, stop)}
                 if entry.get(_KEY) == b"location":
                     yield entry.get(_VALUE, b"").decode("utf-8", "replace")
 
 
-def _payloads(data: memoryview, start: int, end: int, number: int) -> Iterator[tuple[int, int]]:
-    return ((f.start, f.end) for f in fields(data, start, end) if f.number == number and f.is_bytes)
-
-
-def contained(folder: Path, location: str) -> Path:
-    """The file that external data names, which must be a plain file inside the folder."""
-    name = PurePosixPath(location)
-    target = folder / name
-    if not location or name.is_absolute() or ".." in name.parts:
-        raise ModelFileError(f"external data {location!r} lies outside the model's folder")
-    try:
-        inside = target.resolve().is_relative_to(folder.resolve())
-        is_file = target.is_file()
-    except (OSError, RuntimeError, ValueError) as exc:  # no name for a file, links in a circle
-        raise ModelFileError(f"external data {location[:200]!r} cannot be opened: {exc}") from exc
-    if not inside:
-        raise ModelFileError(f"external data {location!r} is a link out of the model's folder")
-    if not is_file:
+def _file(folder: Path | None, location: str) -> Path:
+    if folder is None:
         raise ModelFileError(
-            f"external data file {str(target)!r} is missing; put it beside the model"
+            f"weights lie in the file {location[:200]!r} beside the model; pass the path of the "
+            "model file as mindir_path of section [model_file] in config_dict or the "
+            "configuration file"
         )
-    return target
+    return contained(folder, location)
 
 
-def load_onnx(path: Path, input_shapes: Shapes | None = None) -> ir.Model:
+def load_onnx(
+    data: memoryview, folder: Path | None, input_shapes: Shapes | None = None
+) -> ir.Model:
     """The model with its weights mapped; `input_shapes` replaces the shapes of inputs."""
+    import onnx
     import onnx_ir as ir
 
     try:
-        model = ir.load(path)
+        model = ir.serde.deserialize_model(onnx.ModelProto.FromString(bytes(data)))
     except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
-        raise ModelFileError(f"{str(path)!r} cannot be loaded as ONNX: {exc}") from exc
+        raise ModelFileError(str(exc)) from exc
     if not model.graph.outputs:
-        raise ModelFileError(f"{str(path)!r} cannot be loaded as ONNX: there is no graph inside")
-    _check_external(model, path)
+        raise ModelFileError("there is no graph inside")
+    if folder is not None:
+        ir.external_data.set_base_dir(model.graph, folder)
+    _check_external(model, folder)
     _set_shapes(model.graph, input_shapes or {})
     return model
 
 
-def _check_external(model: ir.Model, path: Path) -> None:
+def _check_external(model: ir.Model, folder: Path | None) -> None:
     import onnx_ir as ir
 
     for graph in model.graphs():
@@ -95,7 +77,7 @@ def _check_external(model: ir.Model, path: Path) -> None:
                 raise ModelFileError(
                     f"{value.name!r}: external data inside a sub-graph is not supported"
                 )
-            size = contained(path.parent, str(tensor.location)).stat().st_size
+            size = _file(folder, str(tensor.location)).stat().st_size
             offset, length = tensor.offset or 0, tensor.length or tensor.nbytes
             if offset < 0 or length != tensor.nbytes or offset + length > size:
                 raise ModelFileError(

@@ -9,45 +9,57 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.mindir.records import local_name
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.open_rank import OpenRankError, of_open_rank, trial
+from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
+from mindspore_lite.mindir.files import mapped
+from mindspore_lite.mindir.side_files import SideFiles
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-    from mindspore_lite.mindir.records import Model
-
 # input name -> dims, None for one known only at run time
 Shapes = Mapping[str, Sequence[int | None]]
 
-End = tuple[str, np.dtype, tuple[int, ...]]  # name, type and dims of an input or output
-_RANKS = (2, 4, 3, 1, 5, 0)  # to try for inputs of any rank, the likely ones first
-
 
 @dataclass(frozen=True)
-class Trial:
-    """What a model whose inputs may have any rank looks like with one of them."""
+class Given:
+    """A model as the caller handed it over: a file or bytes, and what goes with it."""
 
-    open: tuple[str, ...]  # the inputs in question
-    inputs: tuple[End, ...]
-    outputs: tuple[End, ...]
-    metadata: dict[str, str]
+    kind: str  # a name of ModelType
+    path: Path | None = None  # None: the model is in memory
+    data: bytes = field(default=b"", repr=False)
+    weights: bytes | None = field(default=None, repr=False)  # its side file, in memory too
+    beside: Path | None = None  # where the model file would lie for its side files to be found
+    key: Key | None = None
 
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return "the model in memory" if self.path is None else repr(str(self.path))
 
-class OpenRankError(UnsupportedOpError):
-    """Inputs may have any number of dims: a graph can only be made for a given number."""
+    @property
+    def place(self) -> Path | None:
+        """The model file beside which its side files are looked for."""
+        return self.beside or self.path
 
-    def __init__(self, trial: Trial) -> None:
-        names = list(trial.open)
-        super().__init__(f"the inputs {names} have no fixed number of dims; give them shapes")
-        self.trial = trial
+    def open(self) -> memoryview:
+        """Its bytes, still encrypted if they were; of a file, those that it has now."""
+        return memoryview(self.data) if self.path is None else mapped(self.path)
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies what is in memory; files are digested by the engine."""
+        return " ".join(
+            hashlib.sha256(part).hexdigest() for part in (self.data, self.weights or b"")
+        )
 
 
 @dataclass(frozen=True)
@@ -57,65 +69,77 @@ class Source:
     files: tuple[Path, ...]  # hashed together: the model file and what it refers to
     recipe: str  # whatever else decides the graph: the translator, changed input shapes
     translate: Callable[[], ir.Model]
+    storable: bool = True  # False: it was encrypted, and nothing of it may come to lie on a disk
 
 
-def mindir_source(path: Path, input_shapes: Shapes | None = None) -> Source:
-    """A MindIR file, optionally with other input shapes than it was exported with."""
+def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
+    """The source of a model, optionally with other input shapes than it was exported with."""
+    make = {"MINDIR": _mindir_parts, "ONNX": _onnx_parts}[given.kind]
+    data = given.open()
+    with _naming(given):
+        side_files, translate, storable = make(given, data, input_shapes)
+    own = () if given.path is None else (given.path,)
+    recipe = _recipe(given.kind.lower(), input_shapes)
+    if storable and given.path is None:
+        recipe = f"{recipe} {given.digest}"
+    return Source((*own, *side_files), recipe, translate, storable)
+
+
+# the side files, how to make the graph, and whether that may be stored
+_Parts = tuple[tuple[Path, ...], Callable[[], "ir.Model"], bool]
+
+
+def _mindir_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -> _Parts:
+    encrypted = given.key is not None or encrypted_by(data) is not None
+    if encrypted:
+        data = decrypted(data, given.key)
+    weights = None if given.weights is None else memoryview(given.weights)
+    side = partial(SideFiles, given.place, given.key, weights)
 
     def translate() -> ir.Model:
         from mindspore_lite.graph.from_mindir import from_mindir
-        from mindspore_lite.mindir.read import read_file
+        from mindspore_lite.mindir.read import read
 
-        model = read_file(path)
-        if not input_shapes and (names := _of_open_rank(model)):
-            raise OpenRankError(_trial(model, names))
+        # opened anew: what is translated must not be older than what the engine digested
+        now = data if encrypted else given.open()
+        with _naming(given):
+            model = read(now, side())
+        if not input_shapes and (names := of_open_rank(model)):
+            raise OpenRankError(trial(model, names))
         return from_mindir(model, input_shapes)
 
-    return Source((path,), _recipe("mindir", input_shapes), translate)
+    return side().paths(data), translate, not encrypted
 
 
-def _of_open_rank(model: Model) -> tuple[str, ...]:
-    return tuple(
-        declared.given_name or local_name(declared.name)
-        for declared in model.graph.inputs
-        if getattr(declared.type, "shape", ()) is None
-    )
-
-
-def _trial(model: Model, names: tuple[str, ...]) -> Trial:
-    """Translate for the first rank that works, to know the outputs and what is unsupported."""
-    from mindspore_lite.graph.element_types import element_types
-    from mindspore_lite.graph.from_mindir import from_mindir
-
-    refusals = []
-    for rank in _RANKS:
-        try:
-            made = from_mindir(model, {name: [None] * rank for name in names})
-        except UnsupportedOpError as exc:
-            refusals.append(exc)
-            continue
-        types = element_types(made)
-        inputs = tuple(_end(value, types[value]) for value in made.graph.inputs)
-        outputs = tuple(_end(value, types[value]) for value in made.graph.outputs)
-        return Trial(names, inputs, outputs, dict(made.metadata_props))
-    raise refusals[0]
-
-
-def _end(value: ir.Value, dtype: ir.DataType) -> End:
-    dims = tuple(d if isinstance(d, int) else -1 for d in value.shape or ())
-    return str(value.name), dtype.numpy(), dims
-
-
-def onnx_source(path: Path, input_shapes: Shapes | None = None) -> Source:
-    """An ONNX file with the external data files that it names."""
+def _onnx_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -> _Parts:
     from mindspore_lite.graph.onnx_file import external_files
+
+    if given.key is not None:
+        raise ModelFileError("dec_key was given, but ONNX files are not encrypted; leave it out")
+    if given.weights is not None:
+        raise ModelFileError("weight_bytes was given, which serves MindIR alone; leave it out")
+    folder = given.place and given.place.parent
 
     def translate() -> ir.Model:
         from mindspore_lite.graph.onnx_file import load_onnx
 
-        return load_onnx(path, input_shapes)
+        now = given.open()
+        with _naming(given):
+            return load_onnx(now, folder, input_shapes)
 
-    return Source((path, *external_files(path)), _recipe("onnx", input_shapes), translate)
+    return external_files(data, folder), translate, True
+
+
+@contextmanager
+def _naming(given: Given) -> Iterator[None]:
+    """Says of which model an error speaks."""
+    try:
+        yield
+    except ModelFileError as exc:
+        kind = {"MINDIR": "MindIR"}.get(given.kind, given.kind)
+        # a wrong key may go unnoticed until its result makes no sense
+        how = f"{kind} with this dec_key" if given.key else kind
+        raise exc.prefixed(f"{given.name} cannot be loaded as {how}: ") from exc.__cause__
 
 
 def _recipe(kind: str, input_shapes: Shapes | None) -> str:

@@ -14,6 +14,7 @@ from mindspore_lite.graph.control import Choice, Closure, Function, Known, Reach
 from mindspore_lite.graph.loop import Loop, run_loop
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
+from mindspore_lite.mindir.quant import dequantised
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -70,7 +71,7 @@ class Walk:
         """The ONNX inputs and outputs of the model; the nodes are on the tape."""
         graph = self.model.graph
         for weight in graph.parameters:
-            self.globals[weight.name] = Slot(self.tape.weight(local_name(weight.name), weight))
+            self.globals[weight.name] = Slot(self.weight(local_name(weight.name), weight))
         inputs: list[ir.Value] = []
         for declared in graph.inputs:
             name = declared.given_name or local_name(declared.name)
@@ -178,13 +179,19 @@ class Walk:
     def constant_value(self, name: str, value: Any) -> Any:
         """Tensors become ONNX constants, wherever they stand in a constant."""
         if isinstance(value, Tensor):
-            array = value.numpy()
+            array = value.numpy() if value.quant is None else dequantised(value)
             if array.size <= _SMALL_CONSTANT:
                 return self.tape.constant(array)
-            return self.tape.weight(local_name(name), value)
+            return self.weight(local_name(name), value)
         if isinstance(value, tuple | list):
             return type(value)(self.constant_value(name, v) for v in value)
         return value
+
+    def weight(self, name: str, tensor: Tensor) -> ir.Value:
+        """A weight as an initializer; a quantised one as the numbers that it stands for."""
+        if tensor.quant is None:
+            return self.tape.weight(name, tensor)
+        return self.tape.initializer(name, ir.Tensor(dequantised(tensor)))
 
     def lookup(self, name: str, env: dict[str, Slot]) -> Slot:
         """What a name stands for in a graph."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
-from mindspore_lite.graph.source import OpenRankError, Source
+from mindspore_lite.graph.open_rank import OpenRankError
+from mindspore_lite.graph.source import Source
 from mindspore_lite.inspection import facts, operators
 from mindspore_lite.inspection.memory import estimate
 from mindspore_lite.inspection.skeleton import Skeleton, skeleton_of

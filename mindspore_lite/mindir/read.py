@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir import attributes
+from mindspore_lite.mindir import attributes, legacy
 from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
+from mindspore_lite.mindir.files import mapped
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -21,60 +23,49 @@ from mindspore_lite.mindir.records import (
     Node,
     OtherType,
     Primitive,
+    SequenceType,
     Tensor,
     ValueRef,
     local_name,
 )
-from mindspore_lite.mindir.scan import Span, first_field, split_weights
+from mindspore_lite.mindir.scan import Span, first_field, split_graph_weights, split_weights
+from mindspore_lite.mindir.side_files import SideFiles
+from mindspore_lite.mindir.tensors import tensor_type, utf8
 
 MAX_MIND_IR_VERSION = 3  # what MindSpore 2.10 writes
-_ENCRYPTED = {b"\xd8\x5e\x3a\x7f", b"\xd9\x5e\x3a\x7f", b"\xda\x5e\x3a\x7f"}
 
 
-def read_file(path: Path) -> Model:
-    """Read a MindIR file; big weights stay memory-mapped."""
+def read_file(path: Path, key: Key | None = None) -> Model:
+    """Read a MindIR file and the weights beside it; big weights stay memory-mapped."""
+    data = mapped(path)
     try:
-        with open(path, "rb") as file:
-            # an empty file cannot be mapped, and gets its own message below
-            empty = file.seek(0, 2) == 0
-            mapped = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as exc:
-        raise ModelFileError(f"cannot read {str(path)!r}: {exc.strerror or exc}") from exc
-    try:
-        return read(memoryview(mapped))
+        if key is not None or encrypted_by(data):
+            data = decrypted(data, key)
+        return read(data, SideFiles(path, key))
     except ModelFileError as exc:
         raise exc.prefixed(f"{str(path)!r} cannot be loaded as MindIR: ") from exc.__cause__
 
 
-def read(data: memoryview) -> Model:
-    """Read the bytes of a MindIR file; the records keep views into `data`."""
+def read(data: memoryview, side: SideFiles | None = None) -> Model:
+    """Read the bytes of a MindIR file; the records keep views into `data` and the side files."""
     if not len(data):
         raise ModelFileError("the file is empty")
-    if bytes(data[:4]) in _ENCRYPTED:
-        raise ModelFileError(
-            "the file is encrypted, and decryption is not available in this version"
-        )
+    if encrypted_by(data):
+        raise ModelFileError("the file is encrypted; decrypt it first")
     if first_field(data) == (1, 0):
         raise ModelFileError("this looks like an ONNX file; pass ModelType.ONNX")
     skeleton, spans = split_weights(data)
     try:
         proto = pb.Model.FromString(skeleton)
-        return _model(proto, data, spans)
+        return _model(proto, _Weights(data, spans, side or SideFiles(None)))
     except DecodeError as exc:
         raise ModelFileError("the bytes are no protobuf message; is it a MindIR file?") from exc
-    except UnicodeDecodeError as exc:  # maps check their texts, other fields do not: see _text
+    except UnicodeDecodeError as exc:  # maps check their texts, other fields do not: see utf8
         text = bytes(exc.object)
         raise ModelFileError(f"the text {text!r} in the file is not valid UTF-8") from exc
 
 
-def _text(value: str) -> str:
-    """A text of the file; protobuf hands out bytes where it is no UTF-8."""
-    if not isinstance(value, str):
-        raise ModelFileError(f"the text {value!r} in the file is not valid UTF-8")
-    return value
-
-
-def _model(proto: pb.Model, data: memoryview, spans: dict[int, Span]) -> Model:
+def _model(proto: pb.Model, weights: _Weights) -> Model:
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise ModelFileError("there is no graph inside; is it a MindIR file?")
     if proto.mind_ir_version > MAX_MIND_IR_VERSION:
@@ -87,21 +78,22 @@ def _model(proto: pb.Model, data: memoryview, spans: dict[int, Span]) -> Model:
             "the weights are big-endian; export the model on a little-endian machine"
         )
     primitives = {
-        _text(p.name): Primitive(_text(p.op_type), attributes.values(p.attribute))
+        utf8(p.name): Primitive(utf8(p.op_type), attributes.values(p.attribute))
         for p in proto.primitives
     }
     graphs = [proto.graph, *proto.functions]
-    names = _Names(primitives, {_text(g.name) for g in graphs})
-    main, *functions = [_graph(g, names, data, spans if g is proto.graph else {}) for g in graphs]
+    names = _Names(primitives, {utf8(g.name) for g in graphs})
+    parameters = tuple(weights.read(proto.graph, names))
+    main, *functions = [_graph(g, names, parameters if g is proto.graph else ()) for g in graphs]
     names.check_inputs([main, *functions])
     return Model(
         graph=main,
         functions={g.name: g for g in functions},
-        producer=_text(proto.producer_name),
-        producer_version=_text(proto.model_version),
-        ir_version=_text(proto.ir_version),
+        producer=utf8(proto.producer_name),
+        producer_version=utf8(proto.model_version),
+        ir_version=utf8(proto.ir_version),
         mind_ir_version=proto.mind_ir_version,
-        user_info={_text(key): _text(value) for key, value in proto.user_info.items()},
+        user_info={utf8(key): utf8(value) for key, value in proto.user_info.items()},
     )
 
 
@@ -114,7 +106,7 @@ class _Names:
         self.values: set[str] = set()
 
     def define(self, name: str, what: str) -> str:
-        if not _text(name):
+        if not utf8(name):
             raise ModelFileError(f"a {what} has no name")
         if name in self.values:
             raise ModelFileError(f"the name {name!r} is given twice")
@@ -146,14 +138,48 @@ class _Names:
                     raise ModelFileError(f"{user} uses {name!r}, which the file does not define")
 
 
-def _graph(proto: pb.Graph, names: _Names, data: memoryview, spans: dict[int, Span]) -> Graph:
+@dataclass(frozen=True)
+class _Weights:
+    """Where the weights of the main graph lie."""
+
+    data: memoryview
+    spans: dict[int, Span]  # big weights inside the file
+    side: SideFiles
+
+    def read(self, graph: pb.Graph, names: _Names) -> Iterator[Tensor]:
+        for index, proto in enumerate(graph.parameter):
+            yield self._one(proto, names, self.data, self.spans.get(index))
+        if not graph.parameter:
+            for data in self.side.graphs():
+                yield from self._older(data, names)
+
+    def _older(self, data: memoryview, names: _Names) -> Iterator[Tensor]:
+        """The weights in a side file of the oldest layout."""
+        skeleton, spans = split_graph_weights(data)
+        for index, proto in enumerate(pb.Graph.FromString(skeleton).parameter):
+            yield self._one(proto, names, data, spans.get(index))
+
+    def _one(self, proto: pb.Tensor, names: _Names, data: memoryview, span: Span | None) -> Tensor:
+        names.define(proto.name, "weight")
+        if span is not None:
+            return attributes.quantised(proto, data[span[0] : span[1]])
+        if proto.HasField("raw_data") or 0 in proto.dims:
+            return attributes.quantised(proto)
+        if not proto.HasField("external_data"):
+            raise ModelFileError(f"weight {local_name(proto.name)!r} has no data")
+        at = proto.external_data
+        try:
+            found = self.side.weight(utf8(at.location), at.offset, at.length)
+        except ModelFileError as exc:
+            raise exc.prefixed(f"weight {local_name(proto.name)!r}: ") from exc.__cause__
+        return attributes.quantised(proto, found)
+
+
+def _graph(proto: pb.Graph, names: _Names, parameters: tuple[Tensor, ...]) -> Graph:
     if proto.map_parameter:
         raise ModelFileError("hash-table parameters (MapTensor) cannot be used for inference here")
     if not proto.output:
         raise ModelFileError(f"graph {proto.name!r} has no output")
-    parameters = tuple(
-        _parameter(p, names, data, spans.get(i)) for i, p in enumerate(proto.parameter)
-    )
     return Graph(
         name=proto.name,
         inputs=tuple(_input(i, names) for i in proto.input),
@@ -164,37 +190,23 @@ def _graph(proto: pb.Graph, names: _Names, data: memoryview, spans: dict[int, Sp
     )
 
 
-def _parameter(proto: pb.Tensor, names: _Names, data: memoryview, span: Span | None) -> Tensor:
-    names.define(proto.name, "weight")
-    if proto.HasField("external_data"):
-        raise ModelFileError(
-            f"weight {local_name(proto.name)!r} lies in an external file, "
-            "which this version cannot read yet"
-        )
-    if proto.quant_params:
-        raise ModelFileError(
-            f"weight {local_name(proto.name)!r} is quantised, which this version cannot read yet"
-        )
-    if span is None and not proto.HasField("raw_data") and 0 not in proto.dims:
-        raise ModelFileError(f"weight {local_name(proto.name)!r} has no data")
-    return attributes.tensor(proto, data[span[0] : span[1]] if span else None)
-
-
 def _input(proto: pb.ValueInfo, names: _Names) -> Input:
     names.define(proto.name, "graph input")
     if proto.tensor:
         first = proto.tensor[0]
-        return Input(proto.name, attributes.tensor_type(first), _text(first.name))
+        return Input(proto.name, tensor_type(first), utf8(first.name))
     if proto.HasField("attr_info"):
-        return Input(proto.name, attributes.type_of(proto.attr_info))
-    return Input(proto.name, OtherType(_text(proto.denotation)))
+        return Input(proto.name, attributes.type_of(proto.attr_info) or OtherType(""))
+    if utf8(proto.denotation).startswith(("Tuple", "List")):  # MindSpore 1.6 and older
+        return Input(proto.name, SequenceType(()))
+    return Input(proto.name, OtherType(proto.denotation))
 
 
 def _node(proto: pb.Node, names: _Names) -> Node:
     if len(proto.output) != 1:
         raise ModelFileError(f"node {proto.name!r} has {len(proto.output)} outputs, wanted one")
     name = names.define(proto.output[0], "node")
-    if _text(proto.op_type) == "Constant":
+    if utf8(proto.op_type) == "Constant":
         if len(proto.attribute) != 1:
             raise ModelFileError(f"constant {name!r} has {len(proto.attribute)} values, wanted one")
         try:
@@ -202,14 +214,18 @@ def _node(proto: pb.Node, names: _Names) -> Node:
         except ModelFileError as exc:
             raise exc.prefixed(f"constant {name!r}: ") from None
     target = names.target(proto.op_type)
-    own = [a for a in proto.attribute if a.name != "shape"]
+    described = next((a for a in proto.attribute if _is_type(a)), None)
+    own = [a for a in proto.attribute if not _is_type(a)]
     if own and isinstance(target, Primitive):  # hand-written files put attributes on the node
         target = Primitive(target.op, {**target.attributes, **attributes.values(own)})
-    described = next((a for a in proto.attribute if a.name == "shape"), None)
     return Call(
         name=name,
         target=target,
         inputs=tuple(proto.input),
         type=attributes.type_of(described) if described is not None else None,
-        scope=_text(proto.domain),
+        scope=utf8(proto.domain),
     )
+
+
+def _is_type(attr: pb.Attribute) -> bool:
+    return legacy.is_type(attr) if attr.ref_attr_name else attr.name == "shape"

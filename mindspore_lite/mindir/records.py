@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.dtypes import DType
+from mindspore_lite.mindir.quant import Quant
 
 
 class Monad(enum.Enum):
@@ -30,6 +31,7 @@ class Tensor:
     dtype: DType
     shape: tuple[int, ...]
     data: memoryview
+    quant: Quant | None = None  # what the numbers stand for, where it is not themselves
 
     def numpy(self) -> np.ndarray:
         """The tensor as a read-only array over the same bytes."""

@@ -6,12 +6,14 @@ are, in the memory-mapped file, and leaves a skeleton that parses in millisecond
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mindspore_lite.errors import ModelFileError
 
 _GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # Model.graph, Graph.parameter, Tensor.raw_data
+_EXTERNAL_DATA, _LOCATION = 12, 1  # Tensor.external_data, ExternalData.location
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 MAPPED_BYTES = 4096  # a page: smaller weights are cheaper copied than kept as spans
 
@@ -23,24 +25,34 @@ Change = Callable[[int, int], bytes | None]
 def split_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
     """Return the file without big weights, and {parameter number: (start, end)} of those cut."""
     spans: dict[int, Span] = {}
-    count = 0
-
-    def parameter(start: int, end: int) -> bytes:
-        nonlocal count
-        index, count = count, count + 1
-
-        def raw(first: int, last: int) -> bytes | None:
-            if last - first < MAPPED_BYTES:
-                return None
-            spans[index] = (first, last)
-            return b""
-
-        return _rewrite(data, start, end, _RAW_DATA, raw)
+    numbers = itertools.count()  # a graph may come in pieces
 
     def graph(start: int, end: int) -> bytes:
-        return _rewrite(data, start, end, _PARAMETER, parameter)
+        return _without_weights(data, start, end, spans, numbers)
 
     return _rewrite(data, 0, len(data), _GRAPH, graph), spans
+
+
+def split_graph_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
+    """As split_weights, for a file that is a bare Graph: the side files of the oldest releases."""
+    spans: dict[int, Span] = {}
+    return _without_weights(data, 0, len(data), spans, itertools.count()), spans
+
+
+def weights_outside(data: memoryview) -> tuple[set[str], bool]:
+    """Names of the files in which weights lie, and whether the graph has any weight at all.
+
+    Found without parsing the file: a start from the compile cache has to know them, too.
+    """
+    locations: set[str] = set()
+    some = False
+    for start, end in payloads(data, 0, len(data), _GRAPH):
+        for first, last in payloads(data, start, end, _PARAMETER):
+            some = True
+            for at, stop in payloads(data, first, last, _EXTERNAL_DATA):
+                for place in payloads(data, at, stop, _LOCATION):
+                    locations.add(str(data[place[0] : place[1]], "utf-8", "replace"))
+    return locations, some
 
 
 def first_field(data: memoryview) -> tuple[int, int]:
@@ -82,6 +94,30 @@ def fields(data: memoryview, start: int, end: int) -> Iterator[Field]:
                 "are left; the file is truncated or damaged"
             )
         yield Field(number, wire == _BYTES, begin, first, at)
+
+
+def payloads(data: memoryview, start: int, end: int, number: int) -> Iterator[Span]:
+    """Where the payloads of all bytes fields `number` of one message lie."""
+    return ((f.start, f.end) for f in fields(data, start, end) if f.number == number and f.is_bytes)
+
+
+def _without_weights(
+    data: memoryview, start: int, end: int, spans: dict[int, Span], numbers: Iterator[int]
+) -> bytes:
+    """One Graph message with its big weights cut out, their places noted in `spans`."""
+
+    def parameter(start: int, end: int) -> bytes:
+        index = next(numbers)
+
+        def raw(first: int, last: int) -> bytes | None:
+            if last - first < MAPPED_BYTES:
+                return None
+            spans[index] = (first, last)
+            return b""
+
+        return _rewrite(data, start, end, _RAW_DATA, raw)
+
+    return _rewrite(data, start, end, _PARAMETER, parameter)
 
 
 def _rewrite(data: memoryview, start: int, end: int, number: int, change: Change) -> bytes:

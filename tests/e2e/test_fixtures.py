@@ -18,6 +18,19 @@ import mindspore_lite as mslite
 FILES = sorted(DATA.glob("*/*.mindir"))
 # What draws random numbers is compared by shape and type alone.
 RANDOM = {"act_RReLU", "rand", "std_normal"}
+# Files that are encrypted: their keys and modes.
+KEYS = {
+    "enc_gcm": (b"0123456789ABCDEF", "AES-GCM"),
+    "enc_cbc": (b"0123456789ABCDEF01234567", "AES-CBC"),
+    "gcm_24": (b"0123456789abcdefghijklmn", "AES-GCM"),
+    "gcm_32": (b"0123456789abcdefghijklmnopqrstuv", "AES-GCM"),
+    "cbc_16": (b"0123456789abcdef", "AES-CBC"),
+    "cbc_32": (b"0123456789abcdefghijklmnopqrstuv", "AES-CBC"),
+    "sm4": (b"0123456789abcdef", "SM4-CBC"),
+    "split_gcm_graph": (b"0123456789abcdef", "AES-GCM"),
+    "split_cbc_graph": (b"0123456789abcdef", "AES-CBC"),
+    "split_sm4_graph": (b"0123456789abcdef", "SM4-CBC"),
+}
 FEW_THREADS = mslite.Context()
 FEW_THREADS.cpu.thread_num = 1
 
@@ -30,7 +43,10 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def built(path: Path) -> mslite.Model:
     model = mslite.Model()
-    model.build_from_file(str(path), mslite.ModelType.MINDIR, FEW_THREADS)
+    key, mode = KEYS.get(path.stem, (None, "AES-GCM"))
+    model.build_from_file(
+        str(path), mslite.ModelType.MINDIR, FEW_THREADS, dec_key=key, dec_mode=mode
+    )
     return model
 
 

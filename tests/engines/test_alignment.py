@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from mindspore_lite.engines import alignment, artefact
 from mindspore_lite.engines.base import Options
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
-from mindspore_lite.graph.source import mindir_source
+from mindspore_lite.graph.source import Given, source_of
 
 DATA = Path(__file__).parent.parent / "data/models"
 
@@ -81,7 +81,7 @@ def test_a_model_without_a_data_file_is_left_alone(tmp_path: Path) -> None:
 def test_everything_that_an_artefact_maps_is_aligned(cache_place: Path) -> None:
     """This network's artefact, as ONNX Runtime wrote it, killed the process that ran it."""
     path = DATA / "mobilenet_v3_mini.mindir"
-    session = OnnxRuntimeEngine().load(mindir_source(path), Options())
+    session = OnnxRuntimeEngine().load(source_of(Given("MINDIR", path)), Options())
     (model_file,) = cache_place.glob(f"*/{artefact.MODEL}")
     graph = onnx.load(model_file, load_external_data=False).graph
     offsets = [

@@ -20,7 +20,7 @@ from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine, _kernels
 from mindspore_lite.engines.widen import TAKES_NUMBERS, TAKES_ORDINARY, Kernels, widen
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.element_types import signature
-from mindspore_lite.graph.source import mindir_source
+from mindspore_lite.graph.source import Given, source_of
 
 ENGINE = OnnxRuntimeEngine()
 MakeSource = Callable[[Any], Source]
@@ -60,7 +60,7 @@ def node(op_type: str, *inputs: str, to: str = "y", **attributes: Any) -> Any:
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("models/*.mindir")), ids=lambda p: p.stem)
 def test_ordinary_models_do_not_ask_for_kernels(path: Any) -> None:
-    made = mindir_source(path).translate()
+    made = source_of(Given("MINDIR", path)).translate()
     before = ops(made)
     widen(made, no_kernels)
     assert ops(made) == before

@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.encryption import encrypt
 from support.mindir_builder import Net, encode
+from support.models import dense_net
 from support.running import DATA
+from support.split_builder import split, split_oldest
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import source
-from mindspore_lite.graph.source import OpenRankError, mindir_source, onnx_source, translator_digest
+from mindspore_lite.graph.open_rank import OpenRankError
+from mindspore_lite.graph.source import Given, Source, source_of, translator_digest
+from mindspore_lite.mindir.decrypt import Key
+
+
+def mindir_source(path: Path, shapes: Any = None) -> Source:
+    return source_of(Given("MINDIR", path), shapes)
 
 
 def test_a_source_translates_only_when_asked(tmp_path: Path) -> None:
-    made = mindir_source(tmp_path / "not there yet.mindir")
-    assert made.files == (tmp_path / "not there yet.mindir",)
-    with pytest.raises(ModelFileError, match="not there yet"):
+    path = tmp_path / "m.mindir"
+    path.write_bytes(b"\x3a\x00")  # an empty graph
+    made = mindir_source(path)
+    assert made.files == (path,)
+    with pytest.raises(ModelFileError, match="there is no graph inside"):
         made.translate()
-    shutil.copy(DATA / "nets/io_identity.mindir", tmp_path / "not there yet.mindir")
+    shutil.copy(DATA / "nets/io_identity.mindir", path)
     assert made.translate().graph.outputs
+
+
+def test_a_missing_file_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"cannot read .*gone\.mindir': No such file"):
+        mindir_source(tmp_path / "gone.mindir")
 
 
 def test_the_recipe_tells_shapes_and_kinds_apart() -> None:
@@ -42,7 +59,7 @@ def test_the_order_in_which_shapes_are_given_does_not_matter() -> None:
 def test_onnx_and_mindir_have_different_recipes(tmp_path: Path) -> None:
     file = tmp_path / "m.onnx"
     file.write_bytes(b"\x08\x0a")
-    assert onnx_source(file).recipe != mindir_source(file).recipe
+    assert source_of(Given("ONNX", file)).recipe != mindir_source(file).recipe
 
 
 def test_the_digest_changes_with_any_line_of_the_translator(
@@ -91,3 +108,54 @@ def test_what_is_unsupported_is_told_before_any_rank_is_known(tmp_path: Path) ->
     (tmp_path / "free.mindir").write_bytes(data)
     with pytest.raises(UnsupportedOpError, match="NoSuchOp"):
         mindir_source(tmp_path / "free.mindir").translate()
+
+
+# --- what was given -----------------------------------------------------------------------------
+
+
+def test_side_files_count_as_files_of_the_model(tmp_path: Path) -> None:
+    """They are hashed with it, and watched for changes."""
+    path = split(dense_net(), tmp_path)
+    assert mindir_source(path).files == (path, tmp_path / "net_variables/data_0")
+    old = split_oldest(dense_net(), tmp_path / "old", files=2)
+    names = [file.name for file in mindir_source(old).files]
+    assert names == ["net_graph.mindir", "data_0", "data_1"]
+
+
+def test_bytes_are_told_apart_by_the_recipe_and_have_no_files() -> None:
+    made = [source_of(Given("MINDIR", data=dense_net(factor=f))) for f in (1.0, 2.0, 1.0)]
+    assert made[0].recipe == made[2].recipe != made[1].recipe
+    assert all(m.files == () and m.storable for m in made)
+    assert made[0].translate().graph.outputs
+
+
+def test_the_side_files_of_bytes_are_found_beside_another_path(tmp_path: Path) -> None:
+    path = split(dense_net(), tmp_path)
+    given = Given("MINDIR", data=path.read_bytes(), beside=path)
+    assert source_of(given).files == (tmp_path / "net_variables/data_0",)
+    assert source_of(given).translate().graph.outputs
+
+
+def test_what_was_encrypted_may_not_be_stored(tmp_path: Path) -> None:
+    path = tmp_path / "m.mindir"
+    path.write_bytes(encrypt(dense_net(), b"k" * 16))
+    made = source_of(Given("MINDIR", path, key=Key(b"k" * 16)))
+    assert not made.storable
+    assert made.files == (path,)
+    assert made.translate().graph.outputs
+
+
+def test_a_file_exchanged_before_it_is_translated_is_read_anew(tmp_path: Path) -> None:
+    """The engine digests it in between: what it then stores must not be the older one."""
+    path = tmp_path / "m.mindir"
+    path.write_bytes(dense_net())
+    made = mindir_source(path)
+    path.with_name("new").write_bytes(dense_net(rows=7))
+    path.with_name("new").replace(path)
+    (value,) = made.translate().graph.inputs
+    assert list(value.shape) == [7, 3]  # type: ignore[arg-type]
+
+
+def test_neither_bytes_nor_keys_are_shown() -> None:
+    shown = repr(Given("MINDIR", data=b"content", weights=b"more", key=Key(b"secret key 12345")))
+    assert not any(word in shown for word in ("content", "more", "secret"))

@@ -95,12 +95,6 @@ def test_a_tensor_of_every_type_is_read(row: Any) -> None:
     np.testing.assert_array_equal(found.numpy(), raw.reshape(2, 3))
 
 
-def test_the_second_name_of_float64_is_read() -> None:
-    proto = pb.Tensor(data_type=17, dims=[], raw_data=np.float64(0.5).tobytes())
-    found = attributes.tensor(proto)
-    assert (found.numpy().item(), found.shape) == (0.5, ())
-
-
 def test_a_tensor_without_data_is_a_bare_dtype() -> None:
     proto = pb.Tensor(name="tensor0", data_type=10)
     assert attributes.value(attr(type=A.TENSORS, tensors=[proto])) is BY_NAME["float16"]
@@ -129,8 +123,7 @@ WRONG = [
     (A(type=A.TENSORS), "has a value of type TENSORS"),
     (A(type=A.TENSORS, tensors=[pb.Tensor(), pb.Tensor()]), "has a value of type TENSORS"),
     (A(), "has a value of type"),
-    (A(ref_attr_name="scalar:value0"), "MindSpore 1.6 and older; load the model with"),
-    (A(ref_attr_name="none"), "MindSpore 1.7 or newer and export it again"),
+    (A(ref_attr_name="scalar:value0"), "described as 'scalar:value0', which does not fit"),
     (A(type=A.TENSORS, tensors=[pb.Tensor(data_type=8)]), "element type 8"),
     (A(type=A.TENSORS, tensors=[pb.Tensor(data_type=18)]), "element type 18"),
     (A(type=A.TENSORS, tensors=[pb.Tensor(data_type=-5)]), "element type -5"),
@@ -143,35 +136,6 @@ def test_a_value_that_cannot_be_read_is_refused(given: pb.Attribute, words: str)
     with pytest.raises(ModelFileError) as caught:
         attributes.value(given)
     assert words in str(caught.value)
-
-
-WRONG_TENSORS = [
-    (pb.Tensor(data_type=1, dims=[2, 3], raw_data=b"\0" * 23),
-     "tensor 't' of shape [2, 3] and type float32 needs 24 bytes, the file holds 23"),
-    (pb.Tensor(data_type=1, dims=[2, 3], raw_data=b"\0" * 25), "needs 24 bytes, the file holds 25"),
-    (pb.Tensor(data_type=1, dims=[], raw_data=b""), "needs 4 bytes, the file holds 0"),
-    (pb.Tensor(data_type=1, dims=[0], raw_data=b"\0"), "needs 0 bytes, the file holds 1"),
-    (pb.Tensor(data_type=1, dims=[-1, 3], raw_data=b""), "impossible shape [-1, 3]"),
-    (pb.Tensor(data_type=1, dims=[-2], raw_data=b""), "impossible shape [-2]"),
-    (pb.Tensor(data_type=1, dims=[1] * 33, raw_data=b"\0" * 4), "impossible shape [1, 1"),
-    (pb.Tensor(data_type=1, dims=[1] * 100_000, raw_data=b"\0" * 4), "impossible shape [1, 1"),
-    (pb.Tensor(data_type=1, dims=[2**62, 2**62], raw_data=b"\0" * 16), "the file holds 16"),
-    (pb.Tensor(data_type=11, dims=[2**61], raw_data=b""), f"needs {2**64} bytes"),
-    (pb.Tensor(data_type=1, dims=[0, 2**62], raw_data=b""), "impossible shape [0, 4611686018"),
-    (pb.Tensor(data_type=99, dims=[1], raw_data=b"\0"), "tensor 't' has element type 99"),
-    (pb.Tensor(data_type=0, dims=[1], raw_data=b"\0"), "tensor 't' has element type 0"),
-    (pb.Tensor(data_type=1, dims=[1], raw_data=b"\0" * 4, compression_type=3),
-     "stored compressed (type 3); convert the model without weight compression"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("proto", "words"), WRONG_TENSORS, ids=[w for _, w in WRONG_TENSORS])
-def test_a_tensor_that_cannot_be_right_is_refused(proto: pb.Tensor, words: str) -> None:
-    proto.name = "t"
-    with pytest.raises(ModelFileError) as caught:
-        attributes.tensor(proto)
-    assert words in str(caught.value)
-    assert len(str(caught.value)) < 400
 
 
 def nested(depth: int) -> pb.Attribute:
@@ -221,18 +185,3 @@ TYPES = [
 @pytest.mark.parametrize(("given", "wanted"), TYPES, ids=[str(w)[:40] for _, w in TYPES])
 def test_every_kind_of_type_is_read(given: pb.Attribute, wanted: object) -> None:
     assert attributes.type_of(given) == wanted
-
-
-@pytest.mark.parametrize(
-    ("proto", "words"),
-    [
-        (pb.Tensor(name="v", data_type=1, dims=[-3]), "value 'v' has the impossible shape [-3]"),
-        (pb.Tensor(name="v", data_type=1, dims=[-2, 1]), "impossible shape [-2, 1]"),
-        (pb.Tensor(name="v", data_type=1, dims=[1] * 33), "impossible shape"),
-        (pb.Tensor(name="v", data_type=77), "value 'v' has element type 77"),
-    ],
-)
-def test_a_type_that_cannot_be_right_is_refused(proto: pb.Tensor, words: str) -> None:
-    with pytest.raises(ModelFileError) as caught:
-        attributes.tensor_type(proto)
-    assert words in str(caught.value)

@@ -10,7 +10,15 @@ from support.mindir_builder import Net, encode
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
-from mindspore_lite.mindir.scan import MAPPED_BYTES, fields, first_field, split_weights
+from mindspore_lite.mindir.scan import (
+    MAPPED_BYTES,
+    fields,
+    first_field,
+    payloads,
+    split_graph_weights,
+    split_weights,
+    weights_outside,
+)
 
 
 def view(*parts: bytes) -> memoryview:
@@ -140,3 +148,31 @@ def test_skeleton_and_spans_together_are_the_file(sizes: list[int]) -> None:
         found[index] = bytes(data[start:end])
     assert found == weights
     assert len(skeleton) < 4 * (MAPPED_BYTES + 20)
+
+
+def test_weights_of_a_bare_graph_are_cut_out_too() -> None:
+    big = b"\xab" * MAPPED_BYTES
+    data = view(block(3, block(9, b"small")), block(3, block(9, big)))
+    skeleton, spans = split_graph_weights(data)
+    assert list(spans) == [1]
+    start, end = spans[1]
+    assert bytes(data[start:end]) == big
+    assert [p.raw_data for p in pb.Graph.FromString(skeleton).parameter] == [b"small", b""]
+
+
+def test_payloads_are_those_of_one_number() -> None:
+    data = view(block(1, b"a"), varint(2 << 3) + b"\x05", block(2, b"bc"), block(1, b""))
+    assert [bytes(data[a:b]) for a, b in payloads(data, 0, len(data), 1)] == [b"a", b""]
+    assert [bytes(data[a:b]) for a, b in payloads(data, 0, len(data), 2)] == [b"bc"]
+
+
+def test_the_files_of_weights_are_found_without_parsing() -> None:
+    outside = [block(3, block(12, block(1, name))) for name in (b"b", b"a", b"b", b"\xff")]
+    inside = block(3, block(9, b"raw"))
+    assert weights_outside(view(block(7, inside + b"".join(outside)))) == (
+        {"a", "b", "\ufffd"},
+        True,
+    )
+    assert weights_outside(view(block(7, inside))) == (set(), True)
+    assert weights_outside(view(block(7, block(2, b"name")))) == (set(), False)
+    assert weights_outside(view(block(8, inside))) == (set(), False)

@@ -118,7 +118,7 @@ class Form:
         attributes = dict(self.case.attributes)
         for key, value in self.case.init.items():
             if self.as_attributes:
-                attributes.update(dict([_as_attribute(key, value)]))
+                attributes.update(dict([as_attribute(key, value)]))
             else:
                 names.append(net.constant(value))
         made = net.call(
@@ -153,10 +153,10 @@ class Form:
         return types[0] if len(types) == 1 else r.SequenceType(tuple(types))
 
 
-def _as_attribute(key: str, value: Any) -> tuple[str, Any]:
+def as_attribute(key: str, value: Any) -> tuple[str, Any]:
     """Spec 2.4: attributes keep the words, and data_format is called format."""
     if key == "data_format":
-        return "format", FORMATS[value]
+        return "format", FORMATS.get(value, value)
     if key == "pad_mode":
         return key, PAD_MODES[value].upper()
     return key, value
