@@ -29,6 +29,7 @@ from mindspore_lite.mindir.records import (
     local_name,
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.lite_quant import real_inputs, real_type, requantised
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import IR_VERSION, OPSET, Tape
 
@@ -186,7 +187,11 @@ class _Walk:
         row, tape = OPS[op], self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
         tape.primitive, tape.label, tape.result = op, label, declared
+        if is_quantised := bool(attributes.get("quant_type")):
+            values, tape.result = real_inputs(tape, attributes, values), real_type(declared)
         result = row.meaning(tape, **bind(row, values, attributes))
+        if is_quantised:
+            result = requantised(tape, attributes, result, declared)
         self.declare(result, declared)
         if row.writes:
             inputs[0].write(result)

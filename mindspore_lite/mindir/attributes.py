@@ -26,6 +26,7 @@ _A = pb.Attribute
 _INTEGERS = {
     _A.INT8, _A.INT16, _A.INT32, _A.INT64, _A.UINT8, _A.UINT16, _A.UINT32, _A.UINT64,
 }  # fmt: skip
+_QUANT_RECORDS = ("quant_param", "graph_input_quant_param")
 _MONADS = {_A.UMONAD: Monad.MEMORY, _A.IOMONAD: Monad.IO}
 
 
@@ -94,6 +95,8 @@ def value(attr: pb.Attribute, depth: int = 0) -> Any:
         first = attr.tensors[0]
         if first.HasField("raw_data") or 0 in first.dims:
             return tensor(first)
+        if first.name in _QUANT_RECORDS and first.quant_params:
+            return values(first.quant_params[0].attribute)
         return dtype_of(first.data_type, f"dtype attribute {attr.name!r}")
     if attr.ref_attr_name and not kind:
         raise ModelFileError(

@@ -293,6 +293,8 @@ def dtype_argument(value: Val) -> DType:
     """A dtype argument: a TypeId number, or a bare dtype in old files."""
     if isinstance(value, DType):
         return value
+    if isinstance(value, ir.Value) and value.const_value is not None and value.const_value.size == 1:
+        value = value.const_value.numpy().item()  # converter_lite keeps the number in a tensor
     found = BY_TYPE_ID.get(value) if isinstance(value, int) else None
     if found is None:
         raise UnsupportedOpError(f"element type {value!r} cannot be used here")

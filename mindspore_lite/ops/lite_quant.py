@@ -1,0 +1,111 @@
+"""converter_lite's integer tensors: quantised and dequantised where the file says so.
+
+A fully quantised file computes on int8 tensors and keeps scale and zero point of each result in the
+primitive that makes it. Here every such op computes on real numbers between a DequantizeLinear and
+a QuantizeLinear, and ONNX Runtime joins the three to an integer kernel where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.dtypes import BY_TYPE_ID
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.mindir.records import SequenceType, TensorType, Type
+from mindspore_lite.ops.table import Val, op
+from mindspore_lite.ops.tape import Tape, dtype_argument
+
+_QUANTISED = (np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.uint16))
+
+
+def scale_and_zero(record: Mapping[str, Any], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The parameters of a record, of rank 0 where they hold for the whole tensor."""
+    scales, zeros = record.get("scale_list"), record.get("zero_point_list")
+    if not scales or not zeros or len(scales) != len(zeros):
+        raise UnsupportedOpError("a quantised tensor has no scale and zero point")
+    limits = np.iinfo(dtype)
+    if min(scales) <= 0 or min(zeros) < limits.min or max(zeros) > limits.max:
+        raise UnsupportedOpError("a scale or zero point of a quantised tensor makes no sense")
+    scale, zero = np.asarray(scales, np.float32), np.asarray(zeros, dtype)
+    return (scale[0], zero[0]) if len(scales) == 1 else (scale, zero)
+
+
+def dequantised(t: Tape, x: Val, record: Mapping[str, Any] | None = None) -> Val:
+    """Real numbers behind a quantised tensor: by its record, else as it was quantised here."""
+    if not isinstance(x, ir.Value) or x.const_value is not None or t.dtype(x) not in _QUANTISED:
+        return x
+    if record is not None:
+        return t.op("DequantizeLinear", [x, *scale_and_zero(record, t.dtype(x))])
+    maker = x.producer()
+    if maker is None or maker.op_type != "QuantizeLinear":
+        raise UnsupportedOpError(f"{x.name!r} is quantised, and its scale is not known")
+    axis = maker.attributes.get("axis")
+    return t.op("DequantizeLinear", [x, *maker.inputs[1:]], axis=axis.value if axis else None)
+
+
+def real_inputs(t: Tape, attributes: Mapping[str, Any], values: Sequence[Val]) -> list[Val]:
+    """The inputs of an op of a quantised file as real numbers."""
+    record = attributes.get("graph_input_quant_param")
+    return [
+        dequantised(t, x, record if isinstance(x, ir.Value) and x.producer() is None else None)
+        for x in values
+    ]
+
+
+def real_type(declared: Type | None) -> Type | None:
+    """What an op returns before its result is quantised."""
+    if isinstance(declared, SequenceType):
+        return replace(declared, items=tuple(real_type(i) or i for i in declared.items))
+    if isinstance(declared, TensorType) and declared.dtype.numpy in _QUANTISED:
+        return replace(declared, dtype=BY_TYPE_ID[43])
+    return declared
+
+
+def requantised(
+    t: Tape, attributes: Mapping[str, Any], result: Val, declared: Type | None
+) -> Val:
+    """The result of such an op as the file declares it, quantised by the records of the op."""
+    records = list(attributes.get("quant_param") or [])
+    if not isinstance(result, tuple):
+        return _requantised(t, result, declared, records)
+    kinds = declared.items if isinstance(declared, SequenceType) else (None,) * len(result)
+    return tuple(_requantised(t, y, k, records) for y, k in zip(result, kinds, strict=False))
+
+
+def _requantised(t: Tape, y: Val, declared: Type | None, records: list[Any]) -> Val:
+    """Takes its record from the list, which has one for each result that is quantised."""
+    wanted = declared.dtype.numpy if isinstance(declared, TensorType) else None
+    if wanted not in _QUANTISED or t.dtype(y) == wanted:
+        return y
+    if not records:
+        raise UnsupportedOpError("the result is quantised, and its scale is not known")
+    return t.op("QuantizeLinear", [y, *scale_and_zero(records.pop(0), wanted)])
+
+
+@op("QuantDTypeCast")
+def quant_dtype_cast(
+    t: Tape,
+    x: Val,
+    *,
+    src_t: Val = 43,
+    dst_t: Val = 32,
+    axis: int = 0,
+    quant_param: Val = (),
+    graph_input_quant_param: Val = None,
+) -> Val:
+    """Real numbers to quantised ones or back."""
+    wanted = dtype_argument(dst_t).numpy
+    known = graph_input_quant_param if x.producer() is None else None
+    real = dequantised(t, x, known)
+    if wanted not in _QUANTISED:
+        return t.cast(real, wanted)
+    if not quant_param:
+        raise UnsupportedOpError("QuantDTypeCast without scale and zero point")
+    scale, zero = scale_and_zero(quant_param[0], wanted)
+    along = axis if np.ndim(scale) else None
+    return t.op("QuantizeLinear", [real, scale, zero], axis=along)
