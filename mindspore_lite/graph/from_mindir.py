@@ -30,6 +30,7 @@ from mindspore_lite.mindir.records import (
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
 from mindspore_lite.ops.lite_quant import real_inputs, real_type, requantised
+from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import IR_VERSION, OPSET, Tape
 
@@ -161,7 +162,7 @@ class _Walk:
             if op in STRUCTURE:
                 return STRUCTURE[op](inputs)
             if op not in OPS:
-                raise UnsupportedOpError("")
+                raise UnsupportedOpError(why_not(op, node.target.attributes))
             return self.operator(op, node.target.attributes, inputs, node.type, label)
         except _SkippedError:
             pass  # the node that failed first is in the list already

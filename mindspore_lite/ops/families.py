@@ -7,7 +7,6 @@ from mindspore_lite.ops import (  # noqa: F401
     index,
     lite_activation,
     lite_conv,
-    lite_custom,
     lite_math,
     lite_norm,
     lite_quant,

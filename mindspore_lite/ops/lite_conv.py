@@ -208,7 +208,7 @@ def _sizes(t: Tape, x: Val, wanted: Val, data_format: Val) -> list[Val]:
 
 def _new_sizes(t: Tape, wanted: Val, old: Val, spatial: slice) -> Val:
     """(h, w) from a tensor of sizes or of factors, of all axes or of those two, or Caffe's zoom."""
-    int64, count = np.dtype(np.int64), int(np.prod(t.shape(wanted)))
+    int64, count = np.dtype(np.int64), t.shape(wanted)[0] if t.rank(wanted) else 1
     if count not in (1, 2, 4):
         raise UnsupportedOpError(f"Resize with a size of {count} numbers is not supported")
     if count == 4:

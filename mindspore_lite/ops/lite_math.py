@@ -1,9 +1,8 @@
-"""converter_lite's arithmetic: matrix products, reductions, powers, spectra."""
+"""converter_lite's arithmetic: matrix products, reductions, powers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -180,29 +179,3 @@ def exp_fusion(
         raise UnsupportedOpError(f"ExpFusion to the base {base} is not supported")
     factor = math.log(base)
     return t.op("Exp", [_line(t, x, scale * factor, shift * factor)])
-
-
-@dataclass(frozen=True)
-class Spectrum:
-    """Complex numbers as (real, imaginary) pairs on a last axis; no op for real tensors takes it."""
-
-    pairs: Val
-
-
-@op("Rfft")
-def rfft(t: Tape, x: Val, length: Val = None, *, fft_length: int = 0) -> Val:
-    """The first half of the Fourier transform of the last axis, cut or filled up to a length."""
-    real = t.op("Unsqueeze", [x, np.asarray([-1])])
-    wanted = length if length is not None else fft_length or None
-    if wanted is not None:
-        wanted = t.op("Reshape", [t.cast(wanted, np.dtype(np.int64)), np.zeros(0, np.int64)])
-    axis = np.asarray(t.rank(x) - 1)
-    return Spectrum(t.op("DFT", [real, wanted, axis], onesided=1))
-
-
-@op("FftReal", "FftImag")
-def part(t: Tape, x: Val) -> Val:
-    """The real or the imaginary parts of a spectrum."""
-    if not isinstance(x, Spectrum):
-        raise UnsupportedOpError(f"{t.primitive} of a tensor of complex numbers is not supported")
-    return t.op("Gather", [x.pairs, np.asarray(int(t.primitive == "FftImag"))], axis=-1)

@@ -14,8 +14,8 @@ from mindspore_lite.ops.tape import Tape
 
 
 def first_or_all(t: Tape, y: Val, *others: Val) -> Val:
-    """A result whose other parts the converter drops where nothing uses them."""
-    return y if t.result is None or isinstance(t.result, TensorType) else (y, *others)
+    """A result of several parts, of which converted files often declare just the first."""
+    return y if isinstance(t.result, TensorType) else (y, *others)
 
 
 @op("L2NormalizeFusion")

@@ -66,9 +66,7 @@ def real_type(declared: Type | None) -> Type | None:
     return declared
 
 
-def requantised(
-    t: Tape, attributes: Mapping[str, Any], result: Val, declared: Type | None
-) -> Val:
+def requantised(t: Tape, attributes: Mapping[str, Any], result: Val, declared: Type | None) -> Val:
     """The result of such an op as the file declares it, quantised by the records of the op."""
     records = list(attributes.get("quant_param") or [])
     if not isinstance(result, tuple):

@@ -112,5 +112,10 @@ def lrn(
 ) -> Val:
     """ONNX divides alpha by the window's size, MindSpore does not."""
     size = 2 * depth_radius + 1
-    how = {"size": size, "alpha": alpha * size, "beta": float(beta), "bias": float(bias)}
+    how: dict[str, Val] = {
+        "size": size,
+        "alpha": alpha * size,
+        "beta": float(beta),
+        "bias": float(bias),
+    }
     return in_nchw(t, x, data_format, lambda x: t.op("LRN", [x], **how))

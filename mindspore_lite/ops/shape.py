@@ -99,9 +99,7 @@ def stack(t: Tape, values: Val, *, axis: Val = 0, dim: Val = None) -> Val:
 
 
 @op("Split")
-def split(
-    t: Tape, x: Val, *, axis: Val = 0, output_num: Val = 1, size_splits: Val = None
-) -> Val:
+def split(t: Tape, x: Val, *, axis: Val = 0, output_num: Val = 1, size_splits: Val = None) -> Val:
     """-> a tuple of equal parts, or of parts of the given sizes, one of which may be -1."""
     count = int(number(output_num, "output_num"))
     sizes = [] if size_splits is None else list(ints(size_splits, "size_splits"))
@@ -285,6 +283,6 @@ def depth_space(
     t: Tape, x: Val, *, block_size: Val, mode: str = "DCR", data_format: Val = "NCHW"
 ) -> Val:
     """Blocks of pixels against channels."""
-    how = {"mode": mode} if t.primitive == "DepthToSpace" else {}
+    how: dict[str, Val] = {"mode": mode} if t.primitive == "DepthToSpace" else {}
     size = int(number(block_size, "block_size"))
     return in_nchw(t, x, data_format, lambda x: t.op(t.primitive, [x], blocksize=size, **how))

@@ -293,8 +293,9 @@ def dtype_argument(value: Val) -> DType:
     """A dtype argument: a TypeId number, or a bare dtype in old files."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, ir.Value) and value.const_value is not None and value.const_value.size == 1:
-        value = value.const_value.numpy().item()  # converter_lite keeps the number in a tensor
+    known = constant_of(value) if isinstance(value, ir.Value) else None
+    if known is not None and known.size == 1:  # converter_lite keeps the number in a tensor
+        value = known.item()
     found = BY_TYPE_ID.get(value) if isinstance(value, int) else None
     if found is None:
         raise UnsupportedOpError(f"element type {value!r} cannot be used here")
