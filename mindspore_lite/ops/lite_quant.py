@@ -1,8 +1,11 @@
 """converter_lite's integer tensors: quantised and dequantised where the file says so.
 
 A fully quantised file computes on int8 tensors and keeps scale and zero point of each result in the
-primitive that makes it. Here every such op computes on real numbers between a DequantizeLinear and
-a QuantizeLinear, and ONNX Runtime joins the three to an integer kernel where it has one.
+primitive that makes it. Here every such op computes on real numbers, and its result is rounded.
+
+There is no DequantizeLinear, which would let ONNX Runtime put integer kernels in: it then quantises
+weights that are real here a second time by scales of its own, and up to 1.31 a Reshape between two
+int8 tensors ends in a graph that it refuses (microsoft/onnxruntime issue 25526).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from mindspore_lite.dtypes import BY_TYPE_ID
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, TensorType, Type
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, dtype_argument
+from mindspore_lite.ops.tape import Tape, constant_of, dtype_argument
 
 _QUANTISED = (np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.uint16))
 
@@ -39,13 +42,21 @@ def dequantised(t: Tape, x: Val, record: Mapping[str, Any] | None = None) -> Val
     """Real numbers behind a quantised tensor: by its record, else as it was quantised here."""
     if not isinstance(x, ir.Value) or x.const_value is not None or t.dtype(x) not in _QUANTISED:
         return x
+    axis = None
     if record is not None:
-        return t.op("DequantizeLinear", [x, *scale_and_zero(record, t.dtype(x))])
-    maker = x.producer()
-    if maker is None or maker.op_type != "QuantizeLinear":
-        raise UnsupportedOpError(f"{x.name!r} is quantised, and its scale is not known")
-    axis = maker.attributes.get("axis")
-    return t.op("DequantizeLinear", [x, *maker.inputs[1:]], axis=axis.value if axis else None)
+        scale, zero = scale_and_zero(record, t.dtype(x))
+    else:
+        maker = x.producer()
+        if maker is None or maker.op_type != "QuantizeLinear":
+            raise UnsupportedOpError(f"{x.name!r} is quantised, and its scale is not known")
+        scale, zero = (constant_of(v) for v in maker.inputs[1:])
+        axis = maker.attributes.get("axis")
+    if np.ndim(scale):
+        shape = [-1] + [1] * (t.rank(x) - 1 - (axis.as_int() if axis else 0))
+        scale, zero = np.reshape(scale, shape), np.reshape(zero, shape)
+    float32 = np.dtype(np.float32)
+    centred = t.op("Sub", [t.cast(x, float32), zero.astype(float32)])
+    return t.op("Mul", [centred, scale])
 
 
 def real_inputs(t: Tape, attributes: Mapping[str, Any], values: Sequence[Val]) -> list[Val]:
