@@ -29,7 +29,8 @@ from mindspore_lite.mindir.records import (
     local_name,
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
-from mindspore_lite.ops.lite_quant import real_inputs, real_type, requantised
+from mindspore_lite.ops.lite_forms import row_of
+from mindspore_lite.ops.lite_quant import is_quantised, real_inputs, real_type, requantised
 from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import IR_VERSION, OPSET, Tape
@@ -161,8 +162,6 @@ class _Walk:
                 raise UnsupportedOpError("control flow")
             if op in STRUCTURE:
                 return STRUCTURE[op](inputs)
-            if op not in OPS:
-                raise UnsupportedOpError(why_not(op, node.target.attributes))
             return self.operator(op, node.target.attributes, inputs, node.type, label)
         except _SkippedError:
             pass  # the node that failed first is in the list already
@@ -185,13 +184,16 @@ class _Walk:
         declared: Type | None,
         label: str,
     ) -> Slot:
-        row, tape = OPS[op], self.tape
+        tape = self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
+        row = row_of(op, values, attributes, declared) or OPS.get(op)
+        if row is None:
+            raise UnsupportedOpError(why_not(op, attributes))
         tape.primitive, tape.label, tape.result = op, label, declared
-        if is_quantised := bool(attributes.get("quant_type")):
+        if quantised := is_quantised(attributes):
             values, tape.result = real_inputs(tape, attributes, values), real_type(declared)
         result = row.meaning(tape, **bind(row, values, attributes))
-        if is_quantised:
+        if quantised:
             result = requantised(tape, attributes, result, declared)
         self.declare(result, declared)
         if row.writes:

@@ -41,7 +41,7 @@ def update_state(inputs: Sequence[Slot]) -> Slot:
     return Slot(Monad.MEMORY)
 
 
-@structural("MakeTuple", "make_tuple", "MakeList", "make_list")
+@structural("MakeTuple", "make_tuple", "MakeTupleV2", "MakeList", "make_list")
 def make_tuple(inputs: Sequence[Slot]) -> Slot:
     """A tuple of the inputs."""
     return Slot(tuple(inputs))

@@ -37,8 +37,6 @@ def strided_slice(
     shrink_axis_mask: int = 0,
 ) -> Val:
     """x[b0:e0:s0, ...]; bit k of a mask speaks of entry k, bits beyond the entries mean nothing."""
-    if not isinstance(begin_mask, int):  # converter_lite's five inputs end with (axes, steps)
-        return by_axes(t, x, begin, end, strides, begin_mask)
     starts, stops, steps = elements(t, begin), elements(t, end), elements(t, strides)
     count = len(starts)
     new = [k for k in range(count) if new_axis_mask >> k & 1]
@@ -65,14 +63,6 @@ def strided_slice(
     if added:
         y = t.op("Unsqueeze", [y, np.asarray(added)])
     return t.op("Squeeze", [y, np.asarray(squeezed)]) if squeezed else y
-
-
-def by_axes(t: Tape, x: Val, begin: Val, end: Val, axes: Val, steps: Val) -> Val:
-    """A slice of the named axes; 2**31 - 1 and beyond are cut at the end of an axis."""
-    along = elements(t, axes) or range(len(elements(t, begin)))
-    entries = zip(elements(t, begin), elements(t, end), elements(t, steps), strict=True)
-    cuts = {axis_of(t, x, a): bounds(*e, 0, 0) for a, e in zip(along, entries, strict=True)}
-    return sliced(t, x, cuts)
 
 
 def bounds(start: Val, stop: Val, step: Val, no_start: int, no_stop: int) -> tuple[Val, Val, int]:
@@ -183,10 +173,8 @@ def tensor_scatter_update(t: Tape, x: Val, indices: Val, updates: Val) -> Val:
 
 
 @op("OneHot")
-def one_hot(t: Tape, indices: Val, depth: Val, on: Val, off: Val = None, *, axis: Val = -1) -> Val:
+def one_hot(t: Tape, indices: Val, depth: Val, on: Val, off: Val, *, axis: Val = -1) -> Val:
     """`on` at the index, `off` elsewhere; an index outside gives a row of `off` alone."""
-    if off is None:  # converter_lite's third input may be (off, on)
-        off, on = (t.op("Gather", [on, np.asarray(i)]) for i in range(2))
     size = bounded(int(number(depth, "depth")), "classes", MAX_TABLE)
     dtype = t.result_dtype(on)
     along = int(number(axis, "axis")) % (t.rank(indices) + 1)

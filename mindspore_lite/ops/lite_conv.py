@@ -9,7 +9,7 @@ from mindspore_lite.ops.arguments import interleaved, ints, layout, pad_mode
 from mindspore_lite.ops.conv import padding
 from mindspore_lite.ops.lite_activation import activated
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, constant_of
+from mindspore_lite.ops.tape import Tape
 
 
 def channels_first(t: Tape, x: Val, data_format: Val) -> Val:
@@ -28,14 +28,6 @@ def restored(t: Tape, y: Val, data_format: Val) -> Val:
     return t.op("Transpose", [y], perm=[0, *range(2, rank), 1])
 
 
-def kernel(t: Tape, w: Val, data_format: Val) -> Val:
-    """A kernel [O, h, w, I] as ONNX wants it; a constant is turned now, not in every run."""
-    known = constant_of(w) if layout(data_format) == "NHWC" else None
-    if known is None:
-        return channels_first(t, w, data_format)
-    return t.constant(np.moveaxis(known, -1, 1))
-
-
 @op("Conv2DFusion")
 def conv2d_fusion(
     t: Tape,
@@ -52,7 +44,7 @@ def conv2d_fusion(
     activation_type: int = 0,
 ) -> Val:
     """Kernels are [out, h, w, in] in NHWC."""
-    turned = kernel(t, w, data_format)
+    turned = channels_first(t, w, data_format)
     y = t.op(
         "Conv",
         [channels_first(t, x, data_format), turned] + ([] if bias is None else [bias]),
@@ -84,7 +76,7 @@ def conv2d_transpose_fusion(
     """Kernels are [in, h, w, out] in NHWC."""
     if bias is not None and t.dtype(bias).kind != "f":
         bias = None  # what Conv2DBackpropInput was told as the size of its result
-    turned = kernel(t, w, data_format)
+    turned = channels_first(t, w, data_format)
     strides, rates = ints(stride, "stride")[-2:], ints(dilation, "dilation")[-2:]
     sizes = t.shape(turned)[-2:] if kernel_size is None else ints(kernel_size, "kernel_size")
     effective = [rate * (int(k or 1) - 1) + 1 for k, rate in zip(sizes, rates, strict=True)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mindspore_lite.mindir.records import TensorType
-from mindspore_lite.ops.arguments import axis_of, layout
+from mindspore_lite.ops.arguments import axis_of
 from mindspore_lite.ops.lite_activation import activated
-from mindspore_lite.ops.lite_conv import channels_first, restored
 from mindspore_lite.ops.reduce import reduced
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
@@ -64,24 +63,3 @@ def group_norm_fusion(
     """Channels come second."""
     inputs = [x, gamma, beta]
     return t.op("GroupNormalization", inputs, num_groups=num_groups, epsilon=float(epsilon))
-
-
-@op("FusedBatchNorm")
-def fused_batch_norm(
-    t: Tape,
-    x: Val,
-    scale: Val,
-    bias: Val,
-    mean: Val,
-    variance: Val,
-    *,
-    epsilon: float = 1e-4,
-    data_format: Val = "NCHW",
-) -> Val:
-    """-> y, or (y, mean, variance, ...)."""
-    statistics = [scale, bias, mean, variance]
-    is_last = layout(data_format) == "NHWC" and t.rank(x) > 2
-    turned = channels_first(t, x, data_format) if is_last else x
-    y = t.op("BatchNormalization", [turned, *statistics], epsilon=float(epsilon))
-    y = restored(t, y, data_format) if is_last else y
-    return first_or_all(t, y, mean, variance, mean, variance)

@@ -23,7 +23,13 @@ from mindspore_lite.mindir.records import SequenceType, TensorType, Type
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, constant_of, dtype_argument
 
+_FULLY = (1, 3, 5)  # trained so, quantised after training, the same in newer releases
 _QUANTISED = (np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.uint16))
+
+
+def is_quantised(attributes: Mapping[str, Any]) -> bool:
+    """Whether an op computes on integers that stand for real numbers, not just its weights."""
+    return attributes.get("quant_type") in _FULLY
 
 
 def scale_and_zero(record: Mapping[str, Any], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -42,17 +48,16 @@ def dequantised(t: Tape, x: Val, record: Mapping[str, Any] | None = None) -> Val
     """Real numbers behind a quantised tensor: by its record, else as it was quantised here."""
     if not isinstance(x, ir.Value) or x.const_value is not None or t.dtype(x) not in _QUANTISED:
         return x
-    axis = None
+    axis, maker = 0, x.producer()
     if record is not None:
         scale, zero = scale_and_zero(record, t.dtype(x))
+    elif maker is not None and maker.op_type == "QuantizeLinear":
+        scale, zero = (np.asarray(constant_of(v)) for v in maker.inputs[1:])
+        axis = maker.attributes.get_int("axis", 0)
     else:
-        maker = x.producer()
-        if maker is None or maker.op_type != "QuantizeLinear":
-            raise UnsupportedOpError(f"{x.name!r} is quantised, and its scale is not known")
-        scale, zero = (constant_of(v) for v in maker.inputs[1:])
-        axis = maker.attributes.get("axis")
+        raise UnsupportedOpError(f"{x.name!r} is quantised, and its scale is not known")
     if np.ndim(scale):
-        shape = [-1] + [1] * (t.rank(x) - 1 - (axis.as_int() if axis else 0))
+        shape = [-1] + [1] * (t.rank(x) - 1 - axis)
         scale, zero = np.reshape(scale, shape), np.reshape(zero, shape)
     float32 = np.dtype(np.float32)
     centred = t.op("Sub", [t.cast(x, float32), zero.astype(float32)])

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, ints
-from mindspore_lite.ops.index import sliced
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, constant_of, dtype_argument
+from mindspore_lite.ops.tape import Tape, bounded, constant_of, dtype_argument
 
 _INT64 = np.dtype(np.int64)
 _FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # ONNX clamps them to the axis
 _PAD_MODES = {0: "constant", 1: "reflect", 3: "edge"}
+_MOST = 2**28  # elements of a tensor that the file asks for by its shape alone; guess, 1 GiB
+
+
+def cut(
+    t: Tape, x: Val, axes: list[int], starts: list[Val], ends: list[Val], steps: list[Val]
+) -> Val:
+    """One ONNX Slice of bounds that may be known only at run time."""
+    inputs = [x, t.int64s(starts), t.int64s(ends), t.int64s(axes), t.int64s(steps)]
+    return t.op("Slice", inputs)
+
+
+def new_shape(t: Tape, shape: Val) -> Val:
+    """A shape argument as a 1-D int64 tensor."""
+    if not isinstance(shape, tuple | list) and constant_of(shape) is None:
+        return t.cast(shape, _INT64)
+    dims = elements(t, shape)
+    bounded(math.prod(d for d in dims if isinstance(d, int)), "elements of a tensor", _MOST)
+    return t.int64s(dims)
 
 
 @op("PadFusion")
@@ -49,9 +68,9 @@ def _mirrored(t: Tape, x: Val, pairs: np.ndarray) -> Val:
     for axis, (before, after) in enumerate(pairs.tolist()):
         parts = [x]
         if before:
-            parts.insert(0, sliced(t, x, {axis: (before - 1, _FIRST, -1)}))
+            parts.insert(0, cut(t, x, [axis], [before - 1], [_FIRST], [-1]))
         if after:
-            parts.append(sliced(t, x, {axis: (_LAST, -after - 1, -1)}))
+            parts.append(cut(t, x, [axis], [_LAST], [-after - 1], [-1]))
         x = t.op("Concat", parts, axis=axis) if len(parts) > 1 else x
     return x
 
@@ -60,12 +79,9 @@ def _mirrored(t: Tape, x: Val, pairs: np.ndarray) -> Val:
 def slice_fusion(t: Tape, x: Val, begin: Val, size: Val, *, axes: Val = None) -> Val:
     """Size -1 goes to the end."""
     starts, lengths = elements(t, begin), elements(t, size)
-    along = range(len(starts)) if axes is None else [axis_of(t, x, a) for a in ints(axes, "axes")]
-    cuts: dict[int, tuple[Val, Val, int]] = {
-        axis: (start, _end(t, start, length), 1)
-        for axis, start, length in zip(along, starts, lengths, strict=True)
-    }
-    return sliced(t, x, cuts)
+    named = range(len(starts)) if axes is None else ints(axes, "axes")
+    ends = [_end(t, start, length) for start, length in zip(starts, lengths, strict=True)]
+    return cut(t, x, [axis_of(t, x, a) for a in named], starts, ends, [1] * len(starts))
 
 
 def _end(t: Tape, start: Val, length: Val) -> Val:
@@ -129,20 +145,7 @@ def constant_of_shape(t: Tape, shape: Val, *, value: Val = (0.0,), data_type: Va
     dtype = dtype_argument(data_type).numpy
     held = value[0] if isinstance(value, tuple | list) else value
     number = np.asarray([held]).astype(dtype)
-    return t.op("ConstantOfShape", [_shape(t, shape)], value=ir.Tensor(number))
-
-
-@op("Fill")
-def fill(t: Tape, first: Val, shape: Val, value: Val = None) -> Val:
-    """(value, shape) as converter_lite writes it, (type, shape, value) as old MindSpore did."""
-    if value is None:
-        return t.op("Expand", [first, _shape(t, shape)])
-    return t.op("Expand", [t.cast(value, dtype_argument(first).numpy), _shape(t, shape)])
-
-
-def _shape(t: Tape, shape: Val) -> Val:
-    """A shape argument as a 1-D int64 tensor."""
-    return t.int64s(shape) if isinstance(shape, tuple | list) else t.cast(shape, _INT64)
+    return t.op("ConstantOfShape", [new_shape(t, shape)], value=ir.Tensor(number))
 
 
 @op("Where")

@@ -11,7 +11,7 @@ from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
 
 
-@op("BatchNorm")
+@op("BatchNorm", "FusedBatchNorm")
 def batch_norm(
     t: Tape,
     x: Val,
@@ -108,14 +108,7 @@ def lrn(
     bias: float = 1.0,
     alpha: float = 1.0,
     beta: float = 0.5,
-    data_format: Val = "NCHW",
 ) -> Val:
     """ONNX divides alpha by the window's size, MindSpore does not."""
     size = 2 * depth_radius + 1
-    how: dict[str, Val] = {
-        "size": size,
-        "alpha": alpha * size,
-        "beta": float(beta),
-        "bias": float(bias),
-    }
-    return in_nchw(t, x, data_format, lambda x: t.op("LRN", [x], **how))
+    return t.op("LRN", [x], size=size, alpha=alpha * size, beta=float(beta), bias=float(bias))

@@ -8,33 +8,24 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.mindir.records import TensorType
 from mindspore_lite.ops.arguments import axis_of, elements, ints, number, swapped
-from mindspore_lite.ops.conv import in_nchw
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, bounded, dtype_argument
 
 
 @op("Reshape")
 def reshape(t: Tape, x: Val, shape: Val) -> Val:
-    """A 0 in the shape is a size of zero, where there can be one."""
+    """A 0 in the shape is a size of zero, not 'as before'."""
     if isinstance(shape, tuple | list):
         dims = elements(t, shape)
-        keeps = 0 in dims and not _is_filled(t, x)
-        return t.op("Reshape", [x, t.int64s(dims)], allowzero=1 if keeps else None)
-    zero = None if _is_filled(t, x) else 1
-    return t.op("Reshape", [x, t.cast(shape, np.dtype(np.int64))], allowzero=zero)
-
-
-def _is_filled(t: Tape, x: Val) -> bool:
-    """Whether no size is zero: a 0 in a new shape can then only be converter_lite's 'as before'."""
-    return all(t.shape(x))
+        return t.op("Reshape", [x, t.int64s(dims)], allowzero=1 if 0 in dims else None)
+    return t.op("Reshape", [x, t.cast(shape, np.dtype(np.int64))], allowzero=1)
 
 
 @op("Flatten")
-def flatten(t: Tape, x: Val, *, axis: int = 1) -> Val:
-    """The axes before one in one, and the others in one."""
-    return t.op("Flatten", [x], axis=axis)
+def flatten(t: Tape, x: Val) -> Val:
+    """All axes but the first in one."""
+    return t.op("Flatten", [x], axis=1)
 
 
 @op("FlattenExt")
@@ -99,18 +90,9 @@ def stack(t: Tape, values: Val, *, axis: Val = 0, dim: Val = None) -> Val:
 
 
 @op("Split")
-def split(t: Tape, x: Val, *, axis: Val = 0, output_num: Val = 1, size_splits: Val = None) -> Val:
-    """-> a tuple of equal parts, or of parts of the given sizes, one of which may be -1."""
-    count = int(number(output_num, "output_num"))
-    sizes = [] if size_splits is None else list(ints(size_splits, "size_splits"))
-    if len(set(sizes)) <= 1:
-        return parts(t, x, axis, count)
-    if -1 in sizes:
-        length = t.shape(x)[axis_of(t, x, axis)]
-        if length is None:
-            raise UnsupportedOpError("Split with a size of -1 needs a fixed size on its axis")
-        sizes[sizes.index(-1)] = length - sum(s for s in sizes if s > 0)
-    return parts(t, x, axis, len(sizes), sizes)
+def split(t: Tape, x: Val, *, axis: Val = 0, output_num: Val = 1) -> Val:
+    """-> a tuple of equal parts."""
+    return parts(t, x, axis, count=int(number(output_num, "output_num")))
 
 
 def parts(
@@ -204,11 +186,8 @@ op("BroadcastToView", is_view=True)(broadcast_to)
 
 @op("Shape")
 def shape_of(t: Tape, x: Val) -> Val:
-    """-> a tuple of numbers, known now where the dim is fixed; a tensor in converted files."""
+    """-> a tuple of numbers, known now where the dim is fixed."""
     dims: list[Any] = list(t.shape(x))
-    if isinstance(t.result, TensorType):
-        kind = t.result.dtype.numpy
-        return t.cast(t.op("Shape", [x]) if None in dims else np.asarray(dims), kind)
     if None in dims:
         whole = t.op("Shape", [x])
         dims = [
@@ -279,10 +258,7 @@ def filled_like(t: Tape, x: Val, dtype: Val = None) -> Val:
 
 
 @op("DepthToSpace", "SpaceToDepth")
-def depth_space(
-    t: Tape, x: Val, *, block_size: Val, mode: str = "DCR", data_format: Val = "NCHW"
-) -> Val:
+def depth_space(t: Tape, x: Val, *, block_size: Val) -> Val:
     """Blocks of pixels against channels."""
-    how: dict[str, Val] = {"mode": mode} if t.primitive == "DepthToSpace" else {}
-    size = int(number(block_size, "block_size"))
-    return in_nchw(t, x, data_format, lambda x: t.op(t.primitive, [x], blocksize=size, **how))
+    mode = "DCR" if t.primitive == "DepthToSpace" else None
+    return t.op(t.primitive, [x], blocksize=int(number(block_size, "block_size")), mode=mode)

@@ -23,7 +23,6 @@ _ALIASES = {
     "data_format": ("format", "OriginalFormat"),
     "transpose_a": ("transpose_x1",),
     "transpose_b": ("transpose_x2",),
-    "dtype": ("dst_type",),
     "is_global": ("global",),  # a word that Python keeps for itself
 }
 
@@ -38,11 +37,6 @@ class Op:
     init_args: tuple[inspect.Parameter, ...]
     writes: bool = False  # the result is stored back into the first input
     is_view: bool = False  # the result shares the first input's storage in MindSpore
-
-    @property
-    def takes_tuple(self) -> bool:
-        """Whether the first argument is a tuple; converter_lite gives its items one by one."""
-        return bool(self.call_args) and self.call_args[0].name == "values"
 
     @property
     def signature(self) -> str:
@@ -75,8 +69,8 @@ def op(
 def bind(row: Op, inputs: Sequence[Val], attributes: Mapping[str, Any]) -> dict[str, Val]:
     """Match a node's inputs (monads already dropped) and attributes with the op's arguments."""
     params = [*row.call_args, *row.init_args]
-    if row.takes_tuple and inputs and not isinstance(inputs[0], tuple | list):
-        inputs = [tuple(inputs)]
+    if params and params[0].name == "values" and not isinstance(inputs[0], tuple | list):
+        inputs = [tuple(inputs)]  # converters and old files leave out the MakeTuple
     if len(inputs) > len(params):
         raise UnsupportedOpError(
             f"{row.primitive} has {len(inputs)} inputs, wanted at most {len(params)}: "

@@ -293,9 +293,6 @@ def dtype_argument(value: Val) -> DType:
     """A dtype argument: a TypeId number, or a bare dtype in old files."""
     if isinstance(value, DType):
         return value
-    known = constant_of(value) if isinstance(value, ir.Value) else None
-    if known is not None and known.size == 1:  # converter_lite keeps the number in a tensor
-        value = known.item()
     found = BY_TYPE_ID.get(value) if isinstance(value, int) else None
     if found is None:
         raise UnsupportedOpError(f"element type {value!r} cannot be used here")

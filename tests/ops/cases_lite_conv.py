@@ -42,8 +42,8 @@ def transposed(
     """Each input pixel adds a kernel [in, h, w, out]; `cut` is what falls off at top and left."""
     n, height, width, _ = x.shape
     _, kh, kw, out = w.shape
-    full = np.zeros((n, height * stride + dilation * kh + 4, width * stride + dilation * kw + 4, out),
-                    x.dtype)  # fmt: skip
+    sizes = [s * stride + dilation * k + 4 for s, k in ((height, kh), (width, kw))]
+    full = np.zeros((n, *sizes, out), x.dtype)
     for i, j, p, q in itertools.product(*map(range, (height, width, kh, kw))):
         full[:, i * stride + p * dilation, j * stride + q * dilation] += x[:, i, j] @ w[:, p, q]
     return full[:, cut[0] : cut[0] + size[0], cut[1] : cut[1] + size[1]]
@@ -91,6 +91,8 @@ CONVOLUTIONS = [
          lambda x, w, b: turned(conv(back(x), back(w), b)), attributes=attributes(format=0)),
     Case("Conv2DFusion", [(2, 6, 5, 3), W3],
          lambda x, w: conv(x, w), attributes={"stride": [1, 1], "OriginalFormat": 1}),
+    Case("Conv2D", [(2, 6, 5, 3), W3], lambda x, w: conv(x, w, 0, 2, (1, 0, 0, 1)),
+         attributes=attributes(stride=[2, 2], pad_list=[1, 0, 0, 1])),
 ]  # fmt: skip
 
 W_BACK = W(numbers(3, 3, 3, 2, seed=6))

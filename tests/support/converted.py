@@ -52,7 +52,9 @@ class Twins:
         kernel = self.numbers(out, c // group, k, k, scale=(c // group * k * k) ** -0.5)
         gamma, variance = (self.rng.uniform(0.5, 1.5, out).astype(np.float32) for _ in range(2))
         beta, mean = self.numbers(out, scale=0.1), self.numbers(out, scale=0.1)
-        need = [max((s - 1) * stride + k - old, 0) for s, old in zip(shape[2:], (h, w), strict=True)]
+        need = [
+            max((s - 1) * stride + k - old, 0) for s, old in zip(shape[2:], (h, w), strict=True)
+        ]
         pads = [p for n in need for p in (n // 2, n - n // 2)]
 
         net = self.plain
