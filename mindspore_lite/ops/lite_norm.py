@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import TensorType
 from mindspore_lite.ops.arguments import axis_of
 from mindspore_lite.ops.lite_activation import activated
@@ -63,3 +64,11 @@ def group_norm_fusion(
     """Channels come second."""
     inputs = [x, gamma, beta]
     return t.op("GroupNormalization", inputs, num_groups=num_groups, epsilon=float(epsilon))
+
+
+@op("LpNormalization")
+def lp_normalization(t: Tape, x: Val, *, axis: int = -1, p: int = 2) -> Val:
+    """x by its norm of order 1 or 2 along an axis."""
+    if p not in (1, 2):
+        raise UnsupportedOpError(f"LpNormalization of order {p} is not supported")
+    return t.op("LpNormalization", [x], axis=axis_of(t, x, axis), p=p)

@@ -177,3 +177,24 @@ def non_max_suppression(
     ]
     kept = t.op("NonMaxSuppression", [boxes, scores, *limits], center_point_box=center_point_box)
     return t.cast(kept, t.result_dtype(np.zeros(0, np.int32)))
+
+
+@op("EmbeddingLookupFusion")
+def embedding_lookup_fusion(t: Tape, table: Val, ids: Val, *, max_norm: float = 0.0) -> Val:
+    """Rows of a table by number."""
+    if max_norm:
+        raise UnsupportedOpError("EmbeddingLookupFusion with max_norm is not supported")
+    return t.op("Gather", [table, ids], axis=0)
+
+
+@op("ScatterElements")
+def scatter_elements(t: Tape, x: Val, indices: Val, updates: Val, *, axis: int = 0) -> Val:
+    """x with one element of an axis replaced per place."""
+    return t.op("ScatterElements", [x, indices, updates], axis=axis_of(t, x, axis))
+
+
+@op("InvertPermutation")
+def invert_permutation(t: Tape, x: Val) -> Val:
+    """Where each number stands."""
+    _, places = t.op("TopK", [x, t.op("Shape", [x])], outputs=2, axis=0, largest=0)
+    return t.cast(places, t.dtype(x))

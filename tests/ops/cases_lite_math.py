@@ -146,6 +146,10 @@ NORMS = [
     Case("LayerNormFusion", [(2, 3, 4), W(numbers(4)), W(numbers(4, seed=1))],
          lambda x, g, b: layer_norm(x, 1, 1e-3)[0] * g + b,
          attributes={"begin_norm_axis": 1, "begin_params_axis": 2, **EPS}, untyped=False),
+    Case("LpNormalization", [(2, 3, 4)], lambda x: x / np.abs(x).sum(1, keepdims=True),
+         attributes={"axis": 1, "p": 1}),
+    Case("LpNormalization", [(2, 3)], lambda x: x / np.sqrt((x * x).sum(-1, keepdims=True)),
+         attributes={"axis": -1, "p": 2}),
     Case("GroupNormFusion", [(2, 4, 3, 3), W(numbers(4)), W(numbers(4, seed=1))],
          lambda x, g, b: layer_norm(x.reshape(2, 2, -1), -1, 1e-3)[0].reshape(x.shape)
          * g.reshape(4, 1, 1) + b.reshape(4, 1, 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from support.op_case import Case, K, numbers
+from support.op_case import Case, K, W, numbers
 
 I32, F32 = np.int32, np.float32
 
@@ -125,4 +125,14 @@ CHOSEN = [
          lambda b, s: KEPT[:1]),
 ]  # fmt: skip
 
-CASES = [*PADS, *CUTS, *MOVES, *MAKERS, *CHOSEN]
+TAKEN = [
+    Case("EmbeddingLookupFusion", [W(numbers(5, 3)), np.array([[4, 0]], I32)],
+         lambda w, i: w[i], attributes={"max_norm": 0.0}),
+    Case("ScatterElements", [(3, 2), np.array([[2, 0]], I32), (1, 2)],
+         lambda x, i, u: np.where([[0, 1], [0, 0], [1, 0]], u, x).astype(F32),
+         attributes={"axis": 0}),
+    Case("InvertPermutation", [np.array([2, 0, 3, 1], I32)],
+         lambda p: np.argsort(p).astype(I32), dynamic=True),
+]  # fmt: skip
+
+CASES = [*PADS, *CUTS, *MOVES, *MAKERS, *CHOSEN, *TAKEN]
