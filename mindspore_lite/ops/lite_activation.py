@@ -41,34 +41,15 @@ _PLAIN: dict[int, Callable[[Tape, Val], Val]] = {
     22: fast_gelu,
     23: silu,
 }
+_BY_ALPHA = {4: "Elu", 5: "LeakyRelu", 14: "ThresholdedRelu", 27: "Celu"}
 _NO_MINIMUM = float(np.finfo(np.float32).tiny)  # how the converter writes that there is none
 
 
-def activated(
-    t: Tape,
-    x: Val,
-    activation_type: int,
-    alpha: float = 0.2,
-    min_val: float = -1.0,
-    max_val: float = 1.0,
-    approximate: bool = False,
-) -> Val:
-    """x through the activation with this number; the other arguments belong to some of them."""
-    if activation_type in _PLAIN:
-        return _PLAIN[activation_type](t, x)
-    if activation_type == 4:
-        return t.op("Elu", [x], alpha=float(alpha))
-    if activation_type == 5:
-        return t.op("LeakyRelu", [x], alpha=float(alpha))
-    if activation_type == 14:
-        return t.op("ThresholdedRelu", [x], alpha=float(alpha))
-    if activation_type == 16:
-        return clip(t, x, None if min_val == _NO_MINIMUM else min_val, max_val)
-    if activation_type == 19:
-        return t.op("Gelu", [x], approximate="tanh" if approximate else "none")
-    if activation_type == 27:
-        return t.op("Celu", [x], alpha=float(alpha))
-    raise UnsupportedOpError(f"activation type {activation_type} is not supported")
+def activated(t: Tape, x: Val, activation_type: int) -> Val:
+    """x through an activation that needs nothing but its number, as those of fused ops do."""
+    if activation_type not in _PLAIN:
+        raise UnsupportedOpError(f"activation type {activation_type} is not supported")
+    return _PLAIN[activation_type](t, x)
 
 
 @op("Activation")
@@ -82,8 +63,14 @@ def activation(
     max_val: float = 1.0,
     approximate: bool = False,
 ) -> Val:
-    """One of ActivationType by its number."""
-    return activated(t, x, activation_type, alpha, min_val, max_val, approximate)
+    """One of ActivationType by its number; the other arguments belong to some of them."""
+    if activation_type in _BY_ALPHA:
+        return t.op(_BY_ALPHA[activation_type], [x], alpha=float(alpha))
+    if activation_type == 16:
+        return clip(t, x, None if min_val == _NO_MINIMUM else min_val, max_val)
+    if activation_type == 19:
+        return t.op("Gelu", [x], approximate="tanh" if approximate else "none")
+    return activated(t, x, activation_type)
 
 
 def fused(onnx_name: str) -> Meaning:

@@ -170,12 +170,14 @@ def resize(
         )
     if preserve_aspect_ratio:
         raise UnsupportedOpError("Resize with preserve_aspect_ratio is not supported")
+    if size is None and not (new_height and new_width):
+        raise UnsupportedOpError("Resize without a size")
     is_cubic = method == 2
     usual = 2 if coordinate_transform_mode == 1 else 3  # rounds half up, or down to the next
     wanted = (new_height, new_width) if size is None else size
     y = t.op(
         "Resize",
-        [channels_first(t, x, data_format), None, *_sizes(t, x, wanted, data_format)],
+        [channels_first(t, x, data_format), None, None, _sizes(t, x, wanted, data_format)],
         mode=_METHODS[method],
         coordinate_transformation_mode=_COORDINATES[coordinate_transform_mode],
         nearest_mode=_ROUNDING.get(nearest_mode, _ROUNDING[usual]) if method == 1 else None,
@@ -185,17 +187,17 @@ def resize(
     return restored(t, y, data_format)
 
 
-def _sizes(t: Tape, x: Val, wanted: Val, data_format: Val) -> list[Val]:
-    """The inputs `scales` and `sizes` of ONNX's Resize."""
+def _sizes(t: Tape, x: Val, wanted: Val, data_format: Val) -> Val:
+    """The sizes of the result, channels second."""
     is_last = layout(data_format) == "NHWC"
     shape = t.op("Shape", [x])
     batch, channels = (t.op("Gather", [shape, np.asarray([i])]) for i in (0, 3 if is_last else 1))
     old = t.op("Gather", [shape, np.asarray([1, 2] if is_last else [2, 3])])
-    if isinstance(wanted, tuple):
+    if isinstance(wanted, tuple | list):
         new = t.int64s(wanted)
     else:
         new = _new_sizes(t, wanted, old, slice(1, 3) if is_last else slice(2, 4))
-    return [None, t.op("Concat", [batch, channels, new], axis=0)]
+    return t.op("Concat", [batch, channels, new], axis=0)
 
 
 def _new_sizes(t: Tape, wanted: Val, old: Val, spatial: slice) -> Val:
@@ -208,7 +210,7 @@ def _new_sizes(t: Tape, wanted: Val, old: Val, spatial: slice) -> Val:
     if t.dtype(wanted).kind == "f":
         exact = t.op("Mul", [t.cast(old, t.dtype(wanted)), wanted])
         return t.cast(t.op("Floor", [t.op("Add", [exact, np.asarray(0.5, t.dtype(exact))])]), int64)
-    if count == 2 or count == 4:
+    if count > 1:
         return t.cast(wanted, int64)
     zoom = t.op("Reshape", [t.cast(wanted, int64), [1]])
     return t.op("Add", [t.op("Mul", [t.op("Sub", [old, [1]]), zoom]), [1]])

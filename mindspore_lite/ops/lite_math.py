@@ -29,7 +29,8 @@ def mat_mul_fusion(
 ) -> Val:
     """a @ b + bias, then an activation."""
     a, b = same_type(t, t.promoted(a, b), a, b)
-    if t.rank(a) == t.rank(b) == 2 and t.dtype(a).kind == "f":
+    is_flat = t.rank(a) == t.rank(b) == 2 and (bias is None or t.rank(bias) == 1)
+    if is_flat and t.dtype(a).kind == "f":
         inputs = [a, b] if bias is None else [a, b, bias]
         y = t.op("Gemm", inputs, transA=int(transpose_a), transB=int(transpose_b))
     else:
@@ -52,7 +53,7 @@ def full_connection(
     """x @ w.T + bias, the axes of x from `axis` on, or as many as w is wide, taken as one."""
     width = t.shape(w)[1]
     flat = x
-    if t.rank(x) != 2 or (use_axis and axis_of(t, x, axis) != 1):
+    if t.rank(x) != 2 or (use_axis and axis_of(t, x, axis) != 1) or t.shape(x)[1] != width:
         flat = t.op("Reshape", [x, t.int64s([-1, _number_of(t, w, 1, width)])])
     y = t.op("Gemm", [flat, w] if bias is None else [flat, w, bias], transB=1)
     if use_axis and axis_of(t, x, axis) != 1:

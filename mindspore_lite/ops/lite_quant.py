@@ -10,6 +10,7 @@ int8 tensors ends in a graph that it refuses (microsoft/onnxruntime issue 25526)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -46,7 +47,7 @@ def scale_and_zero(record: Mapping[str, Any], dtype: np.dtype) -> tuple[np.ndarr
 
 def dequantised(t: Tape, x: Val, record: Mapping[str, Any] | None = None) -> Val:
     """Real numbers behind a quantised tensor: by its record, else as it was quantised here."""
-    if not isinstance(x, ir.Value) or x.const_value is not None or t.dtype(x) not in _QUANTISED:
+    if t.dtype(x) not in _QUANTISED:
         return x
     axis, maker = 0, x.producer()
     if record is not None:
@@ -67,10 +68,15 @@ def dequantised(t: Tape, x: Val, record: Mapping[str, Any] | None = None) -> Val
 def real_inputs(t: Tape, attributes: Mapping[str, Any], values: Sequence[Val]) -> list[Val]:
     """The inputs of an op of a quantised file as real numbers."""
     record = attributes.get("graph_input_quant_param")
-    return [
-        dequantised(t, x, record if isinstance(x, ir.Value) and x.producer() is None else None)
-        for x in values
-    ]
+
+    def real(x: Val) -> Val:
+        if isinstance(x, tuple | list):
+            return tuple(real(v) for v in x)
+        if not isinstance(x, ir.Value) or x.const_value is not None:
+            return x  # weights are real numbers already
+        return dequantised(t, x, record if x.producer() is None else None)
+
+    return [real(x) for x in values]
 
 
 def real_type(declared: Type | None) -> Type | None:
@@ -87,8 +93,9 @@ def requantised(t: Tape, attributes: Mapping[str, Any], result: Val, declared: T
     records = list(attributes.get("quant_param") or [])
     if not isinstance(result, tuple):
         return _requantised(t, result, declared, records)
-    kinds = declared.items if isinstance(declared, SequenceType) else (None,) * len(result)
-    return tuple(_requantised(t, y, k, records) for y, k in zip(result, kinds, strict=False))
+    kinds = declared.items if isinstance(declared, SequenceType) else ()
+    pairs = itertools.zip_longest(result, kinds[: len(result)])
+    return tuple(_requantised(t, y, kind, records) for y, kind in pairs)
 
 
 def _requantised(t: Tape, y: Val, declared: Type | None, records: list[Any]) -> Val:

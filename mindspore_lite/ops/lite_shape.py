@@ -46,13 +46,12 @@ def pad_fusion(
     constant_value: float = 0.0,
 ) -> Val:
     """Paddings are (before, after) per axis."""
-    if padding_mode == 2:
-        return _mirrored(t, x, np.reshape(ints(paddings, "paddings"), (-1, 2)))
+    is_plain = isinstance(paddings, tuple | list)
+    known = np.asarray(paddings) if is_plain else constant_of(paddings)
+    if padding_mode == 2 and known is not None:
+        return _mirrored(t, x, known.reshape(-1, 2))
     if padding_mode not in _PAD_MODES:
-        raise UnsupportedOpError(f"PadFusion of mode {padding_mode} is not supported")
-    known = None if isinstance(paddings, tuple | list) else constant_of(paddings)
-    if isinstance(paddings, tuple | list):
-        known = np.asarray(paddings)
+        raise UnsupportedOpError(f"PadFusion of mode {padding_mode} with these paddings")
     if known is not None:
         pads: Val = known.astype(np.int64).reshape(-1, 2).T.reshape(-1)
     else:

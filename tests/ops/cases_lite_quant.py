@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from support.op_case import Case, numbers
+from support.op_case import Case, T, numbers
 
 FLOAT, INT8, UINT8 = 43, 32, 37
 
@@ -50,5 +50,18 @@ CASES = [
     Case("Reshape", [BYTES], lambda q: q.reshape(3, 2),
          attributes={"quant_type": 5, "graph_input_quant_param": record(0.5, 3),
                      "quant_param": [record(0.5, 3)], "shape": (3, 2)}, untyped=False),
+    Case("Concat", [BYTES, BYTES],
+         lambda *q: quantised(real(np.concatenate(q), 0.5, 3), 1, 0),
+         attributes={"quant_type": 5, "graph_input_quant_param": record(0.5, 3), "axis": 0,
+                     "quant_param": [record(1.0, 0)]}, untyped=False),
+    Case("Concat", [T(BYTES, BYTES)],
+         lambda v: quantised(real(np.concatenate(v), 0.5, 3), 1, 0),
+         attributes={"quant_type": 5, "graph_input_quant_param": record(0.5, 3), "axis": 0,
+                     "quant_param": [record(1.0, 0)]}, untyped=False),
+    Case("Split", [BYTES],
+         lambda q: tuple(quantised(real(q[i : i + 1], 0.5, 3), s, 0) for i, s in ((0, 1), (1, 2))),
+         attributes={"quant_type": 5, "graph_input_quant_param": record(0.5, 3), "axis": 0,
+                     "output_num": 2, "quant_param": [record(1.0, 0), record(2.0, 0)]},
+         untyped=False),
     Case("ReLU", [(2, 3)], lambda x: np.maximum(x, 0), attributes={"quant_type": 4}),
 ]  # fmt: skip
