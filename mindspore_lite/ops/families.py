@@ -6,6 +6,7 @@ from mindspore_lite.ops import (  # noqa: F401
     elementwise,
     index,
     lite_activation,
+    lite_blocks,
     lite_conv,
     lite_detection,
     lite_math,

@@ -48,6 +48,13 @@ def row_of(
     return row if when is not None and when(values, attributes, declared) else None
 
 
+def is_converted(
+    values: Sequence[Val], attributes: Mapping[str, Any], declared: Type | None
+) -> bool:
+    """converter_lite marks every primitive so, and nothing else does."""
+    return attributes.get("primitive_function") is False
+
+
 def _has_inputs(*counts: int) -> When:
     return lambda values, attributes, declared: len(values) in counts
 
@@ -79,16 +86,16 @@ def shape(t: Tape, x: Val) -> Val:
 def _keeps_sizes(
     values: Sequence[Val], attributes: Mapping[str, Any], declared: Type | None
 ) -> bool:
-    """A 0 in a constant shape, where no size is zero: it can only mean 'as before'."""
-    if len(values) != 2 or not isinstance(values[0], ir.Value) or values[0].shape is None:
+    """A 0 in a constant shape means 'as before' in converted files, and where no size is zero."""
+    if len(values) != 2 or not isinstance(values[0], ir.Value):
         return False
     wanted = values[1] if isinstance(values[1], tuple | list) else constant_of(values[1])
-    has_zero = wanted is not None and any(isinstance(d, int) and d == 0 for d in _plain(wanted))
-    return has_zero and all(isinstance(d, int) and d > 0 for d in values[0].shape)
-
-
-def _plain(dims: Any) -> list[Any]:
-    return dims.reshape(-1).tolist() if isinstance(dims, np.ndarray) else list(dims)
+    if wanted is None or not any(isinstance(d, int | np.integer) and d == 0 for d in wanted):
+        return False
+    sizes = values[0].shape
+    return is_converted(values, attributes, declared) or (
+        sizes is not None and all(isinstance(d, int) and d > 0 for d in sizes)
+    )
 
 
 @form("Reshape", when=_keeps_sizes)
@@ -195,6 +202,12 @@ def instance_norm(
     inputs = [channels_first(t, x, data_format), gamma, beta]
     y = t.op("InstanceNormalization", inputs, epsilon=float(epsilon))
     return restored(t, y, data_format)
+
+
+@form("ROIAlign", "GridSampler2D", "DeformableConv2d", when=_is_channels_last)
+def other_layout(t: Tape, values: Val = ()) -> Val:
+    """Refused: the usual meaning takes channels to be second."""
+    raise UnsupportedOpError(f"{t.primitive} with channels last is not supported")
 
 
 def _infers_a_tensor(

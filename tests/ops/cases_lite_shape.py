@@ -82,6 +82,8 @@ MOVES = [
     Case("Transpose", [(2, 3, 4), ints(0, 2, 1)], lambda x: x.transpose(0, 2, 1), dynamic=True),
     Case("Reshape", [(2, 3, 4), ints(0, -1)], lambda x: x.reshape(2, 12)),
     Case("Reshape", [(2, 3, 4), K((0, -1))], lambda x: x.reshape(2, 12)),
+    Case("Reshape", [(2, 3, 4), ints(0, -1)], lambda x: x.reshape(2, 12),
+         attributes={"primitive_function": False}, dynamic=True),
     Case("Reshape", [(2, 3, 4), np.array([6, 4], I32)], lambda x, s: x.reshape(6, 4)),
     Case("Reshape", [np.zeros((0, 4), F32), ints(2, 0)], lambda x: x.reshape(2, 0)),
     Case("ExpandDims", [(2, 3), K(np.array(1, I32))], lambda x: x[:, None], dynamic=True),

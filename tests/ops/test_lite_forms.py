@@ -50,7 +50,33 @@ def batch_norm(x: np.ndarray, m: np.ndarray, v: np.ndarray) -> Any:
     return (x - m) / np.sqrt(v + np.float32(1e-3))
 
 
+def space_to_batch(x: np.ndarray, block: Any, pads: Any) -> np.ndarray:
+    x = np.pad(x, [(0, 0), *pads, (0, 0)])
+    parts = [x[:, i :: block[0], j :: block[1]] for i in range(block[0]) for j in range(block[1])]
+    return np.concatenate(parts)
+
+
+def batch_to_space(x: np.ndarray, block: Any, crops: Any) -> np.ndarray:
+    count = x.shape[0] // (block[0] * block[1])
+    y = np.zeros((count, x.shape[1] * block[0], x.shape[2] * block[1], x.shape[3]), x.dtype)
+    for k, part in enumerate(np.split(x, block[0] * block[1])):
+        y[:, k // block[1] :: block[0], k % block[1] :: block[1]] = part
+    (top, bottom), (left, right) = crops
+    return y[:, top : y.shape[1] - bottom, left : y.shape[2] - right]
+
+
+PAIRS = [[1, 0], [2, 1]]
+LITE = {"primitive_function": False, "format": 1}
+
 ROWS = [
+    Case("SpaceToBatchND", [(2, 3, 3, 2)], lambda x: space_to_batch(x, (2, 3), PAIRS),
+         attributes={"block_shape": [2, 3], "paddings": PAIRS, **LITE}, dynamic=True),
+    Case("SpaceToBatch", [(1, 3, 1, 2)], lambda x: space_to_batch(x, (2, 2), PAIRS),
+         attributes={"block_size": [2, 2], "paddings": PAIRS, **LITE}),
+    Case("BatchToSpaceND", [(12, 3, 3, 2)], lambda x: batch_to_space(x, (2, 3), PAIRS),
+         attributes={"block_shape": [2, 3], "crops": PAIRS, **LITE}, dynamic=True),
+    Case("BatchToSpace", [(4, 3, 3, 2)], lambda x: batch_to_space(x, (2, 2), [[0, 0], [0, 1]]),
+         attributes={"block_size": [2, 2], "crops": [[0, 0], [0, 1]], **LITE}),
     Case("Fill", [np.array(2.5, F32), K(np.array([2, 3], I32))], lambda v: np.full((2, 3), v)),
     Case("Fill", [np.array(2, I32), np.array([2, 3], I32)], lambda v, s: np.full((2, 3), v)),
     Case("LSTM", [(5, 2, 3), *recurrent(1), numbers(1, 2, 4), numbers(1, 2, 4)], lstm,
@@ -97,6 +123,9 @@ TUPLE = r.SequenceType((tensor_type((2,)),))
         ("Cast", [None, 43], {}, None),
         ("Reshape", [None, (2, 3)], {}, None),
         ("ReLU", [None], {}, None),
+        ("SpaceToBatchND", [None], {"block_shape": [2, 2], "paddings": PAIRS}, None),
+        ("SpaceToBatchND", [None], {"primitive_function": False, "format": 0}, None),
+        ("ROIAlign", [None] * 2, {}, None),
     ],
 )
 def test_what_mindspore_writes_keeps_its_usual_meaning(
