@@ -9,7 +9,7 @@ from mindspore_lite.ops.arguments import interleaved, ints, layout, pad_mode
 from mindspore_lite.ops.conv import padding
 from mindspore_lite.ops.lite_activation import activated
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, bounded
 
 
 def channels_first(t: Tape, x: Val, data_format: Val) -> Val:
@@ -142,6 +142,7 @@ def pool_fusion(
     return restored(t, activated(t, y, activation_type), data_format)
 
 
+MAX_PIXELS = 2**28  # of a resized image; guess
 _METHODS = {0: "linear", 1: "nearest", 2: "cubic"}
 _COORDINATES = {0: "asymmetric", 1: "align_corners", 2: "half_pixel"}
 _ROUNDING = {1: "round_prefer_floor", 2: "round_prefer_ceil", 3: "floor", 4: "ceil"}
@@ -172,6 +173,7 @@ def resize(
         raise UnsupportedOpError("Resize with preserve_aspect_ratio is not supported")
     if size is None and not (new_height and new_width):
         raise UnsupportedOpError("Resize without a size")
+    bounded(new_height * new_width, "pixels", MAX_PIXELS)
     is_cubic = method == 2
     usual = 2 if coordinate_transform_mode == 1 else 3  # rounds half up, or down to the next
     wanted = (new_height, new_width) if size is None else size

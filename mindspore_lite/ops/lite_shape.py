@@ -15,7 +15,7 @@ from mindspore_lite.ops.tape import Tape, bounded, constant_of, dtype_argument
 _INT64 = np.dtype(np.int64)
 _FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # ONNX clamps them to the axis
 _PAD_MODES = {0: "constant", 1: "reflect", 3: "edge"}
-_MOST = 2**28  # elements of a tensor that the file asks for by its shape alone; guess, 1 GiB
+MAX_FILL = 2**28  # elements of a tensor that the file asks for by its shape alone; guess, 1 GiB
 
 
 def cut(
@@ -31,7 +31,7 @@ def new_shape(t: Tape, shape: Val) -> Val:
     if not isinstance(shape, tuple | list) and constant_of(shape) is None:
         return t.cast(shape, _INT64)
     dims = elements(t, shape)
-    bounded(math.prod(d for d in dims if isinstance(d, int)), "elements of a tensor", _MOST)
+    bounded(math.prod(d for d in dims if isinstance(d, int)), "elements of a tensor", MAX_FILL)
     return t.int64s(dims)
 
 
@@ -48,6 +48,8 @@ def pad_fusion(
     """Paddings are (before, after) per axis."""
     is_plain = isinstance(paddings, tuple | list)
     known = np.asarray(paddings) if is_plain else constant_of(paddings)
+    if known is not None:
+        bounded(int(known.max(initial=0)), "elements around a tensor", MAX_FILL)
     if padding_mode == 2 and known is not None:
         return _mirrored(t, x, known.reshape(-1, 2))
     if padding_mode not in _PAD_MODES:
@@ -104,6 +106,7 @@ def tile_fusion(t: Tape, x: Val, multiples: Val, *, dims: Val = None) -> Val:
         for axis, count in zip(named, counts, strict=True):
             repeats[axis_of(t, x, axis)] = count
         counts = repeats
+    bounded(math.prod(c for c in counts if isinstance(c, int)), "repeats", MAX_FILL)
     if len(counts) != rank:
         raise UnsupportedOpError(f"TileFusion of {rank} axes with {len(counts)} repeats")
     return t.op("Tile", [x, t.int64s(counts)])
