@@ -15,7 +15,7 @@ from mindspore_lite.ops.scalar import known_number
 from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
 
-@structural("MakeTuple", "make_tuple", "MakeList", "make_list")
+@structural("MakeTuple", "make_tuple", "MakeTupleV2", "MakeList", "make_list")
 def make_tuple(t: Tape, inputs: Sequence[Slot]) -> Slot:
     """A tuple of the inputs."""
     return Slot(tuple(inputs))

@@ -30,6 +30,9 @@ from mindspore_lite.mindir.records import (
     local_name,
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.lite_forms import row_of
+from mindspore_lite.ops.lite_quant import is_quantised, real_inputs, real_type, requantised
+from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import Tape
 
@@ -221,8 +224,6 @@ class Walk:
             if op in STRUCTURE:
                 self.tape.primitive, self.tape.label = op, label
                 return STRUCTURE[op](self.tape, inputs)
-            if op not in OPS:
-                raise UnsupportedOpError("")
             return self.operator(op, node.target.attributes, inputs, node.type, label)
         return Slot.of_failure()
 
@@ -260,10 +261,17 @@ class Walk:
         label: str,
     ) -> Slot:
         """Translate one operator by its row of the table."""
-        row, tape = OPS[op], self.tape
+        tape = self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
+        row = row_of(op, values, attributes, declared) or OPS.get(op)
+        if row is None:
+            raise UnsupportedOpError(why_not(op, attributes))
         tape.primitive, tape.label, tape.result = op, label, declared
+        if quantised := is_quantised(attributes):
+            values, tape.result = real_inputs(tape, attributes, values), real_type(declared)
         result = row.meaning(tape, **bind(row, values, attributes))
+        if quantised:
+            result = requantised(tape, attributes, result, declared)
         self.declare(result, declared)
         if row.writes:
             self.changes += inputs[0].write(result)

@@ -43,6 +43,8 @@ def value(attr: pb.Attribute, depth: int = 0) -> Any:
         return _MONADS[kind]
     if kind in (_A.NONE, _A.TYPE_NULL):
         return None
+    if kind == _A.TENSORS and (record := _quant_record(attr)) is not None:
+        return record
     if kind == _A.TENSORS and len(attr.tensors) == 1:
         first = attr.tensors[0]
         if first.HasField("raw_data") or 0 in first.dims:
@@ -78,6 +80,12 @@ def _container(attr: pb.Attribute, depth: int) -> Any:
         return {v.name: value(v.values[0], depth + 1) for v in attr.values if v.values}
     items = (value(v, depth + 1) for v in attr.values)
     return tuple(items) if attr.type == _A.TUPLE else list(items)
+
+
+def _quant_record(attr: pb.Attribute) -> dict[str, Any] | None:
+    """How an activation is quantised: hung on a tensor of no type and no data."""
+    held = [t for t in attr.tensors if t.quant_params and not t.HasField("raw_data")]
+    return values(held[0].quant_params[0].attribute) if held else None
 
 
 def values(attrs: Iterable[pb.Attribute]) -> dict[str, Any]:

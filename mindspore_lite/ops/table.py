@@ -20,7 +20,12 @@ Val = Any
 Meaning = Callable[..., Val]
 
 # An argument that files of some version store under another name.
-_ALIASES = {"data_format": "format", "transpose_a": "transpose_x1", "transpose_b": "transpose_x2"}
+_ALIASES = {
+    "data_format": ("format", "OriginalFormat"),
+    "transpose_a": ("transpose_x1",),
+    "transpose_b": ("transpose_x2",),
+    "is_global": ("global",),  # a word that Python keeps for itself
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ def op(
 def bind(row: Op, inputs: Sequence[Val], attributes: Mapping[str, Any]) -> dict[str, Val]:
     """Match a node's inputs (monads already dropped) and attributes with the op's arguments."""
     params = [*row.call_args, *row.init_args]
+    if params and params[0].name == "values" and not isinstance(inputs[0], tuple | list):
+        inputs = [tuple(inputs)]  # converters and old files leave out the MakeTuple
     if len(inputs) > len(params):
         raise UnsupportedOpError(
             f"{row.primitive} has {len(inputs)} inputs, wanted at most {len(params)}: "
@@ -76,10 +83,9 @@ def bind(row: Op, inputs: Sequence[Val], attributes: Mapping[str, Any]) -> dict[
     bound = {p.name: value for p, value in zip(params, inputs, strict=False)}
     for param in params[len(inputs) :]:
         name = param.name
-        if name in attributes:
-            bound[name] = attributes[name]
-        elif _ALIASES.get(name) in attributes:
-            bound[name] = attributes[_ALIASES[name]]
+        given = next((n for n in (name, *_ALIASES.get(name, ())) if n in attributes), None)
+        if given is not None:
+            bound[name] = attributes[given]
         elif param.default is inspect.Parameter.empty:
             raise UnsupportedOpError(
                 f"{row.primitive} lacks its argument {name!r}: {row.signature}"

@@ -49,7 +49,9 @@ def test_update_state_is_a_monad() -> None:
     assert call("UpdateState", [Slot(Monad.MEMORY), Slot("x")]).read() is Monad.MEMORY
 
 
-@pytest.mark.parametrize("name", ["MakeTuple", "make_tuple", "MakeList", "make_list"])
+@pytest.mark.parametrize(
+    "name", ["MakeTuple", "make_tuple", "MakeTupleV2", "MakeList", "make_list"]
+)
 def test_a_made_tuple_holds_the_slots(name: str) -> None:
     slots = [Slot(1), Slot(2)]
     assert call(name, slots).items() == tuple(slots)

@@ -199,6 +199,12 @@ def fill_value(attr: pb.Attribute, value: Any, *, inside: bool = False) -> None:
     elif isinstance(value, dtypes.DType):
         attr.type = _A.TENSORS
         attr.tensors.add(data_type=value.onnx)
+    elif isinstance(value, Mapping) and "scale_list" in value:
+        attr.type = _A.TENSORS
+        record = attr.tensors.add(name="quant_param").quant_params.add()
+        record.quant_algo_name = "linear_quant"
+        for key, item in value.items():
+            fill_value(record.attribute.add(name=key), item, inside=True)
     elif isinstance(value, Mapping):
         attr.type = _A.DICT
         for key, item in value.items():
