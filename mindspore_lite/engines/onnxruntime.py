@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines import artefact, binding, cache, digest
+from mindspore_lite.engines import artefact, binding, border, cache, digest
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
 from mindspore_lite.engines.deadline import WATCHDOG
@@ -106,9 +106,14 @@ class OrtSession:
     """A compiled model that many threads may run at once; see engines/base.py for the contract."""
 
     def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...]) -> None:
-        self.inputs = tuple(_info(arg, "input") for arg in native.session.get_inputs())
-        self.outputs = tuple(_info(arg, "output") for arg in native.session.get_outputs())
         self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
+        types_in, types_out = border.read(self.metadata)
+        inputs = [_info(arg, "input") for arg in native.session.get_inputs()]
+        outputs = [_info(arg, "output") for arg in native.session.get_outputs()]
+        self.inputs = tuple(border.outer(info, types_in.get(info.name)) for info in inputs)
+        self.outputs = tuple(border.outer(info, types_out.get(info.name)) for info in outputs)
+        self._types_in = [types_in.get(info.name) for info in inputs] if types_in else []
+        self._types_out = [types_out.get(info.name) for info in outputs] if types_out else []
         self._native: Native | None = native
         self._forked = False
         self._skeleton = skeleton
@@ -129,15 +134,21 @@ class OrtSession:
                 f"the model was given {len(inputs)} inputs, wanted {len(self._input_names)}: "
                 f"{self._input_names}"
             )
+        if self._types_in:
+            inputs = [border.inward(a, kind) for a, kind in zip(inputs, self._types_in)]  # noqa: B905
         feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
         try:
             if self._cores:
-                return self._run_bound(native, feed, deadline_s)
-            return self._run_until(native, feed, deadline_s)
+                outputs = self._run_bound(native, feed, deadline_s)
+            else:
+                outputs = self._run_until(native, feed, deadline_s)
         except LiteError:
             raise
         except Exception as exc:
             raise EngineError(f"ONNX Runtime could not run the model: {readable(exc)}") from exc
+        if self._types_out:
+            return [border.outward(a, kind) for a, kind in zip(outputs, self._types_out)]  # noqa: B905
+        return outputs
 
     def _run_bound(
         self, native: Native, feed: dict[str, np.ndarray], deadline_s: float | None

@@ -11,6 +11,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
+from mindspore_lite.graph.source import BORDER
 from mindspore_lite.graph.storage import Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.records import (
@@ -29,8 +30,9 @@ from mindspore_lite.mindir.records import (
     local_name,
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.complex import from_border, row_for, to_border
 from mindspore_lite.ops.table import OPS, bind
-from mindspore_lite.ops.tape import IR_VERSION, OPSET, Tape
+from mindspore_lite.ops.tape import IR_VERSION, OPSET, PART_OF, Complex, Tape
 
 MAX_DEPTH = 100  # of graphs calling graphs
 MAX_NODES = 2_000_000  # after inlining; the largest real exports have some ten thousand
@@ -51,15 +53,13 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
         opset_imports={"": OPSET},
         name="main",
     )
-    made = ir.Model(
-        graph,
-        ir_version=IR_VERSION,
-        producer_name="mslite",
-        metadata_props={
-            "producer": f"{model.producer} {model.producer_version}".strip(),
-            "user_info": json.dumps(dict(model.user_info)),
-        },
-    )
+    metadata = {
+        "producer": f"{model.producer} {model.producer_version}".strip(),
+        "user_info": json.dumps(dict(model.user_info)),
+    }
+    if any(walk.border.values()):
+        metadata[BORDER] = json.dumps(walk.border)
+    made = ir.Model(graph, ir_version=IR_VERSION, producer_name="mslite", metadata_props=metadata)
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
     return made
@@ -75,6 +75,7 @@ class _Walk:
         self.constants: dict[str, Any] = {}  # what each one became, however often it is met
         self.main: dict[str, Slot] = {}  # old files let inner graphs name values of the main one
         self.problems: dict[str, list[str]] = {}
+        self.border: dict[str, dict[str, str]] = {"inputs": {}, "outputs": {}}  # name -> type
         self.visited = 0
 
     def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
@@ -101,8 +102,13 @@ class _Walk:
         if dims is not None:
             known = [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
             shape = ir.Shape(known)
-        kind = ir.TensorType(ir.DataType(declared.type.dtype.onnx))
-        value = ir.Value(name=name, type=kind, shape=shape)
+        dtype = declared.type.dtype
+        if dtype.numpy in PART_OF:
+            self.border["inputs"][name] = dtype.name
+            value, inner = from_border(self.tape, name, shape, dtype.numpy)
+            self.main[declared.name] = Slot(inner)
+            return value
+        value = ir.Value(name=name, type=ir.TensorType(ir.DataType(dtype.onnx)), shape=shape)
         self.main[declared.name] = Slot(value)
         return value
 
@@ -131,7 +137,7 @@ class _Walk:
         """Tensors become ONNX constants, wherever they stand in a constant."""
         if isinstance(value, Tensor):
             array = value.numpy()
-            if array.size <= _SMALL_CONSTANT:
+            if array.size <= _SMALL_CONSTANT and array.dtype not in PART_OF:
                 return self.tape.constant(array)
             return self.tape.weight(local_name(name), value)
         if isinstance(value, tuple | list):
@@ -183,8 +189,9 @@ class _Walk:
         declared: Type | None,
         label: str,
     ) -> Slot:
-        row, tape = OPS[op], self.tape
+        tape = self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
+        row = row_for(op, values)
         tape.primitive, tape.label, tape.result = op, label, declared
         result = row.meaning(tape, **bind(row, values, attributes))
         self.declare(result, declared)
@@ -218,6 +225,11 @@ class _Walk:
             _flatten(slot.read(), flat)
         outputs: list[ir.Value] = []
         for value in flat:
+            if isinstance(value, Complex):
+                self.tape.label = "output"
+                outputs.append(to_border(self.tape, value))
+                self.border["outputs"][str(outputs[-1].name)] = self.tape.dtype(value).name
+                continue
             taken = value in outputs if isinstance(value, ir.Value) else True
             if (
                 taken or value.producer() is None
@@ -240,7 +252,7 @@ def _flatten(value: Any, into: list[Any]) -> None:
     if isinstance(value, tuple | list):
         for item in value:
             _flatten(item, into)
-    elif isinstance(value, ir.Value | bool | int | float):
+    elif isinstance(value, ir.Value | Complex | bool | int | float):
         into.append(value)
 
 

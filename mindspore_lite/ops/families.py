@@ -2,8 +2,10 @@
 
 from mindspore_lite.ops import (  # noqa: F401
     activation,
+    complex,
     conv,
     elementwise,
+    fourier,
     index,
     matmul,
     norm,

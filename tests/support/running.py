@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime as ort
 
+from mindspore_lite.engines import border
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir.records import Model
 
@@ -31,8 +32,11 @@ def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     data = ir.to_proto(graph).SerializeToString()
     session = ort.InferenceSession(data, _QUIET, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    found: list[np.ndarray] = session.run(None, dict(zip(names, inputs, strict=True)))
-    return found
+    types_in, types_out = border.read(graph.metadata_props)
+    given = [border.inward(a, types_in.get(n)) for n, a in zip(names, inputs, strict=True)]
+    found: list[np.ndarray] = session.run(None, dict(zip(names, given, strict=True)))
+    outputs = [o.name for o in session.get_outputs()]
+    return [border.outward(a, types_out.get(n)) for n, a in zip(outputs, found, strict=True)]
 
 
 def op_types(graph: ir.Model) -> list[str]:
@@ -48,10 +52,11 @@ def assert_close(got: np.ndarray, want: Any, what: str = "", loose: float = 1.0)
     want = np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
     assert got.dtype == want.dtype, f"{what}: type {got.dtype}, wanted {want.dtype}"
-    if got.dtype.kind != "f":
+    if got.dtype.kind not in "fc":
         np.testing.assert_array_equal(got, want, what)
         return
-    wide, wanted = got.astype(np.float64), want.astype(np.float64)
+    exact = np.float64 if got.dtype.kind == "f" else np.complex128
+    wide, wanted = got.astype(exact), want.astype(exact)
     np.testing.assert_array_equal(np.isfinite(wide), np.isfinite(wanted), what)
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
     limit = loose * (1e-2 if got.dtype == np.float16 else 1e-4)
