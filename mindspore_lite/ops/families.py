@@ -9,6 +9,7 @@ from mindspore_lite.ops import (  # noqa: F401
     index,
     matmul,
     norm,
+    recurrent,
     reduce,
     resize,
     shape,
