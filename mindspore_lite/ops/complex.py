@@ -231,13 +231,15 @@ def sub(t: Tape, x: Val, y: Val) -> Val:
 @complex_op("AddExt", "AddScalar")
 def add_scaled(t: Tape, x: Val, y: Val, alpha: Val = 1) -> Val:
     """x + alpha * y."""
-    return add(t, x, y if number(alpha, "alpha") == 1 else mul(t, y, alpha))
+    a, b = _both_complex(t, x, y)
+    return add(t, a, b if number(alpha, "alpha") == 1 else mul(t, b, alpha))
 
 
 @complex_op("SubExt", "SubScalar")
 def sub_scaled(t: Tape, x: Val, y: Val, alpha: Val = 1) -> Val:
     """x - alpha * y."""
-    return sub(t, x, y if number(alpha, "alpha") == 1 else mul(t, y, alpha))
+    a, b = _both_complex(t, x, y)
+    return sub(t, a, b if number(alpha, "alpha") == 1 else mul(t, b, alpha))
 
 
 @complex_op("Mul", "Muls")

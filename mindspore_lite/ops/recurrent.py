@@ -88,7 +88,7 @@ def _blob(
 ) -> list[tuple[Val, Val, Val]]:
     """(input weights, recurrent weights, biases) of each layer, as ONNX wants them."""
     gates = 4 * hidden
-    shapes = [(gates, width) for width in widths for _ in range(ways)]
+    shapes: list[tuple[int, ...]] = [(gates, width) for width in widths for _ in range(ways)]
     shapes += [(gates, hidden)] * (len(widths) * ways)
     length = t.shape(w)[0]
     bare = sum(math.prod(shape) for shape in shapes)
