@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mindspore_lite.context import Context
 from mindspore_lite.engines.base import Engine, Options, Session, TensorInfo
+from mindspore_lite.engines.border import inner_shape, outer_shape
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes, Source, mindir_source, onnx_source
@@ -68,9 +69,12 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
         session = _relaxed(built, wanted)
     from mindspore_lite.graph.shapes import output_shapes
 
-    found = output_shapes(session.skeleton(), wanted)
+    inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.inputs}
+    found = output_shapes(session.skeleton(), inside)
     inputs = tuple(replace(i, shape=wanted[i.name]) for i in session.inputs)
-    outputs = tuple(replace(o, shape=s) for o, s in zip(session.outputs, found, strict=True))
+    outputs = tuple(
+        replace(o, shape=outer_shape(o, s)) for o, s in zip(session.outputs, found, strict=True)
+    )
     return replace(built, session=session, inputs=inputs, outputs=outputs)
 
 

@@ -107,19 +107,19 @@ class OrtSession:
 
     def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...]) -> None:
         self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
-        types_in, types_out = border.read(self.metadata)
+        inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
         inputs = [_info(arg, "input") for arg in native.session.get_inputs()]
         outputs = [_info(arg, "output") for arg in native.session.get_outputs()]
-        self.inputs = tuple(border.outer(info, types_in.get(info.name)) for info in inputs)
-        self.outputs = tuple(border.outer(info, types_out.get(info.name)) for info in outputs)
-        self._types_in = [types_in.get(info.name) for info in inputs] if types_in else []
-        self._types_out = [types_out.get(info.name) for info in outputs] if types_out else []
+        self.inputs = tuple(border.seen(info, inward) for info in inputs)
+        self.outputs = tuple(border.seen(info, outward) for info in outputs)
         self._native: Native | None = native
         self._forked = False
         self._skeleton = skeleton
         self._cores = cores
         self._input_names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
+        self._inward = {n: inward[n] for n in self._input_names if n in inward}
+        self._outward = {at: outward[n] for at, n in enumerate(self._output_names) if n in outward}
         _SESSIONS.add(self)
 
     def run(
@@ -134,20 +134,18 @@ class OrtSession:
                 f"the model was given {len(inputs)} inputs, wanted {len(self._input_names)}: "
                 f"{self._input_names}"
             )
-        if self._types_in:
-            inputs = [border.inward(a, kind) for a, kind in zip(inputs, self._types_in)]  # noqa: B905
         feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
+        for name, kind in self._inward.items():
+            feed[name] = border.inward(feed[name], kind)
         try:
-            if self._cores:
-                outputs = self._run_bound(native, feed, deadline_s)
-            else:
-                outputs = self._run_until(native, feed, deadline_s)
+            run = self._run_bound if self._cores else self._run_until
+            outputs = run(native, feed, deadline_s)
         except LiteError:
             raise
         except Exception as exc:
             raise EngineError(f"ONNX Runtime could not run the model: {readable(exc)}") from exc
-        if self._types_out:
-            return [border.outward(a, kind) for a, kind in zip(outputs, self._types_out)]  # noqa: B905
+        for at, kind in self._outward.items():
+            outputs[at] = border.outward(outputs[at], kind)
         return outputs
 
     def _run_bound(

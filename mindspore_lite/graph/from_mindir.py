@@ -11,7 +11,6 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
-from mindspore_lite.graph.source import BORDER
 from mindspore_lite.graph.storage import Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.records import (
@@ -34,6 +33,7 @@ from mindspore_lite.ops.complex import from_border, row_for, to_border
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import IR_VERSION, OPSET, PART_OF, Complex, Tape
 
+BORDER = "mslite.border"  # metadata: {"inputs": {name: type}, "outputs": ...} as callers see it
 MAX_DEPTH = 100  # of graphs calling graphs
 MAX_NODES = 2_000_000  # after inlining; the largest real exports have some ten thousand
 _SMALL_CONSTANT = 64  # elements; equal constants up to this size are merged and need no name

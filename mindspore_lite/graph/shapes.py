@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import onnx
 
 from mindspore_lite.errors import ShapeError
-from mindspore_lite.graph.source import BORDER
 
 
 def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
@@ -17,11 +15,9 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
     `skeleton` is the model without its large weights.
     """
     model = onnx.load_model_from_string(skeleton)
-    complex_inputs, complex_outputs = _complex(model)
     for value in model.graph.input:
         if value.name in inputs:
-            parts = [2] if value.name in complex_inputs else []
-            _set_dims(value, [*inputs[value.name], *parts])
+            _set_dims(value, inputs[value.name])
     del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
@@ -31,21 +27,7 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
         raise _refusal(inputs, str(exc)) from exc
     if problem := _wrong_channels(inferred.graph):
         raise _refusal(inputs, problem)
-    return [
-        _dims(value)[:-1] if value.name in complex_outputs else _dims(value)
-        for value in inferred.graph.output
-    ]
-
-
-def _complex(model: onnx.ModelProto) -> tuple[set[str], set[str]]:
-    """The names of inputs and outputs that have a last axis of 2 only inside the graph."""
-    noted = {entry.key: entry.value for entry in model.metadata_props}
-    border = json.loads(noted.get(BORDER, "{}"))
-    inputs, outputs = (
-        {name for name, kind in border.get(side, {}).items() if "complex" in kind}
-        for side in ("inputs", "outputs")
-    )
-    return inputs, outputs
+    return [_dims(value) for value in inferred.graph.output]
 
 
 def _refusal(inputs: Mapping[str, Sequence[int]], why: str) -> ShapeError:

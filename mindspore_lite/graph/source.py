@@ -20,8 +20,6 @@ from mindspore_lite.mindir.records import local_name
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-# metadata of a graph: {"inputs": {name: type}, "outputs": {...}} where callers see another type
-BORDER = "mslite.border"
 # input name -> dims, None for one known only at run time
 Shapes = Mapping[str, Sequence[int | None]]
 

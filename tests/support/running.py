@@ -32,11 +32,13 @@ def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     data = ir.to_proto(graph).SerializeToString()
     session = ort.InferenceSession(data, _QUIET, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    types_in, types_out = border.read(graph.metadata_props)
-    given = [border.inward(a, types_in.get(n)) for n, a in zip(names, inputs, strict=True)]
-    found: list[np.ndarray] = session.run(None, dict(zip(names, given, strict=True)))
-    outputs = [o.name for o in session.get_outputs()]
-    return [border.outward(a, types_out.get(n)) for n, a in zip(outputs, found, strict=True)]
+    feed = dict(zip(names, inputs, strict=True))
+    for name, kind in border.declared(graph.metadata_props, "inputs").items():
+        feed[name] = border.inward(feed[name], kind)
+    found: list[np.ndarray] = session.run(None, feed)
+    outward = border.declared(graph.metadata_props, "outputs")
+    outputs = zip(session.get_outputs(), found, strict=True)
+    return [border.outward(a, outward[o.name]) if o.name in outward else a for o, a in outputs]
 
 
 def op_types(graph: ir.Model) -> list[str]:
@@ -52,11 +54,15 @@ def assert_close(got: np.ndarray, want: Any, what: str = "", loose: float = 1.0)
     want = np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
     assert got.dtype == want.dtype, f"{what}: type {got.dtype}, wanted {want.dtype}"
-    if got.dtype.kind not in "fc":
+    if got.dtype.kind == "c":
+        for part, wanted in ((got.real, want.real), (got.imag, want.imag)):
+            scale = np.abs(want).max(initial=0) / max(np.abs(wanted).max(initial=0), 1e-30)
+            assert_close(part, wanted, what, loose * max(scale, 1))
+        return
+    if got.dtype.kind != "f":
         np.testing.assert_array_equal(got, want, what)
         return
-    exact = np.float64 if got.dtype.kind == "f" else np.complex128
-    wide, wanted = got.astype(exact), want.astype(exact)
+    wide, wanted = got.astype(np.float64), want.astype(np.float64)
     np.testing.assert_array_equal(np.isfinite(wide), np.isfinite(wanted), what)
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
     limit = loose * (1e-2 if got.dtype == np.float16 else 1e-4)
