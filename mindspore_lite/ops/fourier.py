@@ -188,6 +188,50 @@ def fft_with_size(
 complex_op("FFTWithSize")(fft_with_size)
 
 
+def _cosine(t: Tape, x: Val, n: int | None, axis: int, inverse: bool) -> Val:
+    """One axis through the orthonormal cosine transform of type 2, or back."""
+    have = t.shape(x)[axis]
+    if have is None:
+        raise UnsupportedOpError(f"{t.primitive} needs a fixed size of axis {axis}")
+    count = have if n is None else n
+    bounded(max(have, count) ** 2, "factors of a cosine transform", MAX_TABLE)
+    steps = np.arange(count)
+    matrix = np.cos(np.pi * np.outer(2 * steps + 1, steps) / (2 * count)) * np.sqrt(2 / count)
+    matrix[:, 0] /= np.sqrt(2)
+    kept = min(have, count)
+
+    def transform(unit: np.ndarray) -> np.ndarray:
+        found: np.ndarray = unit[:, :kept] @ (matrix.T if inverse else matrix)[:kept]
+        return found
+
+    return along_axis(t, x, axis, have, transform)
+
+
+def _check_cosine(type: Val, norm: Val) -> None:
+    if number(type, "type") != 2 or norm not in (None, 2, "ortho"):
+        raise UnsupportedOpError(f"a cosine transform of type {type} scaled as {norm!r}")
+
+
+@op("DCT", "IDCT")
+def cosine_transform(
+    t: Tape, x: Val, type: Val = 2, n: Val = None, axis: Val = -1, norm: Val = None
+) -> Val:
+    """The orthonormal cosine transform of type 2; n cuts the axis or fills it up with zeros."""
+    _check_cosine(type, norm)
+    return _cosine(t, x, _known(n, "n"), axis_of(t, x, axis), t.primitive == "IDCT")
+
+
+@op("DCTN", "IDCTN")
+def cosine_transforms(
+    t: Tape, x: Val, type: Val = 2, s: Val = None, axes: Val = None, norm: Val = None
+) -> Val:
+    """Several axes, all unless said otherwise."""
+    _check_cosine(type, norm)
+    for n, axis in _axes(t, x, s, axes):
+        x = _cosine(t, x, n, axis, t.primitive == "IDCTN")
+    return x
+
+
 @op("FFTShift", "IFFTShift")
 def shifted(t: Tape, x: Val, dim: Val = None) -> Val:
     """The two halves of each axis exchanged; of an odd size the middle goes one way or back."""

@@ -26,7 +26,7 @@ def product(t: Tape, a: Val, b: Val) -> Val:
     return t.cast(y, dtype) if narrow else y
 
 
-@op("MatMul", "MatMulV2")
+@op("MatMul")
 def mat_mul(
     t: Tape, a: Val, b: Val, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> Val:
@@ -35,6 +35,24 @@ def mat_mul(
     if (transpose_a or transpose_b) and t.rank(a) == t.rank(b) == 2 and t.dtype(a).kind == "f":
         return t.op("Gemm", [a, b], transA=int(transpose_a), transB=int(transpose_b))
     return product(t, turned(t, a, transpose_a), turned(t, b, transpose_b))
+
+
+@op("MatMulV2")
+def mat_mul_v2(
+    t: Tape,
+    a: Val,
+    b: Val,
+    bias: Val = None,
+    offset_w: Val = None,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Val:
+    """MatMul as Ascend's graphs have it, with a bias."""
+    if offset_w is not None:
+        raise UnsupportedOpError("MatMulV2 with offset_w is not supported")
+    y = mat_mul(t, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    return y if bias is None else t.op("Add", [y, t.cast(bias, t.dtype(y))])
 
 
 @op("BatchMatMul", "BatchMatMulV2")

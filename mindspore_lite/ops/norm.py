@@ -195,7 +195,7 @@ def add_rms_norm(t: Tape, x1: Val, x2: Val, gamma: Val, epsilon: Val = 1e-6) -> 
 def group_norm(
     t: Tape, x: Val, num_groups: Val, weight: Val = None, bias: Val = None, eps: Val = 1e-5
 ) -> Val:
-    """-> (y, mean, 1/deviation); only y is given."""
+    """-> (y, mean, 1/deviation of each group)."""
     groups, epsilon = int(number(num_groups, "num_groups")), float(number(eps, "eps"))
     dtype = t.dtype(x)
     if weight is None or bias is None:
@@ -203,7 +203,12 @@ def group_norm(
         one, zero = (t.op("Expand", [np.asarray(v, dtype), channels]) for v in (1, 0))
         weight, bias = one if weight is None else weight, zero if bias is None else bias
     inputs = [x, t.cast(weight, dtype), t.cast(bias, dtype)]
-    return (t.op("GroupNormalization", inputs, num_groups=groups, epsilon=epsilon), None, None)
+    y = t.op("GroupNormalization", inputs, num_groups=groups, epsilon=epsilon)
+    rows, last = t.op("Reshape", [x, np.asarray([0, groups, -1])]), np.asarray([2])
+    mean = t.op("ReduceMean", [rows, last], keepdims=1)
+    apart = t.op("Sub", [rows, mean])
+    variance = t.op("ReduceMean", [t.op("Mul", [apart, apart]), last], keepdims=0)
+    return y, t.op("Squeeze", [mean, last]), reciprocal_root(t, variance, epsilon)
 
 
 @op("L2Normalize")

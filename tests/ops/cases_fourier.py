@@ -88,6 +88,28 @@ MANY_AXES = [
     sized(C, lambda x: np.fft.fft2(x, norm="ortho"), signal_ndim=2, norm=2),
 ]  # fmt: skip
 
+
+def cosine(x: np.ndarray, inverse: bool = False) -> np.ndarray:
+    n = x.shape[-1]
+    steps = np.arange(n)
+    matrix = np.sqrt(2 / n) * np.cos(np.pi * steps[:, None] * (steps + 0.5) / n)
+    matrix[0] /= np.sqrt(2)
+    return (x @ (matrix if inverse else matrix.T)).astype(np.float32)
+
+
+def cosine_2(x: np.ndarray, inverse: bool = False) -> np.ndarray:
+    return cosine(cosine(x, inverse).swapaxes(0, 1), inverse).swapaxes(0, 1)
+
+
+COSINE = [
+    Case("DCT", [X, K(2), K(None), K(-1), K("ortho")], cosine),
+    Case("DCT", [X, K(2), K(4), K(-1), K(2)], lambda x: cosine(x[:, :4])),
+    Case("DCT", [X, K(2), K(8), K(1), K(None)], lambda x: cosine(np.pad(x, ((0, 0), (0, 2))))),
+    Case("IDCT", [X, K(2), K(None), K(0), K("ortho")], lambda x: cosine(x.T, True).T),
+    Case("DCTN", [X, K(2), K(None), K(None), K("ortho")], cosine_2),
+    Case("IDCTN", [X, K(2), K(None), K((0, 1)), K("ortho")], lambda x: cosine_2(x, True)),
+]
+
 OTHERS = [
     Case("FFTShift", [numbers(3, 4), K(None)], np.fft.fftshift, dynamic=True),
     Case("FFTShift", [complexes(5, 4), K((0,))], lambda x: np.fft.fftshift(x, 0)),
@@ -104,4 +126,4 @@ OTHERS = [
          attributes={**SHORT_TIME, "return_complex": False}),
 ]  # fmt: skip
 
-CASES = [*ONE_AXIS, *MANY_AXES, *OTHERS]
+CASES = [*ONE_AXIS, *MANY_AXES, *COSINE, *OTHERS]

@@ -24,6 +24,8 @@ PLAIN = [
          lambda a, b: a @ b.T, flags(False, True)),
     Case("MatMul", [numbers(2, 3, dtype=F16), numbers(3, 2, dtype=F16)], np.matmul),
     Case("MatMulV2", [(2, 3), (3, 4)], np.matmul),
+    Case("MatMulV2", [(2, 3), (4, 3), (4,)], lambda a, b, c: a @ b.T + c,
+         attributes={"transpose_x1": False, "transpose_x2": True}),
     Case("BatchMatMul", [(5, 2, 3), (5, 3, 4)], np.matmul, flags(False, False)),
     Case("BatchMatMul", [(5, 3, 2), (5, 4, 3)],
          lambda a, b: a.swapaxes(1, 2) @ b.swapaxes(1, 2), flags(True, True), dynamic=True),

@@ -31,6 +31,7 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
     ("FFT2", [(2, 3), K((2,)), K((0, 1)), K(None)], {}, "1 lengths for 2 axes"),
     ("IRFFT", [(2, 3), K(2**20)], {}, "factors of a Fourier transform"),
     ("FFTFreq", [K(2**30)], {}, "1073741824 frequencies"),
+    ("DCT", [(2, 3), K(3)], {}, "a cosine transform of type 3"),
     ("STFT", [(2, 30), (8,)],
      {"n_fft": 2**20, "hop_length": 1, "win_length": 8, "normalized": False, "onesided": True,
       "return_complex": True}, "factors of a Fourier transform"),
