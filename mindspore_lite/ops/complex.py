@@ -136,7 +136,10 @@ def real_part(t: Tape, x: Val) -> Val:
 
 def imaginary_part(t: Tape, x: Val) -> Val:
     """The imaginary part; of a real tensor zeros."""
-    return x.imag if isinstance(x, Complex) else t.op("Sub", [x, x])
+    if isinstance(x, Complex):
+        return x.imag
+    zero = ir.Tensor(np.zeros(1, t.dtype(x)))
+    return t.op("ConstantOfShape", [t.op("Shape", [x])], value=zero)
 
 
 op("Real")(real_part)

@@ -63,26 +63,29 @@ def transformed(t: Tape, x: Val, kind: str, n: int | None, axis: int, norm: str)
     if kind in ("rfft", "ihfft") and isinstance(x, Complex):
         raise UnsupportedOpError(f"{kind} of complex numbers")
     have = t.shape(x)[axis]
-    size = max(have or 0, n or 0)
     if kind in ("irfft", "hfft") and not isinstance(x, Complex):
         x = t.cast(x, np.dtype(np.complex64 if _part_type(t, x).itemsize == 4 else np.complex128))
-    by_dft = kind in ("fft", "ifft", "rfft") and (
-        have is None or 4 * size * size > MAX_TABLE or (size >= _FAST and size & (size - 1) == 0)
-    )
-    if by_dft:
+    length = n or have or 0
+    factors = 4 * (have or 0) * length  # two parts in, two parts out
+    quick = have is None or factors > MAX_TABLE or (length >= _FAST and _is_power_of_two(length))
+    if quick and kind in ("fft", "ifft", "rfft"):
         return _by_dft(t, x, kind, n, axis, norm)
     if have is None:
         raise UnsupportedOpError(f"{t.primitive} needs a fixed size of axis {axis}")
-    bounded(4 * size * size, "factors of a Fourier transform", MAX_TABLE)
+    bounded(max(factors, have * have), "factors of a Fourier transform", MAX_TABLE)
     function = getattr(np.fft, kind)
     return along_axis(t, x, axis, have, lambda unit: function(unit, n, norm=norm))
 
 
+def _is_power_of_two(n: int) -> bool:
+    return n > 0 and n & (n - 1) == 0
+
+
 def _by_dft(t: Tape, x: Val, kind: str, n: int | None, axis: int, norm: str) -> Val:
     dtype = _part_type(t, x)
-    length = n or t.shape(x)[axis]
-    precise = length is not None and length & (length - 1) == 0
-    inner = dtype if precise else np.dtype(np.float64)  # other lengths lose 3 digits in ORT 1.31
+    known = n or t.shape(x)[axis]
+    # at other lengths ONNX Runtime 1.31 loses three digits
+    inner = dtype if _is_power_of_two(known or 0) else np.dtype(np.float64)
     if isinstance(x, Complex):
         wide = to_border(t, Complex(t.cast(x.real, inner), t.cast(x.imag, inner)))
     else:
@@ -94,8 +97,7 @@ def _by_dft(t: Tape, x: Val, kind: str, n: int | None, axis: int, norm: str) -> 
         onesided=int(kind == "rfft"),
     )
     if norm != "backward":  # ONNX divides the inverse by n, and nothing else
-        known = n or t.shape(x)[axis]
-        count = np.asarray(known or 0, inner) if known else t.cast(_size(t, x, axis), inner)
+        count = np.asarray(known, inner) if known else t.cast(_size(t, x, axis), inner)
         factor = count if norm == "forward" else t.op("Sqrt", [count])
         y = t.op("Mul" if kind == "ifft" else "Div", [y, factor])
     return unstacked(t, t.cast(y, dtype))
@@ -269,6 +271,8 @@ def stft(
 ) -> Val:
     """Windows of a signal, each transformed: a convolution whose kernel is window times matrix."""
     bounded(n_fft * n_fft * 2, "factors of a Fourier transform", MAX_TABLE)
+    if hop_length < 1 or not 1 <= win_length <= n_fft:
+        raise UnsupportedOpError(f"STFT with hop_length {hop_length} and win_length {win_length}")
     matrix = (np.fft.rfft if onesided else np.fft.fft)(np.eye(n_fft)).T
     if normalized:
         matrix = matrix / np.sqrt(n_fft)

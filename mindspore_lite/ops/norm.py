@@ -9,7 +9,7 @@ import numpy as np
 from mindspore_lite.ops.arguments import axis_of, ints, layout, number
 from mindspore_lite.ops.conv import in_nchw
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, dtype_argument
+from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, dtype_argument
 
 F32 = np.dtype(np.float32)
 
@@ -19,21 +19,30 @@ def channel_shaped(t: Tape, value: Val, rank: int) -> Val:
     return t.op("Reshape", [value, np.asarray([1, -1] + [1] * (rank - 2))]) if rank != 2 else value
 
 
-def by_batch_statistics(t: Tape, x: Val, scale: Val, bias: Val, epsilon: float) -> Val:
-    """As in training: mean and biased variance of the batch itself; -> (y, mean, 1/deviation)."""
-    dtype, rank = t.dtype(x), t.rank(x)
-    x = t.cast(x, F32) if dtype == np.float16 else x
-    axes = np.asarray([0, *range(2, rank)])
+def standardised(t: Tape, x: Val, axes: Val, epsilon: float) -> tuple[Val, Val, Val, Val]:
+    """-> (x without its mean and with deviation 1, mean, variance, 1/deviation), over axes."""
     mean = t.op("ReduceMean", [x, axes], keepdims=1)
     apart = t.op("Sub", [x, mean])
     variance = t.op("ReduceMean", [t.op("Mul", [apart, apart]), axes], keepdims=1)
     rstd = reciprocal_root(t, variance, epsilon)
-    y = t.op("Mul", [apart, rstd])
+    return t.op("Mul", [apart, rstd]), mean, variance, rstd
+
+
+def by_batch_statistics(t: Tape, x: Val, scale: Val, bias: Val, epsilon: float) -> Val:
+    """As in training: mean and biased variance of the batch itself; -> (y, mean, 1/deviation)."""
+    dtype, rank = t.dtype(x), t.rank(x)
+    axes = np.asarray([0, *range(2, rank)])
+    y, mean, _, rstd = standardised(t, widened(t, x), axes, epsilon)
     for name, value in (("Mul", scale), ("Add", bias)):
         if value is not None:
-            y = t.op(name, [y, channel_shaped(t, t.cast(value, t.dtype(x)), rank)])
+            y = t.op(name, [y, channel_shaped(t, widened(t, value), rank)])
     flat = [t.op("Reshape", [v, np.asarray([-1])]) for v in (mean, rstd)]
     return (t.cast(y, dtype), *flat)
+
+
+def widened(t: Tape, x: Val) -> Val:
+    """Half floats as float32: sums of their squares overflow."""
+    return t.cast(x, F32) if t.dtype(x).itemsize < 4 else x
 
 
 def reciprocal_root(t: Tape, x: Val, epsilon: float) -> Val:
@@ -123,19 +132,14 @@ def layer_norm(
 ) -> Val:
     """-> (y, mean, variance), of LayerNormV3 (y, mean, 1/deviation)."""
     axis, eps = axis_of(t, x, begin_norm_axis), float(epsilon)
-    if axis == axis_of(t, x, begin_params_axis):
-        y, mean, rstd = t.op(
-            "LayerNormalization", [x, gamma, beta], outputs=3, axis=axis, epsilon=eps
-        )
-    else:  # gamma and beta have fewer axes than are normalised
-        one = np.ones((1,) * (t.rank(x) - axis), t.dtype(x))
-        y, mean, rstd = t.op("LayerNormalization", [x, one], outputs=3, axis=axis, epsilon=eps)
-        y = t.op("Add", [t.op("Mul", [y, gamma]), beta])
-    if t.primitive == "LayerNormV3":
-        return y, mean, rstd
-    apart = t.op("Sub", [t.cast(x, F32) if t.dtype(x) == np.float16 else x, mean])
     axes = np.asarray(range(axis, t.rank(x)))
-    return y, mean, t.op("ReduceMean", [t.op("Mul", [apart, apart]), axes], keepdims=1)
+    normal, mean, variance, rstd = standardised(t, widened(t, x), axes, eps)
+    if axis == axis_of(t, x, begin_params_axis):
+        y = t.op("LayerNormalization", [x, gamma, beta], axis=axis, epsilon=eps)
+    else:  # gamma and beta have fewer axes than are normalised
+        scaled = t.op("Mul", [normal, widened(t, gamma)])
+        y = t.cast(t.op("Add", [scaled, widened(t, beta)]), t.dtype(x))
+    return y, mean, rstd if t.primitive == "LayerNormV3" else variance
 
 
 @op("LayerNormExt")
@@ -143,12 +147,12 @@ def layer_norm_ext(
     t: Tape, x: Val, normalized_shape: Val, weight: Val = None, bias: Val = None, eps: Val = 1e-5
 ) -> Val:
     """The last len(normalized_shape) axes; weight and bias may be left out."""
-    count = len(ints(normalized_shape, "normalized_shape"))
+    shape, epsilon = ints(normalized_shape, "normalized_shape"), float(number(eps, "eps"))
     if weight is None:
-        weight = np.ones((1,) * count, t.dtype(x))
+        bounded(math.prod(shape), "normalised elements", MAX_TABLE)
+        weight = np.ones(shape, t.dtype(x))
     inputs = [x, weight, bias] if bias is not None else [x, weight]
-    epsilon = float(number(eps, "eps"))
-    return t.op("LayerNormalization", inputs, outputs=3, axis=-count, epsilon=epsilon)
+    return t.op("LayerNormalization", inputs, outputs=3, axis=-len(shape), epsilon=epsilon)
 
 
 @op("AddLayerNormV2")
@@ -175,7 +179,7 @@ def rms_norm(t: Tape, x: Val, gamma: Val, *, epsilon: Val = 1e-6) -> Val:
     """-> (y, 1/root mean square), over the axes that gamma has."""
     dtype = t.dtype(x)
     axes = np.asarray(range(-t.rank(gamma), 0))
-    wide = t.cast(x, F32) if dtype.itemsize < 4 else x  # squares of half floats overflow
+    wide = widened(t, x)
     squares = t.op("Pow", [wide, np.asarray(2, t.dtype(wide))])
     mean = t.op("ReduceMean", [squares, axes], keepdims=1)
     eps = np.asarray(number(epsilon, "epsilon"), t.dtype(wide))
@@ -204,11 +208,9 @@ def group_norm(
         weight, bias = one if weight is None else weight, zero if bias is None else bias
     inputs = [x, t.cast(weight, dtype), t.cast(bias, dtype)]
     y = t.op("GroupNormalization", inputs, num_groups=groups, epsilon=epsilon)
-    rows, last = t.op("Reshape", [x, np.asarray([0, groups, -1])]), np.asarray([2])
-    mean = t.op("ReduceMean", [rows, last], keepdims=1)
-    apart = t.op("Sub", [rows, mean])
-    variance = t.op("ReduceMean", [t.op("Mul", [apart, apart]), last], keepdims=0)
-    return y, t.op("Squeeze", [mean, last]), reciprocal_root(t, variance, epsilon)
+    rows, last = t.op("Reshape", [widened(t, x), np.asarray([0, groups, -1])]), np.asarray([2])
+    _, mean, _, rstd = standardised(t, rows, last, epsilon)
+    return (y, *(t.cast(t.op("Squeeze", [v, last]), dtype) for v in (mean, rstd)))
 
 
 @op("L2Normalize")

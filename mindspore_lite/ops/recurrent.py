@@ -14,7 +14,7 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, bounded
+from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded
 
 F32 = np.dtype(np.float32)  # the only type that ONNX Runtime's recurrent kernels compute in
 MAX_LAYERS = 1000  # guess: a damaged file asks for any number
@@ -87,7 +87,7 @@ def _blob(
     t: Tape, w: Val, widths: Sequence[int], hidden: int, ways: int, has_bias: bool
 ) -> list[tuple[Val, Val, Val]]:
     """(input weights, recurrent weights, biases) of each layer, as ONNX wants them."""
-    gates = 4 * hidden
+    gates = bounded(4 * hidden, "gates", MAX_TABLE)
     shapes: list[tuple[int, ...]] = [(gates, width) for width in widths for _ in range(ways)]
     shapes += [(gates, hidden)] * (len(widths) * ways)
     length = t.shape(w)[0]
@@ -155,6 +155,7 @@ def dynamic_rnn(
     hidden, dtype, width = t.shape(init_h)[-1], t.dtype(b), t.shape(x)[-1]
     if hidden is None or width is None:
         raise UnsupportedOpError("DynamicRNN needs a fixed size of its input and state")
+    bounded(4 * hidden, "gates", MAX_TABLE)
     x, w, b, h, c = (t.cast(v, F32) for v in (x, w, b, init_h, init_c))
     if forget_bias:
         b = t.op("Add", [b, np.repeat(np.asarray([0, 0, forget_bias, 0], F32), hidden)])
@@ -209,6 +210,7 @@ def dynamic_gru(
     orders = {"rzh": (1, 0, 2), "zrh": (0, 1, 2)}
     if hidden is None or gate_order not in orders:
         raise UnsupportedOpError(f"DynamicGRUV2 with gates {gate_order!r} and state {hidden}")
+    bounded(3 * hidden, "gates", MAX_TABLE)
     order = orders[gate_order]
     given = next((b for b in (bias_input, bias_hidden) if b is not None), init_h)
     weights = [
