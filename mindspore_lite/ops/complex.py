@@ -204,7 +204,7 @@ def _arc_tangent(t: Tape, y: Val, x: Val) -> Val:
 
 
 def _operands(t: Tape, *operands: Val) -> list[Val]:
-    """Complex operands in the result's type; real ones as its part, if they are no tensors."""
+    """Complex operands in the result's type, real ones in the type of its parts."""
     dtype = t.result_dtype(*operands)
     if dtype not in PART_OF:
         dtype = t.promoted(*operands)

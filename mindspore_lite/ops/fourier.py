@@ -18,7 +18,7 @@ from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, PART_OF, Complex, Tape, bounded, dtype_argument
 
 _NORMS = {None: "backward", 0: "backward", 1: "forward", 2: "ortho"}
-_FAST = 512  # from here on a power of two is faster by ONNX's DFT (measured on one x86 core)
+_FAST = 1024  # from here on a power of two is faster by ONNX's DFT (measured on one x86 core)
 Transform = Callable[[np.ndarray], np.ndarray]
 
 

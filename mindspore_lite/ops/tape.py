@@ -279,9 +279,7 @@ _SMALL = 1024  # elements of a constant that shape inference may want to look at
 
 def _wider(a: np.dtype, b: np.dtype) -> np.dtype:
     kinds = {a.kind, b.kind}
-    if (
-        "f" in kinds and len(kinds) == 2 and "c" not in kinds
-    ):  # NumPy would make int32 + float32 a float64
+    if "f" in kinds and kinds & set("biu"):  # NumPy would make int32 + float32 a float64
         return a if a.kind == "f" else b
     return np.result_type(a, b)
 
