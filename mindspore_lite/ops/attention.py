@@ -112,10 +112,10 @@ def _hidden(t: Tape, q: Val, k: Val, mask: Val, lengths: Val, sparsity: Sparsity
     """Truth values that broadcast to [B, N, queries, keys]."""
     found = []
     if sparsity.mode in (0, 1) and mask is not None:
-        shown = t.cast(mask, np.dtype(np.bool_))
+        covered = t.cast(mask, np.dtype(np.bool_))
         if t.rank(mask) == 3:  # [B, queries, keys]
-            shown = t.op("Unsqueeze", [shown, np.asarray([1])])
-        found.append(shown)
+            covered = t.op("Unsqueeze", [covered, np.asarray([1])])
+        found.append(covered)
     if lengths is not None:
         counts = t.op("Reshape", [t.cast(lengths, I64), np.asarray([-1, 1, 1, 1])])
         found.append(t.op("GreaterOrEqual", [_places(t, k), counts]))
