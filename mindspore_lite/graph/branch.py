@@ -25,7 +25,7 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.control import FUNCTIONS, Choice
 from mindspore_lite.graph.storage import Slot, birth_mark, take_back
 from mindspore_lite.mindir.records import Monad
-from mindspore_lite.ops.tape import OPSET, Tape, constant_of
+from mindspore_lite.ops.tape import OPSET, Complex, Tape, constant_of
 
 if TYPE_CHECKING:
     from mindspore_lite.graph.loop import Loop
@@ -151,14 +151,14 @@ def _shared(sides: list[Slot | None], mark: int) -> Slot | None:
     first = values[0]
     if all(type(v) is type(first) and v == first for v in values):
         return present[0]
-    if any(v is None or isinstance(v, FUNCTIONS + (Monad, str)) for v in values):
+    if any(v is None or isinstance(v, (*FUNCTIONS, Complex, Monad, str)) for v in values):
         raise UnsupportedOpError("the two branches return values that ONNX cannot choose between")
     return None
 
 
 def _truth(t: Tape, condition: Any) -> ir.Value:
     """One bool, from a tensor of any shape with one element, or a number."""
-    truth = t.cast(condition, np.dtype(np.bool_))
+    truth: ir.Value = t.cast(condition, np.dtype(np.bool_))
     if truth.shape is not None and len(truth.shape) == 0:
         return truth
     made: ir.Value = t.op("Reshape", [truth, np.asarray([], np.int64)])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
 from mindspore_lite.graph.walk import Shape, Walk
@@ -28,15 +29,13 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
         opset_imports={"": OPSET},
         name="main",
     )
-    made = ir.Model(
-        graph,
-        ir_version=IR_VERSION,
-        producer_name="mslite",
-        metadata_props={
-            "producer": f"{model.producer} {model.producer_version}".strip(),
-            "user_info": json.dumps(dict(model.user_info)),
-        },
-    )
+    metadata = {
+        "producer": f"{model.producer} {model.producer_version}".strip(),
+        "user_info": json.dumps(dict(model.user_info)),
+    }
+    if any(walk.border.values()):
+        metadata[BORDER] = json.dumps(walk.border)
+    made = ir.Model(graph, ir_version=IR_VERSION, producer_name="mslite", metadata_props=metadata)
     if narrow:
         note_border(made, model)
     fuse_gemm_bias(made)

@@ -28,7 +28,7 @@ from mindspore_lite.graph.branch import Key, Outcome, branch, shape_of, sub_outp
 from mindspore_lite.graph.control import FUNCTIONS, Choice, Closure, Function, Known
 from mindspore_lite.graph.storage import Slot, birth_mark
 from mindspore_lite.mindir.records import Graph, GraphRef, Monad, SequenceType, TensorType, Type
-from mindspore_lite.ops.tape import OPSET
+from mindspore_lite.ops.tape import OPSET, Complex
 
 if TYPE_CHECKING:
     from mindspore_lite.graph.walk import Walk
@@ -197,7 +197,7 @@ def _fresh(walk: Walk, slot: Slot, declared: Type | None) -> Slot:
 
 def _fresh_value(walk: Walk, value: Any, declared: Type | None) -> ir.Value:
     """An input of the loop's body; the type that the file states holds for all rounds."""
-    if value is None or isinstance(value, (*FUNCTIONS, Monad, str)):
+    if value is None or isinstance(value, (*FUNCTIONS, Complex, Monad, str)):
         raise UnsupportedOpError("a loop changes a value that is no tensor")
     t = walk.tape
     made = ir.Value(name=t.unique(f"{t.label or 'loop'}:in"))

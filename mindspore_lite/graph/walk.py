@@ -30,11 +30,12 @@ from mindspore_lite.mindir.records import (
     local_name,
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.complex import from_border, row_for, to_border
 from mindspore_lite.ops.lite_forms import row_of
 from mindspore_lite.ops.lite_quant import is_quantised, real_inputs, real_type, requantised
 from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.table import OPS, bind
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import PART_OF, Complex, Tape
 
 MAX_DEPTH = 100  # of graphs calling graphs
 MAX_NODES = 2_000_000  # after inlining; the largest real exports have some ten thousand
@@ -66,6 +67,7 @@ class Walk:
             for node in graph.nodes
             if isinstance(node, Constant)
         }
+        self.border: dict[str, dict[str, str]] = {"inputs": {}, "outputs": {}}  # name -> type
         self.main: dict[str, Slot] = {}  # old files let inner graphs name values of the main one
         self.problems: dict[str, list[str]] = {}
         self.visited = 0
@@ -95,11 +97,17 @@ class Walk:
             return Slot(Monad.MEMORY)
         name = self.tape.unique(name)
         dims: Shape | None = self.input_shapes.get(name, declared.shape)
-        value = ir.Value(name=name, type=ir.TensorType(ir.DataType(declared.dtype.onnx)))
+        shape = None
         if dims is not None:
-            value.shape = ir.Shape(
-                [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
-            )
+            known = [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
+            shape = ir.Shape(known)
+        dtype = declared.dtype
+        if dtype.numpy in PART_OF:
+            self.border["inputs"][name] = dtype.name
+            value, inner = from_border(self.tape, name, shape, dtype.numpy)
+            inputs.append(value)
+            return Slot(inner)
+        value = ir.Value(name=name, type=ir.TensorType(ir.DataType(dtype.onnx)), shape=shape)
         inputs.append(value)
         return Slot(value)
 
@@ -183,14 +191,14 @@ class Walk:
         """Tensors become ONNX constants, wherever they stand in a constant."""
         if isinstance(value, Tensor):
             array = value.numpy() if value.quant is None else dequantised(value)
-            if array.size <= _SMALL_CONSTANT:
+            if array.size <= _SMALL_CONSTANT and array.dtype not in PART_OF:
                 return self.tape.constant(array)
             return self.weight(local_name(name), value)
         if isinstance(value, tuple | list):
             return type(value)(self.constant_value(name, v) for v in value)
         return value
 
-    def weight(self, name: str, tensor: Tensor) -> ir.Value:
+    def weight(self, name: str, tensor: Tensor) -> Any:
         """A weight as an initializer; a quantised one as the numbers that it stands for."""
         if tensor.quant is None:
             return self.tape.weight(name, tensor)
@@ -263,7 +271,9 @@ class Walk:
         """Translate one operator by its row of the table."""
         tape = self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
-        row = row_of(op, values, attributes, declared) or OPS.get(op)
+        row = row_of(op, values, attributes, declared)
+        if row is None and op in OPS:
+            row = row_for(op, values)
         if row is None:
             raise UnsupportedOpError(why_not(op, attributes))
         tape.primitive, tape.label, tape.result = op, label, declared
@@ -292,6 +302,11 @@ class Walk:
         _flatten(result.read(), flat)
         outputs: list[ir.Value] = []
         for value in flat:
+            if isinstance(value, Complex):
+                self.tape.label = "output"
+                outputs.append(to_border(self.tape, value))
+                self.border["outputs"][str(outputs[-1].name)] = self.tape.dtype(value).name
+                continue
             taken = value in outputs if isinstance(value, ir.Value) else True
             if (
                 taken or value.producer() is None
@@ -340,7 +355,7 @@ def _flatten(value: Any, into: list[Any]) -> None:
     if isinstance(value, tuple | list):
         for item in value:
             _flatten(item, into)
-    elif isinstance(value, ir.Value | bool | int | float):
+    elif isinstance(value, ir.Value | Complex | bool | int | float):
         into.append(value)
 
 

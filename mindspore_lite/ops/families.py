@@ -2,9 +2,13 @@
 
 from mindspore_lite.ops import (  # noqa: F401
     activation,
+    attention,
+    complex,
     conv,
     elementwise,
+    fourier,
     index,
+    language,
     lite_activation,
     lite_blocks,
     lite_conv,
@@ -17,6 +21,8 @@ from mindspore_lite.ops import (  # noqa: F401
     matmul,
     norm,
     old_names,
+    quant,
+    recurrent,
     reduce,
     resize,
     scalar,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,22 @@ IR_VERSION = 10
 MAX_PARTS = 10_000  # guess: real models split into some hundred parts, a damaged one into 2**31
 MAX_TABLE = 2**24  # elements of a table that an op makes itself; guess, 64 MiB of float32
 
+# What a complex tensor is made of; ONNX Runtime has no kernels for complex numbers
+PART_OF: dict[np.dtype, np.dtype] = {
+    np.dtype(np.complex64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.float64),
+}
+_WHOLE_OF = {part: whole for whole, part in PART_OF.items()}
+
 Operand = Val  # an ir.Value, an array (becomes a constant), or None for an input left out
+
+
+@dataclass(frozen=True, eq=False)
+class Complex:
+    """A complex tensor as two real ones of the same shape; an op must know it to take it."""
+
+    real: Val
+    imag: Val
 
 
 class Tape:
@@ -87,7 +103,8 @@ class Tape:
             return self.constant(np.asarray(operand, _PYTHON_TYPES[type(operand)]))
         if isinstance(operand, tuple | list):
             return self.int64s(operand)
-        raise UnsupportedOpError(f"a value of type {type(operand).__name__} cannot be a tensor")
+        what = "a complex" if isinstance(operand, Complex) else f"a {type(operand).__name__}"
+        raise UnsupportedOpError(f"{what} value cannot be used as a tensor here")
 
     def constant(self, array: np.ndarray) -> ir.Value:
         """A constant; equal small ones are stored once."""
@@ -100,10 +117,17 @@ class Tape:
             self._constants[key] = made
         return made
 
-    def weight(self, name: str, tensor: Tensor) -> ir.Value:
+    def weight(self, name: str, tensor: Tensor) -> Val:
         """A weight of the file under its own name; its bytes stay where they are."""
+        array = tensor.numpy()
+        if array.dtype in PART_OF:
+            parts = {"real": array.real, "imag": array.imag}
+            return Complex(*[
+                self.initializer(f"{name}.{part}", ir.Tensor(np.ascontiguousarray(numbers)))
+                for part, numbers in parts.items()
+            ])  # fmt: skip
         dtype = ir.DataType(tensor.dtype.onnx)
-        return self.initializer(name, ir.Tensor(tensor.numpy(), dtype=dtype))
+        return self.initializer(name, ir.Tensor(array, dtype=dtype))
 
     def initializer(self, name: str, tensor: ir.Tensor) -> ir.Value:
         """A named constant of the graph."""
@@ -135,8 +159,10 @@ class Tape:
             return self.op("Unsqueeze", [number, np.asarray([0], np.int64)])
         return self.op("Reshape", [number, np.asarray([1], np.int64)])
 
-    def cast(self, operand: Operand, dtype: np.dtype) -> ir.Value:
+    def cast(self, operand: Operand, dtype: np.dtype) -> Val:
         """The operand as this type; constants are converted at once."""
+        if dtype in PART_OF or isinstance(operand, Complex):
+            return self._cast_complex(operand, dtype)
         if not isinstance(operand, ir.Value):
             return self.constant(np.asarray(operand).astype(dtype))
         known = (
@@ -160,6 +186,16 @@ class Tape:
         made.type, made.shape = ir.TensorType(ir.DataType.FLOAT), x.shape
         return made
 
+    def _cast_complex(self, operand: Operand, dtype: np.dtype) -> Val:
+        if isinstance(operand, Complex):
+            if dtype not in PART_OF:
+                return self.cast(operand.real, dtype)
+            part = PART_OF[dtype]
+            return Complex(self.cast(operand.real, part), self.cast(operand.imag, part))
+        real = self.cast(operand, PART_OF[dtype])
+        zero = ir.Tensor(np.zeros(1, PART_OF[dtype]))
+        return Complex(real, self.op("ConstantOfShape", [self.op("Shape", [real])], value=zero))
+
     @staticmethod
     def onnx_type(dtype: np.dtype) -> int:
         """ONNX's number of an element type, for attributes."""
@@ -169,6 +205,8 @@ class Tape:
 
     def dtype(self, value: Val) -> np.dtype:
         """Element type of a tensor or number."""
+        if isinstance(value, Complex):
+            return _WHOLE_OF[self.dtype(value.real)]
         if not isinstance(value, ir.Value):
             return _PYTHON_TYPES.get(type(value)) or np.asarray(value).dtype
         if value.dtype is None:
@@ -179,6 +217,8 @@ class Tape:
 
     def rank(self, value: Val) -> int:
         """Number of dims, which must be known."""
+        if isinstance(value, Complex):
+            return self.rank(value.real)
         if not isinstance(value, ir.Value):
             return np.ndim(value)
         if value.shape is None:
@@ -191,6 +231,8 @@ class Tape:
 
     def shape(self, value: Val) -> tuple[int | None, ...]:
         """The dims, None where a dim is known only at run time."""
+        if isinstance(value, Complex):
+            return self.shape(value.real)
         self.rank(value)
         if not isinstance(value, ir.Value):
             return np.shape(value)
@@ -210,8 +252,8 @@ class Tape:
 
     def promoted(self, *operands: Val) -> np.dtype:
         """The common type of operands as MindSpore sees it: tensors decide over Python numbers."""
-        tensors = [self.dtype(v) for v in operands if isinstance(v, ir.Value | np.ndarray)]
-        numbers = [self.dtype(v) for v in operands if not isinstance(v, ir.Value | np.ndarray)]
+        tensors = [self.dtype(v) for v in operands if isinstance(v, _TENSORS)]
+        numbers = [self.dtype(v) for v in operands if not isinstance(v, _TENSORS)]
         found = tensors[0] if tensors else numbers[0]
         for dtype in tensors[1:]:
             found = _wider(found, dtype)
@@ -251,13 +293,15 @@ class Tape:
                 _infer_node(node)
 
 
+_TENSORS = ir.Value | np.ndarray | Complex
 _PYTHON_TYPES = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float32)}
 _KINDS = "buifc"  # bool, unsigned, signed, float, complex: later ones win
 _SMALL = 1024  # elements of a constant that shape inference may want to look at
 
 
 def _wider(a: np.dtype, b: np.dtype) -> np.dtype:
-    if "f" in (a.kind, b.kind) and a.kind != b.kind:  # NumPy would make int32 + float32 a float64
+    kinds = {a.kind, b.kind}
+    if "f" in kinds and kinds & set("biu"):  # NumPy would make int32 + float32 a float64
         return a if a.kind == "f" else b
     return np.result_type(a, b)
 

@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime as ort
 
+from mindspore_lite.engines import border
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir.records import Model
 
@@ -31,8 +32,13 @@ def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     data = ir.to_proto(graph).SerializeToString()
     session = ort.InferenceSession(data, _QUIET, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    found: list[np.ndarray] = session.run(None, dict(zip(names, inputs, strict=True)))
-    return found
+    feed = dict(zip(names, inputs, strict=True))
+    for name, kind in border.declared(graph.metadata_props, "inputs").items():
+        feed[name] = border.inward(feed[name], kind)
+    found: list[np.ndarray] = session.run(None, feed)
+    outward = border.declared(graph.metadata_props, "outputs")
+    outputs = zip(session.get_outputs(), found, strict=True)
+    return [border.outward(a, outward[o.name]) if o.name in outward else a for o, a in outputs]
 
 
 def op_types(graph: ir.Model) -> list[str]:
@@ -49,6 +55,11 @@ def assert_close(got: np.ndarray, want: Any, what: str = "", loose: float = 1.0)
     coarse = got.dtype.name in ("float16", "bfloat16")
     assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
     assert got.dtype == want.dtype, f"{what}: type {got.dtype}, wanted {want.dtype}"
+    if got.dtype.kind == "c":
+        for part, wanted in ((got.real, want.real), (got.imag, want.imag)):
+            scale = np.abs(want).max(initial=0) / max(np.abs(wanted).max(initial=0), 1e-30)
+            assert_close(part, wanted, what, loose * max(scale, 1))
+        return
     if got.dtype.kind != "f" and not coarse:
         np.testing.assert_array_equal(got, want, what)
         return
