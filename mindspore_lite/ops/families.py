@@ -2,12 +2,21 @@
 
 from mindspore_lite.ops import (  # noqa: F401
     activation,
+    blocks,
     conv,
+    create,
+    diag,
     elementwise,
     index,
+    linalg,
     matmul,
     norm,
+    pad,
     reduce,
     resize,
+    scatter,
+    segment,
     shape,
+    slice,
+    split,
 )
