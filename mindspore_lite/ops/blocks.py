@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import ints, number
+from mindspore_lite.ops.pad import padded, table
 from mindspore_lite.ops.slice import LAST, sliced
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
@@ -56,21 +56,13 @@ def block_arguments(
     t: Tape, x: Val, block_shape: Val, borders: Val
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """Block sizes and (before, after) pairs of the trailing axes."""
-    pairs = [(int(b), int(e)) for b, e in (ints(p, "paddings or crops") for p in rows(borders))]
+    pairs = table(borders, "paddings or crops")
     blocks = list(ints(block_shape, "block_shape"))
     if len(blocks) == 1:
         blocks *= len(pairs)
     if len(blocks) != len(pairs) or len(blocks) >= t.rank(x) or min(blocks) < 1:
         raise UnsupportedOpError(f"blocks {blocks} with borders {pairs} make no sense")
     return blocks, pairs
-
-
-def rows(value: Val) -> Sequence[Val]:
-    """A table as rows: nested tuples stay, a constant tensor is taken apart."""
-    if isinstance(value, tuple | list):
-        return value
-    numbers = ints(value, "paddings or crops")
-    return [numbers[i : i + 2] for i in range(0, len(numbers), 2)]
 
 
 @op("SpaceToBatchND", "SpaceToBatch")
@@ -81,9 +73,7 @@ def space_to_batch(
     blocks, pairs = block_arguments(t, x, block_size or block_shape, paddings)
     count, rank = len(blocks), t.rank(x)
     first = rank - count
-    begins, ends = [p[0] for p in pairs], [p[1] for p in pairs]
-    pads = [0] * first + begins + [0] * first + ends
-    y = t.op("Pad", [x, np.asarray(pads)]) if any(pads) else x
+    y = padded(t, x, [(0, 0)] * first + pairs)
     shape: list[Val] = [t.op("Shape", [x], end=first)]
     for axis, block in enumerate(blocks, first):
         length = t.op("Shape", [y], start=axis, end=axis + 1)

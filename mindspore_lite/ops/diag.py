@@ -208,11 +208,10 @@ class Band:
         self.rows, self.cols = rows, cols
         self.align = align
         bounded(rows * cols, "elements of a table", MAX_TABLE)
-        self.width = max((self.length(d) for d in (self.low, self.high)), default=0)
-        if self.low <= 0 <= self.high:
-            self.width = min(rows, cols)
-        if self.low > self.high or self.width <= 0:
+        if not -rows < self.low <= self.high < cols:
             raise UnsupportedOpError(f"diagonals {found} of a {rows} x {cols} matrix")
+        longest = min(max(self.low, 0), self.high)  # the diagonal nearest to the main one
+        self.width = self.length(longest)
 
     def length(self, d: int) -> int:
         """Of diagonal d."""

@@ -215,7 +215,7 @@ def triangular_solve(
     return solve_like(t, part, b), a
 
 
-@op("Cholesky", "CholeskyExt")
+@op("Cholesky")
 def cholesky(t: Tape, x: Val, *, upper: Val = False) -> Val:
     """L of L @ L.T; a matrix that is not positive definite gives NaN."""
     matrices = batched(t, x)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.ops.arguments import elements, ints, number
+from mindspore_lite.ops.arguments import MAX_FILL, elements, ints, number
 from mindspore_lite.ops.kernel_types import wider
 from mindspore_lite.ops.slice import FIRST, LAST, sliced
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, bounded
 
-Pairs = list[tuple[Val, Val]]  # (before, after) of each axis, the first axis first
+Pairs = Sequence[tuple[Val, Val]]  # (before, after) of each axis, the first axis first
 _MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "circular": "wrap"}
 
 
@@ -21,8 +21,10 @@ def padded(t: Tape, x: Val, pairs: Pairs, mode: str = "constant", value: Val = N
     """One ONNX Pad; negative pads cut off."""
     if mode != "constant":  # ONNX Runtime's other modes want no negative pads
         x, pairs = cropped(t, x, pairs)
-    if all(isinstance(n, int) and n == 0 for pair in pairs for n in pair):
+    known = [n for pair in pairs for n in pair if isinstance(n, int)]
+    if not any(known) and len(known) == 2 * len(pairs):
         return x
+    bounded(max(known, default=0), "elements of padding", MAX_FILL)
     pads = t.int64s([p[0] for p in pairs] + [p[1] for p in pairs])
 
     def pad_with(data: Val) -> Val:
@@ -54,14 +56,21 @@ def from_last(t: Tape, x: Val, pads: Sequence[Val], contiguous: bool = True) -> 
         pairs = list(zip(pads[0::2], pads[1::2], strict=True))
     else:
         pairs = list(zip(pads[:half], pads[half:], strict=True))
-    none: Pairs = [(0, 0)] * (t.rank(x) - half)
-    return none + pairs[::-1]
+    return [(0, 0)] * (t.rank(x) - half) + pairs[::-1]
+
+
+def table(value: Val, what: str) -> list[tuple[int, int]]:
+    """(before, after) of each axis, from nested tuples or a constant tensor."""
+    if isinstance(value, tuple | list):
+        return [(before, after) for before, after in (ints(row, what) for row in value)]
+    numbers = ints(value, what)
+    return list(zip(numbers[0::2], numbers[1::2], strict=True))
 
 
 @op("Pad")
 def pad(t: Tape, x: Val, *, paddings: Val) -> Val:
     """Zeros around; paddings are (before, after) per axis."""
-    return padded(t, x, [ints(p, "paddings")[:2] for p in paddings])  # type: ignore[misc]
+    return padded(t, x, table(paddings, "paddings"))
 
 
 @op("PadV3")
@@ -97,8 +106,7 @@ def border_pad(t: Tape, x: Val, padding: Val) -> Val:
 @op("MirrorPad")
 def mirror_pad(t: Tape, x: Val, paddings: Val, *, mode: str = "REFLECT") -> Val:
     """REFLECT leaves the border out of the mirror, SYMMETRIC takes it in."""
-    numbers = ints(paddings, "paddings")
-    pairs: Pairs = list(zip(numbers[0::2], numbers[1::2], strict=True))
+    pairs = table(paddings, "paddings")
     if mode.upper() == "REFLECT":
         return padded(t, x, pairs, "reflect")
     if mode.upper() != "SYMMETRIC":

@@ -146,9 +146,10 @@ def scatter_add_ext(t: Tape, x: Val, dim: Val, index: Val, src: Val) -> Val:
 op("InplaceScatterAdd", writes=True)(scatter_add_ext)
 
 
-@op("ScatterAddWithAxis")
+@op("ScatterAddWithAxis", writes=True)
 def scatter_add_with_axis(t: Tape, x: Val, indices: Val, updates: Val, *, axis: Val = 0) -> Val:
-    """Added along an axis."""
+    """Added along an axis of a parameter."""
+    refuse_kept_state(t, x)
     return along_axis(t, x, axis, indices, updates, "add")
 
 
@@ -161,7 +162,7 @@ def rows_scattered(t: Tape, x: Val, dim: Val, index: Val, source: Val, how: str)
     return scattered(t, "ScatterElements", x, wide, source, how, axis=axis)
 
 
-@op("IndexAdd")
+@op("IndexAdd", "InplaceIndexAdd", writes=True)
 def index_add(
     t: Tape,
     x: Val,
@@ -172,11 +173,9 @@ def index_add(
     use_lock: Val = True,
     check_index_bound: Val = True,
 ) -> Val:
-    """Slices added along an axis."""
+    """Slices added along an axis of a parameter."""
+    refuse_kept_state(t, x)
     return rows_scattered(t, x, axis, indices, y, "add")
-
-
-op("InplaceIndexAdd", writes=True)(index_add)
 
 
 @op("IndexAddExt")
@@ -196,9 +195,9 @@ def index_copy(t: Tape, x: Val, dim: Val, index: Val, source: Val) -> Val:
     return rows_scattered(t, x, dim, index, source, "none")
 
 
-@op("InplaceUpdateV2", writes=True)
-def inplace_update(t: Tape, x: Val, indices: Val, v: Val) -> Val:
-    """Rows of the first axis replaced."""
+@op("InplaceUpdateV2")
+def update_rows(t: Tape, x: Val, indices: Val, v: Val) -> Val:
+    """Rows of the first axis replaced; x itself stays, for all its name."""
     return rows_scattered(t, x, 0, indices, v, "none")
 
 

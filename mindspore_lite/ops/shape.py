@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.ops.arguments import (
+    MAX_FILL,
     axis_of,
     elements,
     ints,
@@ -16,7 +17,7 @@ from mindspore_lite.ops.arguments import (
     swapped,
 )
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
 
 @op("Reshape")
@@ -116,6 +117,7 @@ def squeeze(t: Tape, x: Val, *, axis: Val = ()) -> Val:
 def tile(t: Tape, x: Val, multiples: Val) -> Val:
     """Repeated along each axis; more repeats than axes add axes in front."""
     counts = elements(t, multiples)
+    bounded(math.prod(c for c in counts if isinstance(c, int)), "repeats", MAX_FILL)
     missing = len(counts) - t.rank(x)
     if missing > 0:
         x = t.op("Unsqueeze", [x, np.asarray(range(missing))])
@@ -131,7 +133,8 @@ def repeat_interleave(
         x, dim = t.op("Reshape", [x, np.asarray([-1])]), 0
     axis = axis_of(t, x, dim)
     counts: list[Val] = [1] * (t.rank(x) + 1)
-    (counts[axis + 1],) = elements(t, repeats)
+    (count,) = elements(t, repeats)
+    counts[axis + 1] = bounded(count, "repeats", MAX_FILL) if isinstance(count, int) else count
     apart = t.op("Unsqueeze", [x, np.asarray([axis + 1])])
     return merged(t, t.op("Tile", [apart, t.int64s(counts)]), axis, axis + 1)
 
@@ -144,6 +147,8 @@ def repeat_interleave_tensor(
     if dim is None:
         x, dim = t.op("Reshape", [x, np.asarray([-1])]), 0
     axis = axis_of(t, x, dim)
+    if (known := constant_of(repeats)) is not None:
+        bounded(int(known.sum()), "repeats", MAX_FILL)
     length = t.op("Shape", [x], start=axis, end=axis + 1)
     counts = t.op("Expand", [t.cast(repeats, np.dtype(np.int64)), length])
     ends = t.op("CumSum", [counts, np.asarray(0)])
