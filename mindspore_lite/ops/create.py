@@ -72,21 +72,6 @@ def fills(t: Tape, x: Val, value: Val) -> Val:
     return filled(t, t.op("Shape", [x]), value, t.dtype(x))
 
 
-op("InplaceFillScalar", "InplaceFillTensor", writes=True)(fills)
-
-
-@op("InplaceZero", writes=True)
-def inplace_zero(t: Tape, x: Val) -> Val:
-    """Zeros in the shape and type of x."""
-    return filled(t, t.op("Shape", [x]), 0, t.dtype(x))
-
-
-@op("InplaceCopy", writes=True)
-def inplace_copy(t: Tape, x: Val, src: Val, non_blocking: Val = False) -> Val:
-    """Another tensor in the shape and type of x."""
-    return t.op("Expand", [t.cast(src, t.dtype(x)), t.op("Shape", [x])])
-
-
 @op("Fill")
 def fill(t: Tape, dtype: Val, dims: Val, value: Val) -> Val:
     """The type comes first."""

@@ -2,7 +2,6 @@
 
 from mindspore_lite.ops import (  # noqa: F401
     activation,
-    blocks,
     conv,
     create,
     diag,

@@ -7,7 +7,6 @@ done in float64: elimination loses digits that float32 does not have.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -282,8 +281,8 @@ def matrix_power(t: Tape, x: Val, *, n: Val) -> Val:
 # --- vectors ------------------------------------------------------------------------------------
 
 
-@op("Outer", "Ger")
-def outer(t: Tape, x: Val, y: Val) -> Val:
+@op("Ger")
+def ger(t: Tape, x: Val, y: Val) -> Val:
     """All products of two vectors' elements."""
     x, y = same_type(t, t.result_dtype(x, y), x, y)
     return t.op("Mul", [t.op("Unsqueeze", [x, np.asarray([-1])]),
@@ -306,21 +305,3 @@ def cross(t: Tape, x: Val, y: Val, *, dim: Val = _NO_DIM) -> Val:
                             t.op("Gather", [y, second], axis=axis)])  # fmt: skip
 
     return t.op("Sub", [product(on, off), product(off, on)])
-
-
-@op("Cdist")
-def cdist(t: Tape, x: Val, y: Val, *, p: Val = 2.0) -> Val:
-    """Distances between all pairs of rows, in the p-norm."""
-    norm, dtype, last = float(number(p, "p")), t.dtype(x), np.asarray([-1])
-    gaps = t.op("Sub", [t.op("Unsqueeze", [x, np.asarray([-2])]),
-                        t.op("Unsqueeze", [y, np.asarray([-3])])])  # fmt: skip
-    if norm == 0:
-        differs = t.op("Not", [t.op("Equal", [gaps, np.zeros((), dtype)])])
-        return t.op("ReduceSum", [t.cast(differs, dtype), last], keepdims=0)
-    if norm in (1, 2):
-        return t.op("ReduceL1" if norm == 1 else "ReduceL2", [gaps, last], keepdims=0)
-    size = t.op("Abs", [gaps])
-    if math.isinf(norm):
-        return t.op("ReduceMax", [size, last], keepdims=0)
-    powers = t.op("ReduceSum", [t.op("Pow", [size, np.asarray(norm, dtype)]), last], keepdims=0)
-    return t.op("Pow", [powers, np.asarray(1 / norm, dtype)])

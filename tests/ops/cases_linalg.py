@@ -79,22 +79,12 @@ FACTORS = [
 ]  # fmt: skip
 
 
-def distances(x: np.ndarray, y: np.ndarray, p: float) -> np.ndarray:
-    gaps = x[..., :, None, :] - y[..., None, :, :]
-    return np.linalg.norm(gaps, p, -1).astype(x.dtype)
-
-
 VECTORS = [
-    Case("Outer", [(2,), (3,)], np.outer, dynamic=True),
-    Case("Outer", [numbers(2, high=9, dtype=I32), numbers(3, high=9, dtype=I32)], np.outer),
     Case("Ger", [(2,), (3,)], np.outer),
     Case("Cross", [(2, 3), (2, 3)], np.cross, {"dim": -65530}),
     Case("Cross", [(3, 2), (3, 2)], lambda x, y: np.cross(x, y, axis=0), {"dim": 0}, dynamic=True),
     Case("Cross", [numbers(2, 3, high=9, dtype=I64), numbers(2, 3, high=9, dtype=I64, seed=1)],
          np.cross, {"dim": -1}),
-    *[Case("Cdist", [(3, 2), (4, 2)], lambda x, y, p=p: distances(x, y, p), {"p": p}, dynamic=True)
-      for p in (0.0, 1.0, 2.0, 3.0, float("inf"))],
-    Case("Cdist", [(2, 3, 2), (2, 4, 2)], lambda x, y: distances(x, y, 2), {"p": 2.0}),
 ]  # fmt: skip
 
 CASES = [*DETERMINANTS, *INVERSES, *FACTORS, *VECTORS]

@@ -86,4 +86,24 @@ REPEATING = [
     Case("ExpandAs", [(2, 1), (3, 2, 4)], lambda x, y: np.broadcast_to(x, (3, 2, 4)), dynamic=True),
 ]  # fmt: skip
 
-CASES = [*RESHAPING, *ORDER, *REPEATING]
+
+def depth_to_space(x: np.ndarray, b: int) -> np.ndarray:
+    n, c, h, w = x.shape
+    y = x.reshape(n, b, b, c // b**2, h, w).transpose(0, 3, 4, 1, 5, 2)
+    return y.reshape(n, c // b**2, h * b, w * b)
+
+
+def space_to_depth(x: np.ndarray, b: int) -> np.ndarray:
+    n, c, h, w = x.shape
+    y = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4)
+    return y.reshape(n, c * b**2, h // b, w // b)
+
+
+BLOCKS = [
+    Case("DepthToSpace", [(1, 8, 2, 3)], lambda x: depth_to_space(x, 2),
+         attributes={"block_size": 2, "format": "NCHW"}),
+    Case("SpaceToDepth", [(1, 2, 4, 6)], lambda x: space_to_depth(x, 2),
+         attributes={"block_size": 2, "format": "NCHW"}),
+]  # fmt: skip
+
+CASES = [*RESHAPING, *ORDER, *REPEATING, *BLOCKS]

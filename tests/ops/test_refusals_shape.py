@@ -31,8 +31,6 @@ OPTIONS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
     ("Cross", [(2, 2), (2, 2)], {}, "an axis of size 3"),
     ("MatrixDiagPartV3", [(2, 3), K((-5, 0)), K(0.0)], {}, "diagonals (-5, 0) of a 2 x 3 matrix"),
     ("MatrixDiagPartV3", [(2, 3), K((1, 0)), K(0.0)], {}, "diagonals (1, 0) of a 2 x 3 matrix"),
-    ("SpaceToBatchND", [(1, 1, 2, 2)], {"block_shape": [2, 2, 2], "paddings": [[0, 0]]},
-     "blocks [2, 2, 2] with borders [(0, 0)] make no sense"),
     ("ScatterUpdate", [W(numbers(3, 2)), ROWS, (2, 2)], {}, "changes a parameter"),
     ("ScatterNdAdd", [W(numbers(3)), ROWS[:, None], (2,)], {}, "changes a parameter"),
     ("IndexAdd", [W(numbers(3, 2)), ROWS, (2, 2)], {"axis": 0}, "changes a parameter"),
