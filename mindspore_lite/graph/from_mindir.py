@@ -111,9 +111,7 @@ class _Walk:
         if depth > MAX_DEPTH:
             raise ModelFileError(f"graphs call each other more than {MAX_DEPTH} deep")
         for node in graph.nodes:
-            self.visited += 1
-            if self.visited > MAX_NODES:
-                raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
+            self.count(1)
             if isinstance(node, Constant):
                 # a storage of its own in each call of a graph: one call may change it in place
                 env[node.name] = self.constant(node)
@@ -191,7 +189,20 @@ class _Walk:
         if row.writes:
             inputs[0].write(result)
             return inputs[0]
-        return stored(result, inputs[0] if row.is_view else None)
+
+        def again(base: Any) -> Any:
+            tape.primitive, tape.label, tape.result = op, label, declared
+            made = row.meaning(tape, **bind(row, [base, *values[1:]], attributes))
+            self.count(len(made) if isinstance(made, tuple) else 1)
+            return made
+
+        return stored(result, inputs[0].view(again) if row.is_view else None)
+
+    def count(self, nodes: int) -> None:
+        """Note what was walked, which a small file can ask for without end."""
+        self.visited += nodes
+        if self.visited > MAX_NODES:
+            raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
 
     def declare(self, result: Any, declared: Type | None) -> None:
         if isinstance(result, ir.Value) and isinstance(declared, TensorType):

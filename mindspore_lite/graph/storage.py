@@ -3,44 +3,70 @@
 A name is bound to a Slot, and two names of one storage to the same Slot: Load and Depend hand the
 Slot on, an in-place operator puts its result into it, and every later reader sees the new value. A
 view (TransposeView, ...) has a Slot of its own, but belongs to the storage group of its base. When
-a member of a group is written, the others no longer hold what MindSpore would read from them;
-reading one of those is refused rather than answered wrongly.
+the base is written, its views are taken from it anew. When a view is written, the rest of the group
+no longer holds what MindSpore would read from it; reading that is refused rather than answered
+wrongly (MindSpore itself runs such models on few devices).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 
 MAX_TUPLE = 100_000  # values in one tuple, nested ones included; a file can double them at will
-MAX_DEPTH = 100  # of tuples in tuples; real files stay below 5
+MAX_DEPTH = 100  # of tuples in tuples, views of views; real files stay below 5
 _FAILURE = object()
+
+
+@dataclass(frozen=True)
+class View:
+    """What a view is taken from, and how."""
+
+    base: Slot
+    take: Callable[[Any], Any]
+    depth: int = 1  # of views of views
+
+    def __post_init__(self) -> None:
+        if self.depth > MAX_DEPTH:
+            raise ModelFileError(f"the model makes views of views deeper than {MAX_DEPTH} levels")
+
+    def part(self, index: int) -> View:
+        """One element of a view that is a tuple."""
+        return View(self.base, lambda base: self.take(base)[index], self.depth)
 
 
 class Slot:
     """One storage and what it holds now: a tensor, a constant, or a tuple of further Slots."""
 
-    __slots__ = ("_depth", "_group", "_size", "_stale", "_value")
+    __slots__ = ("_depth", "_group", "_size", "_stale", "_value", "_view")
 
-    def __init__(self, value: Any, view_of: Slot | None = None) -> None:
+    def __init__(self, value: Any, view: View | None = None) -> None:
         self._value = value
         self._size, self._depth = _extent(value)
         self._stale = False
-        self._group: list[Slot] = [self] if view_of is None else view_of._group
-        if view_of is not None:
-            self._group.append(self)
+        self._view = view
+        self._group: list[Slot] = [] if view is None else view.base._group
+        self._group.append(self)
 
     def read(self) -> Any:
         """The current value, tuples taken apart into plain ones."""
-        if self._stale:
-            raise UnsupportedOpError("a view is read after its storage was changed in place")
+        if self._stale:  # not kept: the nodes may lie in a branch that others cannot see
+            if self._view is None:
+                raise UnsupportedOpError("a tensor is read after a view of it was changed in place")
+            return self._view.take(self._view.base.read())
         if isinstance(self._value, tuple | list):
             return type(self._value)(s.read() for s in self._value)
         return self._value
 
+    def view(self, take: Callable[[Any], Any]) -> View:
+        """How something is taken out of this storage."""
+        return View(self, take, 1 if self._view is None else self._view.depth + 1)
+
     def write(self, value: Any) -> None:
-        """Replace the content; views of it, or what it is a view of, are out of date from here."""
+        """Replace the content; what shares the storage is out of date from here."""
         for slot in self._group:
             slot._stale = slot is not self
         self._value = value
@@ -77,8 +103,12 @@ def _extent(value: Any) -> tuple[int, int]:
     return size, depth
 
 
-def stored(value: Any, view_of: Slot | None = None) -> Slot:
+def stored(value: Any, view: View | None = None) -> Slot:
     """A fresh Slot for a result; tuples get one per element."""
     if isinstance(value, tuple | list):
-        return Slot(type(value)(stored(v, view_of) for v in value))
-    return Slot(value, view_of)
+        return Slot(
+            type(value)(
+                stored(v, None if view is None else view.part(i)) for i, v in enumerate(value)
+            )
+        )
+    return Slot(value, view)
