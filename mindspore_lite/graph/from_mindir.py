@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from mindspore_lite.mindir.records import (
     local_name,
 )
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.scatter import replaced
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import IR_VERSION, OPSET, Tape
 
@@ -196,7 +198,8 @@ class _Walk:
             self.count(len(made) if isinstance(made, tuple) else 1)
             return made
 
-        return stored(result, inputs[0].view(again) if row.is_view else None)
+        put = functools.partial(replaced, tape)
+        return stored(result, inputs[0].view(again, put) if row.is_view else None)
 
     def count(self, nodes: int) -> None:
         """Note what was walked, which a small file can ask for without end."""

@@ -2,16 +2,14 @@
 
 A name is bound to a Slot, and two names of one storage to the same Slot: Load and Depend hand the
 Slot on, an in-place operator puts its result into it, and every later reader sees the new value. A
-view (TransposeView, ...) has a Slot of its own, but belongs to the storage group of its base. When
-the base is written, its views are taken from it anew. When a view is written, the rest of the group
-no longer holds what MindSpore would read from it; reading that is refused rather than answered
-wrongly (MindSpore itself runs such models on few devices).
+view (TransposeView, ...) has a Slot of its own, but shares the storage of its base: writing a view
+writes its base, and whatever shares a storage that was written is taken from its base anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
@@ -20,14 +18,18 @@ MAX_TUPLE = 100_000  # values in one tuple, nested ones included; a file can dou
 MAX_DEPTH = 100  # of tuples in tuples, views of views; real files stay below 5
 _FAILURE = object()
 
+Take = Callable[[Any], Any]  # base -> view
+Put = Callable[[Any, Any, Take], Any]  # base, new content of what Take gives -> new base
+
 
 @dataclass(frozen=True)
 class View:
-    """What a view is taken from, and how."""
+    """What a view is taken from, how, and how the base looks once the view was written."""
 
     base: Slot
-    take: Callable[[Any], Any]
-    depth: int = 1  # of views of views
+    take: Take
+    put: Put
+    depth: int  # of views of views
 
     def __post_init__(self) -> None:
         if self.depth > MAX_DEPTH:
@@ -35,7 +37,7 @@ class View:
 
     def part(self, index: int) -> View:
         """One element of a view that is a tuple."""
-        return View(self.base, lambda base: self.take(base)[index], self.depth)
+        return replace(self, take=lambda base: self.take(base)[index])
 
 
 class Slot:
@@ -54,21 +56,25 @@ class Slot:
     def read(self) -> Any:
         """The current value, tuples taken apart into plain ones."""
         if self._stale:  # not kept: the nodes may lie in a branch that others cannot see
-            if self._view is None:
-                raise UnsupportedOpError("a tensor is read after a view of it was changed in place")
+            assert self._view is not None  # a base is never stale
             return self._view.take(self._view.base.read())
         if isinstance(self._value, tuple | list):
             return type(self._value)(s.read() for s in self._value)
         return self._value
 
-    def view(self, take: Callable[[Any], Any]) -> View:
-        """How something is taken out of this storage."""
-        return View(self, take, 1 if self._view is None else self._view.depth + 1)
+    def view(self, take: Take, put: Put) -> View:
+        """How something is taken out of this storage, and put back."""
+        return View(self, take, put, 1 if self._view is None else self._view.depth + 1)
 
     def write(self, value: Any) -> None:
-        """Replace the content; what shares the storage is out of date from here."""
-        for slot in self._group:
-            slot._stale = slot is not self
+        """Replace the content, and that of all that shares the storage."""
+        if self._view is None:
+            for slot in self._group:
+                slot._stale = slot is not self
+        else:
+            base = self._view.base
+            base.write(self._view.put(base.read(), value, self._view.take))
+            self._stale = False
         self._value = value
 
     @classmethod

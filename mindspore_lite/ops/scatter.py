@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx_ir as ir
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, number, shape_argument
@@ -292,10 +293,15 @@ def strided(t: Tape, begin: Val, end: Val, strides: Val) -> Callable[[Val], Val]
 
 def replaced(t: Tape, x: Val, value: Val, cut: Callable[[Val], Val]) -> Val:
     """The elements that a slice takes out of x, replaced: the places are sliced just so."""
-    size = t.op("Size", [x])
-    numbers = t.op("Range", [np.asarray(0), size, np.asarray(1)])
-    places = cut(t.op("Reshape", [numbers, t.op("Shape", [x])]))
+    numbers = t.op("Range", [np.asarray(0), t.op("Size", [x]), np.asarray(1)])
+    places = cut(shaped_like(t, x, numbers, _I64))
     new = t.op("Expand", [t.cast(value, t.dtype(x)), t.op("Shape", [places])])
     flat, at, new = (t.op("Reshape", [v, np.asarray([-1])]) for v in (x, places, new))
-    y = t.op("ScatterElements", [flat, at, new])
-    return t.op("Reshape", [y, t.op("Shape", [x])])
+    return shaped_like(t, x, t.op("ScatterElements", [flat, at, new]), t.dtype(x))
+
+
+def shaped_like(t: Tape, x: Val, flat: Val, dtype: np.dtype) -> Val:
+    """A flat tensor in the shape of x, noted on it: the cut may need the sizes."""
+    y = t.op("Reshape", [flat, t.op("Shape", [x])])
+    y.type, y.shape = ir.TensorType(ir.DataType.from_numpy(dtype)), x.shape
+    return y
