@@ -23,8 +23,7 @@ def filled(t: Tape, shape: Val, value: Val, dtype: np.dtype) -> Val:
     """A tensor of one value; `shape` as ONNX takes it."""
     known = constant_of(value)
     if known is None:
-        single = t.cast(value, dtype)
-        return t.op("Expand", [single, shape])
+        return t.op("Expand", [as_scalar(t, value, dtype), shape])
     return t.op("ConstantOfShape", [shape], value=ir.Tensor(known.reshape(-1)[:1].astype(dtype)))
 
 
@@ -121,8 +120,18 @@ def as_scalar(t: Tape, value: Val, dtype: np.dtype) -> Val:
 
 
 @op("Range", "RangeV2")
-def range_(t: Tape, start: Val, end: Val, step: Val, *, maxlen: Val = 1_000_000) -> Val:
-    """In the type of its numbers."""
+def range_(
+    t: Tape,
+    start: Val,
+    end: Val = None,
+    step: Val = None,
+    *,
+    maxlen: Val = 1_000_000,
+    limit: Val = 0,
+    delta: Val = 1,
+) -> Val:
+    """In the type of its numbers; old files have attributes start, limit, delta."""
+    end, step = (limit if end is None else end), (delta if step is None else step)
     return ranged(t, start, end, step, t.result_dtype(start, end, step))
 
 
@@ -255,9 +264,11 @@ def bartlett(t: Tape, window_length: Val, *, periodic: Val = True, dtype: Val = 
 
 
 @op("OneHot", "OneHotExt")
-def one_hot(t: Tape, indices: Val, depth: Val, on: Val, off: Val, *, axis: Val = -1) -> Val:
-    """`on` at the index, `off` elsewhere; an index outside gives a row of `off` alone."""
-    dtype, rank = t.result_dtype(on), t.rank(indices) + 1
+def one_hot(
+    t: Tape, indices: Val, depth: Val, on_value: Val, off_value: Val, *, axis: Val = -1
+) -> Val:
+    """An index outside, a negative one too, gives a row of off_value alone."""
+    dtype, rank = t.result_dtype(on_value), t.rank(indices) + 1
     along = int(number(axis, "axis")) % rank
     numbers = t.cast(indices, _I64)
     wanted = t.op("Unsqueeze", [numbers, np.asarray([along])])
@@ -271,7 +282,7 @@ def one_hot(t: Tape, indices: Val, depth: Val, on: Val, off: Val, *, axis: Val =
         classes = ranged(t, 0, counted if size is not None else depth, 1, _I64)
         classes = t.op("Reshape", [classes, np.asarray(shape)])
     hit = t.op("Equal", [wanted, classes])
-    return where(t, hit, t.cast(on, dtype), t.cast(off, dtype))
+    return where(t, hit, t.cast(on_value, dtype), t.cast(off_value, dtype))
 
 
 @op("Eye")

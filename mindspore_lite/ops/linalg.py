@@ -2,7 +2,7 @@
 
 ONNX has a determinant but neither an inverse nor a solver. Both are an ONNX Loop over the columns,
 so the graph stays small however large the matrices are, and their size may be unknown. The work is
-done in float64: elimination loses digits that float32 does not have.
+done in float64: float32 has no digits to spare for what elimination loses.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ def looped(t: Tape, trips: Val, states: Sequence[Val], ranks: Sequence[int], bod
         for s in states
     ]
     outside, t.nodes = t.nodes, []
-    new, rows = body(step, carried)
-    results = [t.op("Identity", [v]) for v in (going, *new, *rows)]
-    inside, t.nodes = t.nodes, outside
-    for value, source in zip(results, (going, *carried, *rows), strict=True):
-        value.type = flag if source is going else float64
-        value.shape = source.shape
+    try:
+        new, rows = body(step, carried)
+        results = [t.op("Identity", [going]), *new, *rows]
+    finally:
+        inside, t.nodes = t.nodes, outside
+    for value in results:
+        value.type = float64
+    results[0].type = flag
     graph = ir.Graph([step, going, *carried], results, nodes=inside, name=t.unique("body"))
     made = t.op("Loop", [trips, None, *states], outputs=len(new) + len(rows), body=graph)
     values = made if isinstance(made, tuple) else (made,)
@@ -102,12 +104,11 @@ def eliminated(t: Tape, system: Val, singular: bool) -> tuple[Val, Val]:
         is_k = t.op("Unsqueeze", [t.op("Equal", [rows, k]), np.asarray([1])])
         stays = t.op("Equal", [best, k])
         signed = t.op("Where", [stays, pivot, t.op("Neg", [pivot])])
-        return [t.op("Where", [is_k, scaled, reduced])], [
-            t.op("Squeeze", [signed, np.asarray([1])])
-        ]
+        pivots = t.op("Squeeze", [signed, np.asarray([1])])
+        return [t.op("Where", [is_k, scaled, reduced])], [pivots]
 
-    solved, pivots = looped(t, count, [system], [1], body)
-    return solved, pivots
+    solution, pivots = looped(t, count, [system], [1], body)
+    return solution, pivots
 
 
 def solved(t: Tape, a: Val, b: Val) -> Val:

@@ -43,8 +43,13 @@ def cropped(t: Tape, x: Val, pairs: Pairs) -> tuple[Val, Pairs]:
         cut = [-n if isinstance(n, int) and n < 0 else 0 for n in (before, after)]
         if any(cut):
             cuts[axis] = (cut[0], -cut[1] if cut[1] else LAST, 1)
-    kept = [tuple(max(n, 0) if isinstance(n, int) else n for n in pair) for pair in pairs]
-    return sliced(t, x, cuts), kept  # type: ignore[return-value]
+    kept = [(at_least_zero(before), at_least_zero(after)) for before, after in pairs]
+    return sliced(t, x, cuts), kept
+
+
+def at_least_zero(pad: Val) -> Val:
+    """A pad without what it cuts off; those of the run time are taken as they are."""
+    return max(pad, 0) if isinstance(pad, int) else pad
 
 
 def from_last(t: Tape, x: Val, pads: Sequence[Val], contiguous: bool = True) -> Pairs:

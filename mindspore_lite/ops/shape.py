@@ -33,7 +33,7 @@ def reshape(t: Tape, x: Val, shape: Val) -> Val:
 op("View", is_view=True)(reshape)
 
 
-@op("ViewAs")
+@op("ViewAs", is_view=True)
 def view_as(t: Tape, x: Val, other: Val) -> Val:
     """In the shape of another tensor."""
     return t.op("Reshape", [x, t.op("Shape", [other])], allowzero=1)

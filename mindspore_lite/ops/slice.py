@@ -197,7 +197,7 @@ def rolled(t: Tape, x: Val, axis: int, by: int) -> Val:
     return t.op("Concat", [tail, head], axis=axis)
 
 
-@op("AsStrided")
+@op("AsStrided", is_view=True)
 def as_strided(t: Tape, x: Val, size: Val, stride: Val, storage_offset: Val = 0) -> Val:
     """Elements of the flat tensor by strides of their own."""
     sizes, steps = ints(size, "size"), ints(stride, "stride")

@@ -86,6 +86,7 @@ RANGES = [
          lambda *_: np.arange(1, 9, 3, I32)),
     Case("Range", [K(np.array(3, F32)), K(np.array(1, F32)), K(np.array(-0.5, F32))],
          lambda: np.arange(3, 1, -0.5, F32)),
+    Case("Range", [], lambda: np.arange(2, 9, 3), attributes={"start": 2, "limit": 9, "delta": 3}),
     Case("RangeV2", [S(0), S(5), K(2)], lambda *_: np.arange(0, 5, 2)),
     Case("Arange", [K(0), K(5), K(1), K(None)], lambda: np.arange(5)),
     Case("Arange", [K(0), S(5), K(2), K(42)], lambda e: np.arange(0, 5, 2).astype(F16)),

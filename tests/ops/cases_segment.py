@@ -49,4 +49,9 @@ SORTED = [
     for shape, ids in (((5, 2), SORTED_IDS), ((5,), SORTED_IDS.astype(I64)))
 ]  # fmt: skip
 
-CASES = [*UNSORTED, *SORTED]
+OTHER_TYPES = [
+    Case("SegmentMax", [numbers(5, low=1, high=9, dtype=dtype), SORTED_IDS],
+         lambda x, i: grouped(x, i, 4, np.max, 0)) for dtype in (F16, I16, I32, F64)
+]  # fmt: skip
+
+CASES = [*UNSORTED, *SORTED, *OTHER_TYPES]
