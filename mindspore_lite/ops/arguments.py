@@ -15,7 +15,10 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.table import Val
 from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
-MAX_FILL = 2**28  # elements of a tensor that the file asks for by its shape alone; guess, 1 GiB
+# Elements of a tensor that the file asks for by its shape alone; guesses. ONNX Runtime makes what
+# is constant when a model is loaded, 1 GiB of float32; what is not, when it runs.
+MAX_FILL = 2**28
+MAX_SPREAD = 2**30
 _PAD_MODES = {0: "pad", 1: "same", 2: "valid", "calculated": "pad"}
 _FORMATS = {0: "NCHW", 1: "NHWC", 14: "NCDHW"}
 
@@ -53,13 +56,13 @@ def elements(t: Tape, value: Val) -> list[Val]:
     return [t.op("Gather", [flat, np.asarray(i)], axis=0) for i in range(count)]
 
 
-def shape_argument(t: Tape, value: Val) -> Val:
+def shape_argument(t: Tape, value: Val, most: int = MAX_FILL) -> Val:
     """A shape as ONNX takes it: int64, one tensor; absurd ones are refused."""
     if isinstance(value, ir.Value) and value.const_value is None:
         flat = value if t.rank(value) == 1 else t.op("Reshape", [value, np.asarray([-1])])
         return t.cast(flat, np.dtype(np.int64))
     dims = elements(t, value)
-    bounded(math.prod(d for d in dims if isinstance(d, int)), "elements of a tensor", MAX_FILL)
+    bounded(math.prod(d for d in dims if isinstance(d, int)), "elements of a tensor", most)
     return t.int64s(dims)
 
 

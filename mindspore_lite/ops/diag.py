@@ -71,10 +71,7 @@ def diagonal(t: Tape, x: Val, *, offset: Val = 0, dim1: Val = 0, dim2: Val = 1) 
     return taken_diagonal(t, x, int(number(offset, "offset")), dim1, dim2)
 
 
-@op("DiagonalView", is_view=True)
-def diagonal_view(t: Tape, x: Val, offset: Val = 0, dim1: Val = 0, dim2: Val = 1) -> Val:
-    """A diagonal of two axes, which becomes the last axis."""
-    return taken_diagonal(t, x, int(number(offset, "offset")), dim1, dim2)
+op("DiagonalView", is_view=True)(diagonal)
 
 
 def taken_diagonal(t: Tape, x: Val, offset: int, dim1: Val = -2, dim2: Val = -1) -> Val:
@@ -111,17 +108,13 @@ def diagonal_places(t: Tape, x: Val, down: int, right: int) -> Val:
 def spread_diagonal(t: Tape, x: Val, offset: int) -> Val:
     """A vector as a diagonal of a square matrix of zeros."""
     down, right = max(-offset, 0), max(offset, 0)
-    steps = t.op("Range", [np.asarray(0), size_of(t, x, abs(offset)), np.asarray(1)])
+    size = t.op("Add", [t.op("Size", [x]), np.asarray(abs(offset))])
+    steps = t.op("Range", [np.asarray(0), size, np.asarray(1)])
     rows = t.op("Unsqueeze", [steps, np.asarray([1])])
     hit = t.op("Equal", [t.op("Add", [rows, np.asarray(offset)]), steps])
     pads = np.asarray([right, down])  # the vector lies along the columns
     wide = wider(t, "Pad", lambda v: t.op("Pad", [v, pads]), x) if offset else x
     return where(t, hit, wide, np.zeros((), t.dtype(x)))
-
-
-def size_of(t: Tape, x: Val, more: int) -> Val:
-    """The length of a vector and some more."""
-    return t.op("Add", [t.op("Size", [x]), np.asarray(more)])
 
 
 @op("Diag")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.ops.arguments import MAX_FILL, elements, ints, number
+from mindspore_lite.ops.arguments import MAX_SPREAD, elements, ints, number
 from mindspore_lite.ops.kernel_types import wider
 from mindspore_lite.ops.slice import FIRST, LAST, sliced
 from mindspore_lite.ops.table import Val, op
@@ -24,7 +24,7 @@ def padded(t: Tape, x: Val, pairs: Pairs, mode: str = "constant", value: Val = N
     known = [n for pair in pairs for n in pair if isinstance(n, int)]
     if not any(known) and len(known) == 2 * len(pairs):
         return x
-    bounded(max(known, default=0), "elements of padding", MAX_FILL)
+    bounded(max(known, default=0), "elements of padding", MAX_SPREAD)
     pads = t.int64s([p[0] for p in pairs] + [p[1] for p in pairs])
 
     def pad_with(data: Val) -> Val:

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from mindspore_lite.ops.arguments import (
     MAX_FILL,
+    MAX_SPREAD,
     axis_of,
     elements,
     ints,
@@ -114,11 +115,16 @@ def squeeze(t: Tape, x: Val, *, axis: Val = ()) -> Val:
     return t.op("Squeeze", [x, np.asarray(axes)] if axes else [x])
 
 
+def spread_limit(x: Val) -> int:
+    """How many elements x may become."""
+    return MAX_SPREAD if constant_of(x) is None else MAX_FILL
+
+
 @op("Tile", "Repeat")
 def tile(t: Tape, x: Val, multiples: Val) -> Val:
     """Repeated along each axis; more repeats than axes add axes in front."""
     counts = elements(t, multiples)
-    bounded(math.prod(c for c in counts if isinstance(c, int)), "repeats", MAX_FILL)
+    bounded(math.prod(c for c in counts if isinstance(c, int)), "repeats", spread_limit(x))
     missing = len(counts) - t.rank(x)
     if missing > 0:
         x = t.op("Unsqueeze", [x, np.asarray(range(missing))])
@@ -135,7 +141,9 @@ def repeat_interleave(
     axis = axis_of(t, x, dim)
     counts: list[Val] = [1] * (t.rank(x) + 1)
     (count,) = elements(t, repeats)
-    counts[axis + 1] = bounded(count, "repeats", MAX_FILL) if isinstance(count, int) else count
+    counts[axis + 1] = (
+        bounded(count, "repeats", spread_limit(x)) if isinstance(count, int) else count
+    )
     apart = t.op("Unsqueeze", [x, np.asarray([axis + 1])])
     return merged(t, t.op("Tile", [apart, t.int64s(counts)]), axis, axis + 1)
 
@@ -149,7 +157,7 @@ def repeat_interleave_tensor(
         x, dim = t.op("Reshape", [x, np.asarray([-1])]), 0
     axis = axis_of(t, x, dim)
     if (known := constant_of(repeats)) is not None:
-        bounded(int(known.sum()), "repeats", MAX_FILL)
+        bounded(int(known.sum()), "repeats", spread_limit(x))
     length = t.op("Shape", [x], start=axis, end=axis + 1)
     counts = t.op("Expand", [t.cast(repeats, np.dtype(np.int64)), length])
     ends = t.op("CumSum", [counts, np.asarray(0)])
@@ -171,7 +179,7 @@ def broadcast_to(t: Tape, x: Val, shape: Val) -> Val:
         is_open = t.op("Equal", [dims, np.asarray(-1)])
         return t.op("Expand", [x, t.op("Where", [is_open, np.asarray(1), dims])])
     numbers = [1 if isinstance(d, int) and d == -1 else d for d in elements(t, shape)]
-    return t.op("Expand", [x, shape_argument(t, numbers)])
+    return t.op("Expand", [x, shape_argument(t, numbers, spread_limit(x))])
 
 
 op("BroadcastToView", is_view=True)(broadcast_to)

@@ -37,7 +37,7 @@ def split(t: Tape, x: Val, *, axis: Val = 0, output_num: Val = 1) -> Val:
 
 
 def parts(
-    t: Tape, x: Val, axis: Val, count: int, sizes: list[int] | None = None
+    t: Tape, x: Val, axis: Val, count: int, sizes: list[Val] | None = None
 ) -> tuple[Any, ...]:
     """The tensor cut along an axis, always as a tuple."""
     along = axis_of(t, x, axis)
@@ -61,12 +61,11 @@ op("SplitWithSizeView", is_view=True)(split_with_size)
 @op("SplitV")
 def split_v(t: Tape, x: Val, *, size_splits: Val, split_dim: Val, num_split: Val = None) -> Val:
     """-> a tuple of parts of the given sizes, one of which may be -1 for the rest."""
-    sizes = list(ints(size_splits, "size_splits"))
+    sizes: list[Val] = list(ints(size_splits, "size_splits"))
     if -1 in sizes:
-        length = t.shape(x)[axis_of(t, x, split_dim)]
-        if length is None:
-            raise UnsupportedOpError("SplitV with a size of -1 needs a fixed size on its axis")
-        sizes[sizes.index(-1)] = length - (sum(sizes) + 1)
+        axis = axis_of(t, x, split_dim)
+        length, rest = t.op("Shape", [x], start=axis, end=axis + 1), sizes.index(-1)
+        sizes[rest] = t.op("Sub", [length, np.asarray([sum(sizes) + 1])])
     return parts(t, x, split_dim, len(sizes), sizes)
 
 

@@ -93,11 +93,3 @@ def test_a_table_for_matrices_of_unknown_size_is_refused(primitive: str) -> None
     made = net.call(primitive, net.input("x", (-1, 3)), *arguments, fill_value=1.0)
     with pytest.raises(UnsupportedOpError, match="the matrices need a fixed size"):
         from_mindir(net.model(made))
-
-
-def test_the_rest_of_an_axis_of_unknown_size_is_refused() -> None:
-    net = Net()
-    x = net.input("x", (-1, 3))
-    made = net.call("SplitV", x, size_splits=(2, -1), split_dim=0, num_split=2)
-    with pytest.raises(UnsupportedOpError, match="needs a fixed size on its axis"):
-        from_mindir(net.model(made))
