@@ -196,8 +196,7 @@ def sequence_mask(t: Tape, lengths: Val, maxlen: Val = None) -> Val:
 def window(t: Tape, length: Val, periodic: Val, dtype: Val, terms: list[float]) -> Val:
     """a0 + a1 cos(2 pi n / N) + a2 cos(4 pi n / N) ...; a single element is 1."""
     turns, count = window_places(t, length, periodic)
-    shape = np.asarray(terms[0], np.float32)
-    y: Val = shape
+    y: Val = np.asarray(terms[0], np.float32)
     for k, term in enumerate(terms[1:], 1):
         angle = t.op("Mul", [turns, np.asarray(2 * math.pi * k, np.float32)])
         wave = t.op("Mul", [t.op("Cos", [angle]), np.asarray(term, np.float32)])

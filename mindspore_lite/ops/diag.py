@@ -200,7 +200,7 @@ class Band:
         self.low, self.high = found[0], found[-1]
         self.rows, self.cols = rows, cols
         self.align = align
-        bounded(rows * cols, "elements of a table", MAX_TABLE)
+        bounded(rows * cols, "elements of a table", MAX_TABLE // 4)  # several such on the way
         if not -rows < self.low <= self.high < cols:
             raise UnsupportedOpError(f"diagonals {found} of a {rows} x {cols} matrix")
         longest = min(max(self.low, 0), self.high)  # the diagonal nearest to the main one

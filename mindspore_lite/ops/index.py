@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,11 +134,8 @@ class Indexed:
     first: int  # where the axes of the indices belong in a result of x[...]
 
 
-def indexed(t: Tape, x: Val, indices: Sequence[Val]) -> Indexed:
+def indexed(t: Tape, x: Val, by_axis: Mapping[int, Val]) -> Indexed:
     """Flatten the indexed axes of x, and the indices into places there."""
-    by_axis = axis_indices(t, indices)
-    if not by_axis or max(by_axis) >= t.rank(x):
-        raise UnsupportedOpError(f"{len(indices)} indices for a tensor of {t.rank(x)} dims")
     axes, others = list(by_axis), [a for a in range(t.rank(x)) if a not in by_axis]
     dims = t.shape(x)
     whole = t.op("Shape", [x]) if None in dims else None
@@ -164,7 +161,7 @@ def indexed(t: Tape, x: Val, indices: Sequence[Val]) -> Indexed:
     return Indexed(flat, places, order, shape, axes[0] if together else 0)
 
 
-def axis_indices(t: Tape, indices: Sequence[Val]) -> dict[int, Val]:
+def axis_indices(t: Tape, x: Val, indices: Sequence[Val]) -> dict[int, Val]:
     """{axis: int64 index}; a mask speaks of as many axes as it has, None or 9 empty dims of one."""
     found: dict[int, Val] = {}
     axis = 0
@@ -180,13 +177,19 @@ def axis_indices(t: Tape, indices: Sequence[Val]) -> dict[int, Val]:
         else:
             found[axis] = t.cast(index, _I64)
             axis += 1
+    if not found or max(found) >= t.rank(x):
+        raise UnsupportedOpError(f"{len(indices)} indices for a tensor of {t.rank(x)} dims")
     return found
 
 
 @op("Index", "InnerIndex")
 def index_(t: Tape, x: Val, indices: Val) -> Val:
     """x[i, j, ...]: the indices are broadcast, and their axes stand where the indexed axes were."""
-    prepared = indexed(t, x, indices)
+    by_axis = axis_indices(t, x, indices)
+    if len(by_axis) == 1:
+        ((axis, index),) = by_axis.items()
+        return t.op("Gather", [x, index], axis=axis)
+    prepared = indexed(t, x, by_axis)
     y = t.op("Gather", [prepared.flat, prepared.places], axis=0)
     count, first = t.rank(prepared.places), prepared.first
     if first == 0:

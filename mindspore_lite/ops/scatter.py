@@ -10,7 +10,7 @@ import onnx_ir as ir
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, number, shape_argument
 from mindspore_lite.ops.create import filled
-from mindspore_lite.ops.index import indexed, integer
+from mindspore_lite.ops.index import axis_indices, indexed, integer
 from mindspore_lite.ops.kernel_types import where, wider
 from mindspore_lite.ops.slice import bounds, sliced
 from mindspore_lite.ops.table import Val, op
@@ -222,7 +222,7 @@ op("InplaceIndexFillScalar", "InplaceIndexFillTensor", writes=True)(index_fill)
 
 def put_at_indices(t: Tape, x: Val, indices: Val, values: Val, accumulate: Val) -> Val:
     """x[i, j, ...] = values, or += when accumulating."""
-    prepared = indexed(t, x, indices)
+    prepared = indexed(t, x, axis_indices(t, x, indices))
     places = t.op("Unsqueeze", [prepared.places, np.asarray([-1])])
     count, first = t.rank(prepared.places), prepared.first
     others = t.op("Shape", [prepared.flat], start=1)

@@ -121,7 +121,7 @@ def meshgrid(t: Tape, values: Val, *, indexing: Val = "xy") -> Val:
     """-> one grid per vector; 'xy' exchanges the first two axes of all of them."""
     if indexing not in ("xy", "ij", 0, 1):
         raise UnsupportedOpError(f"Meshgrid with indexing {indexing!r} is not supported")
-    count = bounded(len(values), "axes of a grid", 16)  # ONNX Runtime has kernels for few more
+    count = bounded(len(values), "axes of a grid", 16)  # guess
     order = list(range(count))
     if indexing in ("xy", 1) and count > 1:
         order[:2] = 1, 0
