@@ -91,8 +91,9 @@ def branch(walk: Walk) -> Iterator[Branch]:
         with walk.tape.inner() as found.nodes:
             yield found
         for change in walk.changes:
-            if change.slot.birth < mark:
-                found.changed[change.slot] = None if change.slot.stale else change.slot.read()
+            slot = change.slot
+            if slot.birth < mark and not slot.is_view:  # views follow their base
+                found.changed[slot] = None if slot.spoiled else slot.read()
     finally:
         take_back(walk.changes)
         walk.changes = outer
@@ -131,7 +132,7 @@ def _joined(walk: Walk, condition: Any, yes: Branch, no: Branch, mark: int) -> O
         leaves[key] = _shared(sides, mark) or join.output(sides)
     writes: list[tuple[Slot, Slot | None]] = []
     for slot in yes.changed | no.changed:
-        now = None if slot.stale else slot.read()
+        now = None if slot.spoiled else slot.read()
         values = [side.changed.get(slot, now) for side in (yes, no)]
         writes.append((slot, None if None in values else join.output(list(map(Slot, values)))))
     join.finish(_truth(walk.tape, condition), yes.nodes, no.nodes)

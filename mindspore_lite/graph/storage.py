@@ -2,9 +2,8 @@
 
 A name is bound to a Slot, and two names of one storage to the same Slot: Load and Depend hand the
 Slot on, an in-place operator puts its result into it, and every later reader sees the new value. A
-view (TransposeView, ...) has a Slot of its own, but belongs to the storage group of its base. When
-a member of a group is written, the others no longer hold what MindSpore would read from them;
-reading one of those is refused rather than answered wrongly.
+view (TransposeView, ...) has a Slot of its own, but shares the storage of its base: writing a view
+writes its base, and whatever shares a storage that was written is taken from its base anew.
 
 A branch of an `if` may change storages that exist outside of it. Every write says what it replaced,
 so that a walk can take back what it did inside a branch and join the outcomes of both.
@@ -13,55 +12,93 @@ so that a walk can take back what it did inside a branch and join the outcomes o
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 
 MAX_TUPLE = 100_000  # values in one tuple, nested ones included; a file can double them at will
-MAX_DEPTH = 100  # of tuples in tuples; real files stay below 5
+MAX_DEPTH = 100  # of tuples in tuples, views of views; real files stay below 5
 _FAILURE = object()
 _births = itertools.count()
+
+Take = Callable[[Any], Any]  # base -> view
+Put = Callable[[Any, Any, Take], Any]  # base, new content of what Take gives -> new base
+
+
+@dataclass(frozen=True)
+class View:
+    """What a view is taken from, how, and how the base looks once the view was written."""
+
+    base: Slot
+    take: Take
+    put: Put
+    depth: int  # of views of views
+
+    def __post_init__(self) -> None:
+        if self.depth > MAX_DEPTH:
+            raise ModelFileError(f"the model makes views of views deeper than {MAX_DEPTH} levels")
+
+    def part(self, index: int) -> View:
+        """One element of a view that is a tuple."""
+        return replace(self, take=lambda base: self.take(base)[index])
 
 
 class Slot:
     """One storage and what it holds now: a tensor, a constant, or a tuple of further Slots."""
 
-    __slots__ = ("_depth", "_group", "_size", "_stale", "_value", "birth")
+    __slots__ = ("_depth", "_group", "_size", "_spoiled", "_stale", "_value", "_view", "birth")
 
-    def __init__(self, value: Any, view_of: Slot | None = None) -> None:
+    def __init__(self, value: Any, view: View | None = None) -> None:
         self.birth = next(_births)  # tells which Slots were there when a branch began
         self._value = value
         self._size, self._depth = _extent(value)
-        self._stale = False
-        self._group: list[Slot] = [self] if view_of is None else view_of._group
-        if view_of is not None:
-            self._group.append(self)
+        self._stale = self._spoiled = False
+        self._view = view
+        self._group: list[Slot] = [] if view is None else view.base._group
+        self._group.append(self)
 
     def read(self) -> Any:
         """The current value, tuples taken apart into plain ones."""
-        if self._stale:
+        if self._spoiled:
             raise UnsupportedOpError("a value is read after its storage was changed in place")
+        if self._stale:  # not kept: the nodes may lie in a branch that others cannot see
+            assert self._view is not None  # a base is never stale
+            return self._view.take(self._view.base.read())
         if isinstance(self._value, tuple | list):
             return type(self._value)(s.read() for s in self._value)
         return self._value
 
+    def view(self, take: Take, put: Put) -> View:
+        """How something is taken out of this storage, and put back."""
+        return View(self, take, put, 1 if self._view is None else self._view.depth + 1)
+
     def write(self, value: Any) -> list[Before]:
-        """Replace the content; views of it, or what it is a view of, are out of date from here.
+        """Replace the content, and that of all that shares the storage.
 
         Returns what was there, for take_back.
         """
-        before = [Before(slot, slot._value, slot._stale) for slot in self._group]
-        for slot in self._group:
-            slot._stale = slot is not self
+        if self._view is None:
+            before = [slot._now() for slot in self._group]
+            for slot in self._group:
+                slot._stale, slot._spoiled = slot is not self, False
+        else:
+            base = self._view.base
+            before = base.write(self._view.put(base.read(), value, self._view.take))
+            self._stale = False
         self._value = value
         return before
 
     def spoil(self) -> list[Before]:
         """From here on it holds what no translation can tell; reading it is refused."""
-        before = [Before(self, self._value, self._stale)]
-        self._stale = True
+        before = [slot._now() for slot in self._group]
+        for slot in self._group:
+            slot._spoiled = True
         return before
+
+    def _now(self) -> Before:
+        return Before(self, self._value, self._stale, self._spoiled)
 
     @classmethod
     def of_failure(cls) -> Slot:
@@ -76,9 +113,14 @@ class Slot:
         return self._value is _FAILURE
 
     @property
-    def stale(self) -> bool:
+    def spoiled(self) -> bool:
         """Whether reading it is refused."""
-        return self._stale
+        return self._spoiled
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its storage belongs to another Slot."""
+        return self._view is not None
 
     @property
     def parts(self) -> tuple[Slot, ...] | None:
@@ -99,12 +141,14 @@ class Before:
     slot: Slot
     value: Any
     stale: bool
+    spoiled: bool
 
 
 def take_back(changes: list[Before]) -> None:
     """Undo writes, the last one first."""
     for change in reversed(changes):
-        change.slot._value, change.slot._stale = change.value, change.stale
+        slot = change.slot
+        slot._value, slot._stale, slot._spoiled = change.value, change.stale, change.spoiled
 
 
 def birth_mark() -> int:
@@ -125,8 +169,12 @@ def _extent(value: Any) -> tuple[int, int]:
     return size, depth
 
 
-def stored(value: Any, view_of: Slot | None = None) -> Slot:
+def stored(value: Any, view: View | None = None) -> Slot:
     """A fresh Slot for a result; tuples get one per element."""
     if isinstance(value, tuple | list):
-        return Slot(type(value)(stored(v, view_of) for v in value))
-    return Slot(value, view_of)
+        return Slot(
+            type(value)(
+                stored(v, None if view is None else view.part(i)) for i, v in enumerate(value)
+            )
+        )
+    return Slot(value, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ from mindspore_lite.ops.complex import from_border, row_for, to_border
 from mindspore_lite.ops.lite_forms import row_of
 from mindspore_lite.ops.lite_quant import is_quantised, real_inputs, real_type, requantised
 from mindspore_lite.ops.refused import why_not
+from mindspore_lite.ops.scatter import replaced
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import PART_OF, Complex, Tape
 
@@ -127,9 +129,7 @@ class Walk:
             raise ModelFileError(f"graphs call each other more than {MAX_DEPTH} deep")
         tail = tail_of(graph) if loop is not None else None
         for node in graph.nodes:
-            self.visited += 1
-            if self.visited > MAX_NODES:
-                raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
+            self.count(1)
             if isinstance(node, Constant):
                 # a storage of its own in each call of a graph: one call may change it in place
                 env[node.name] = self.constant(node)
@@ -286,7 +286,21 @@ class Walk:
         if row.writes:
             self.changes += inputs[0].write(result)
             return inputs[0]
-        return stored(result, inputs[0] if row.is_view else None)
+
+        def again(base: Any) -> Any:
+            tape.primitive, tape.label, tape.result = op, label, declared
+            made = row.meaning(tape, **bind(row, [base, *values[1:]], attributes))
+            self.count(len(made) if isinstance(made, tuple) else 1)
+            return made
+
+        put = functools.partial(replaced, tape)
+        return stored(result, inputs[0].view(again, put) if row.is_view else None)
+
+    def count(self, nodes: int) -> None:
+        """Note what was walked, which a small file can ask for without end."""
+        self.visited += nodes
+        if self.visited > MAX_NODES:
+            raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
 
     def declare(self, result: Any, declared: Type | None) -> None:
         """Note what the file says about a result."""

@@ -5,14 +5,20 @@ The same argument may come as a number, a tuple, a constant tensor or a word, as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+import onnx_ir as ir
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.table import Val
 from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
+# Elements of a tensor that the file asks for by its shape alone; guesses. ONNX Runtime makes what
+# is constant when a model is loaded, 1 GiB of float32; what is not, when it runs.
+MAX_FILL = 2**28
+MAX_SPREAD = 2**30
 _PAD_MODES = {0: "pad", 1: "same", 2: "valid", "calculated": "pad"}
 _FORMATS = {0: "NCHW", 1: "NHWC", 14: "NCDHW"}
 
@@ -48,6 +54,16 @@ def elements(t: Tape, value: Val) -> list[Val]:
     bounded(count, "numbers in one argument")
     flat = t.op("Reshape", [value, np.asarray([-1])]) if t.rank(value) != 1 else value
     return [t.op("Gather", [flat, np.asarray(i)], axis=0) for i in range(count)]
+
+
+def shape_argument(t: Tape, value: Val, most: int = MAX_FILL) -> Val:
+    """A shape as ONNX takes it: int64, one tensor; absurd ones are refused."""
+    if isinstance(value, ir.Value) and value.const_value is None:
+        flat = value if t.rank(value) == 1 else t.op("Reshape", [value, np.asarray([-1])])
+        return t.cast(flat, np.dtype(np.int64))
+    dims = elements(t, value)
+    bounded(math.prod(d for d in dims if isinstance(d, int)), "elements of a tensor", most)
+    return t.int64s(dims)
 
 
 def axis_of(t: Tape, x: Val, axis: Val) -> int:

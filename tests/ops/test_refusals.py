@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.mindir_builder import Net
-from support.op_case import Case, K, S, T, numbers
+from support.op_case import Case, K, S, numbers
 from support.running import run
 
 from mindspore_lite.errors import UnsupportedOpError
@@ -24,9 +24,6 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
     ("Softmax", [(2, 3)], {"axis": (0, 1)}, "over 2 axes"),
     ("Softmax", [(2, 3)], {"axis": (2,)}, "axis 2 does not exist in a tensor of 2 dims"),
     ("ReduceSum", [(2, 3), K((-3,))], {}, "axis -3 does not exist"),
-    ("Gather", [(2, 3), K(0), K(0), K(1)], {}, "batch_dims is not supported"),
-    ("Slice", [(4,), T(S(1)), K((2,))], {}, "computed at run time"),
-    ("StridedSlice", [(4,), K((0,)), K((4,)), T(S(1))], {}, "step computed at run time"),
     ("Transpose", [(2, 3), np.array([1, 0])], {}, "perm must be constant"),
     ("TopK", [(5,), S(2)], {}, "k must be one constant number"),
     ("Cast", [(2,), K(999)], {}, "element type 999 cannot be used here"),
