@@ -53,13 +53,16 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
         opset_imports={"": OPSET},
         name="main",
     )
-    metadata = {
-        "producer": f"{model.producer} {model.producer_version}".strip(),
-        "user_info": json.dumps(dict(model.user_info)),
-    }
-    if any(walk.border.values()):
-        metadata[BORDER] = json.dumps(walk.border)
-    made = ir.Model(graph, ir_version=IR_VERSION, producer_name="mslite", metadata_props=metadata)
+    made = ir.Model(
+        graph,
+        ir_version=IR_VERSION,
+        producer_name="mslite",
+        metadata_props={
+            "producer": f"{model.producer} {model.producer_version}".strip(),
+            **({BORDER: json.dumps(walk.border)} if any(walk.border.values()) else {}),
+            "user_info": json.dumps(dict(model.user_info)),
+        },
+    )
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
     return made
