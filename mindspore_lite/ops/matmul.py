@@ -7,7 +7,7 @@ import numpy as np
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import ints, same_type, swapped
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, bounded, constant_of
+from mindspore_lite.ops.tape import Tape, constant_of
 
 
 def turned(t: Tape, x: Val, turn: bool) -> Val:
@@ -134,21 +134,6 @@ def add_batch_mat_mul(t: Tape, x: Val, a: Val, b: Val, beta: Val = 1, alpha: Val
     """beta * x + alpha * the sum of all a @ b of the batch."""
     total = t.op("ReduceSum", [product(t, a, b), np.asarray([0])], keepdims=0)
     return weighted_sum(t, x, total, beta, alpha)
-
-
-@op("MatrixPower")
-def matrix_power(t: Tape, x: Val, *, n: int) -> Val:
-    """A square matrix times itself, n times in all."""
-    if n < 1:
-        raise UnsupportedOpError(f"the power {n} of a matrix is not supported")
-    bounded(n.bit_length(), "squarings of a matrix", 64)
-    found: Val = None
-    while n:
-        if n & 1:
-            found = x if found is None else product(t, found, x)
-        n >>= 1
-        x = product(t, x, x) if n else x
-    return found
 
 
 @op("Einsum")

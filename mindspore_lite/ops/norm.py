@@ -262,7 +262,7 @@ def lp_norm_v2(
     return lp_norm(t, x, axis=axes, p=order, keep_dims=keepdim, epsilon=bound)
 
 
-@op("LinalgVectorNorm", "Norm")
+@op("LinalgVectorNorm")
 def vector_norm(
     t: Tape, x: Val, ord: Val = 2, dim: Val = None, keepdim: bool = False, dtype: Val = None
 ) -> Val:

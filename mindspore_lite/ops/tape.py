@@ -186,6 +186,11 @@ class Tape:
         made.type, made.shape = ir.TensorType(ir.DataType.FLOAT), x.shape
         return made
 
+    @staticmethod
+    def onnx_type(dtype: np.dtype) -> int:
+        """ONNX's number of an element type, for attributes."""
+        return int(ir.DataType.from_numpy(dtype))
+
     def _cast_complex(self, operand: Operand, dtype: np.dtype) -> Val:
         if isinstance(operand, Complex):
             if dtype not in PART_OF:
@@ -195,11 +200,6 @@ class Tape:
         real = self.cast(operand, PART_OF[dtype])
         zero = ir.Tensor(np.zeros(1, PART_OF[dtype]))
         return Complex(real, self.op("ConstantOfShape", [self.op("Shape", [real])], value=zero))
-
-    @staticmethod
-    def onnx_type(dtype: np.dtype) -> int:
-        """ONNX's number of an element type, for attributes."""
-        return int(ir.DataType.from_numpy(dtype))
 
     # --- what is known --------------------------------------------------------------------------
 

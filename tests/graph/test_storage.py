@@ -292,11 +292,16 @@ def test_a_constant_changed_by_one_call_of_a_graph_is_as_before_in_the_next() ->
 
 def test_writes_can_be_taken_back() -> None:
     base = Slot("base")
-    view = stored("view", base)
-    changes = base.write("new") + base.write("newer") + base.spoil()
-    assert base.stale and view.stale
+    view = view_of(base, "view")
+    changes = base.write("new") + view.write("newer")
+    assert base.read() == "<new, newer>"
+    changes += base.spoil()
+    for slot in (base, view):
+        assert slot.spoiled
+        with pytest.raises(UnsupportedOpError, match="read after its storage was changed"):
+            slot.read()
     take_back(changes)
-    assert (base.read(), view.read()) == ("base", "view")
+    assert (base.read(), view.read()) == ("base", "base view")
 
 
 def test_a_slot_knows_whether_it_was_there_before() -> None:

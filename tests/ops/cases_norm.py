@@ -181,7 +181,6 @@ OTHERS = [
                       (-np.inf, True), (0.5, False))],
     Case("LinalgVectorNorm", [(2, 3), K(2.0), K(None), K(False), K(44)],
          lambda x: np.linalg.norm(x.astype(np.float64))),
-    Case("Norm", [(2, 3), K(2.0), K(1), K(False), K(None)], lambda x: np.linalg.norm(x, 2.0, 1)),
     Case("EuclideanNorm", [(2, 3, 4), K(np.array([0, 2]))],
          lambda x: np.sqrt((x**2).sum((0, 2))), attributes={"keep_dims": False}),
     Case("Renorm", [(2, 3, 4)], renorm, attributes={"p": 2, "dim": 1, "maxnorm": 3.0}),

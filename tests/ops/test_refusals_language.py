@@ -35,7 +35,6 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
     ("STFT", [(2, 30), (8,)],
      {"n_fft": 2**20, "hop_length": 1, "win_length": 8, "normalized": False, "onesided": True,
       "return_complex": True}, "factors of a Fourier transform"),
-    ("MatrixPower", [(3, 3)], {"n": -1}, "the power -1 of a matrix"),
     ("LSTM", [(4, 2, 3), *STATES, (48, 1, 1)], {**LSTM, "proj_size": 1}, "proj_size"),
     ("LSTM", [(4, 2, 3), *STATES, (47, 1, 1)], LSTM, "LSTM has 47 weights, wanted 48"),
     ("LSTM", [(4, 2, 3), *STATES, (48, 1, 1)], {**LSTM, "num_layers": 2**30}, "layers of an LSTM"),
