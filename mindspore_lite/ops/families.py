@@ -2,11 +2,15 @@
 
 from mindspore_lite.ops import (  # noqa: F401
     activation,
+    adaptive_pool,
     conv,
+    conv_transpose,
+    deformable,
     elementwise,
     index,
     matmul,
     norm,
+    pool,
     reduce,
     resize,
     shape,
