@@ -255,10 +255,3 @@ def filled_like(t: Tape, x: Val, dtype: Val = None) -> Val:
     kind = t.result_dtype(x) if dtype is None else dtype_argument(dtype).numpy
     number_ = np.asarray([int(t.primitive.startswith("Ones"))], kind)
     return t.op("ConstantOfShape", [t.op("Shape", [x])], value=ir.Tensor(number_))
-
-
-@op("DepthToSpace", "SpaceToDepth")
-def depth_space(t: Tape, x: Val, *, block_size: Val) -> Val:
-    """Blocks of pixels against channels."""
-    mode = "DCR" if t.primitive == "DepthToSpace" else None
-    return t.op(t.primitive, [x], blocksize=int(number(block_size, "block_size")), mode=mode)
