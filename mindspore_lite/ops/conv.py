@@ -12,15 +12,25 @@ from mindspore_lite.ops.spatial import (
     both_sides,
     in_kernel_type,
     in_nchw,
+    padded,
     padding,
     per_axis,
+    same_pads,
 )
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
 
 
 def convolution(t: Tape, x: Val, w: Val, bias: Val = None, **attributes: Val) -> Val:
-    """ONNX Conv, which knows float32 alone on a CPU."""
+    """ONNX Conv, which knows float32 alone on a CPU, and 'same' without dilation."""
+    if "auto_pad" in attributes and max(attributes["dilations"]) > 1:
+        del attributes["auto_pad"]
+        window = kernel_of(t, w), attributes["strides"], attributes["dilations"]
+        pads = same_pads(t, x, *window)
+        if isinstance(pads, np.ndarray):
+            attributes["pads"] = pads.tolist()
+        else:
+            x = padded(t, x, pads, len(window[0]))
     operands = [x, w] if bias is None else [x, w, bias]
     return in_kernel_type(t, lambda *given: t.op("Conv", given, **attributes), *operands)
 
@@ -150,15 +160,13 @@ def any_convolution(
 ) -> Val:
     """As many spatial axes as the weight has; `transposed` is the other direction."""
     dims = t.rank(w) - 2
-    how = {
+    how: dict[str, Val] = {
         "strides": per_axis(stride, dims, "stride"),
         "dilations": per_axis(dilation, dims, "dilation"),
         "group": groups,
     }
     if transposed:
-        return conv_transpose_ext(
-            t, x, w, bias, stride, padding, output_padding, groups, dilation
-        )
+        return conv_transpose_ext(t, x, w, bias, stride, padding, output_padding, groups, dilation)
     if padding == "same":
         # the odd zero comes last, whatever the stride: not ONNX's rule
         need = [d * (k - 1) for d, k in zip(how["dilations"], kernel_of(t, w), strict=True)]

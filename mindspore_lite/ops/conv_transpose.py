@@ -64,7 +64,7 @@ def _to_size(
     t: Tape, x: Val, w: Val, sizes: list[Val], mode: str, pads: Sequence[int], **how: Val
 ) -> Val:
     strides, spans = how["strides"], _spans(t, w, how["dilations"])
-    lengths = t.shape(x)[2:]
+    lengths: list[Val] = list(t.shape(x)[2:])
     firsts = {"same": None, "valid": (0, 0), "pad": pads[0::2]}[mode]  # None: half of all pads
     if all(isinstance(n, int) for n in (*lengths, *sizes)):
         whole = [(n - 1) * s + k for n, s, k in zip(lengths, strides, spans, strict=True)]

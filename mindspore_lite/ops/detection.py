@@ -13,6 +13,7 @@ from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
 
 I64, I32 = np.dtype(np.int64), np.dtype(np.int32)
+_LOWEST = np.asarray(np.finfo(np.float32).min, F32)  # the score of what was suppressed
 
 
 def columns(t: Tape, boxes: Val, count: int = 4) -> tuple[Val, ...]:
@@ -115,40 +116,42 @@ def combined_nms(
     images, classes, count = (t.op("Shape", [scores], start=a, end=a + 1) for a in (0, 2, 1))
     shared = t.shape(boxes)[2] == 1
     if t.shape(boxes)[2] is None:
-        raise UnsupportedOpError("CombinedNonMaxSuppression needs to know if classes share boxes")
-    per_class = t.op("Transpose", [boxes], perm=[0, 2, 1, 3])
+        raise UnsupportedOpError("it must be known whether classes share boxes")
+    own = t.op("Transpose", [boxes], perm=[0, 2, 1, 3])
     every = t.op("Transpose", [scores], perm=[0, 2, 1])
     # classes with boxes of their own are to NonMaxSuppression images of one class
-    heads = [images, classes] if shared else [t.op("Mul", [images, classes]), np.asarray([1])]
+    heads = [images, classes] if shared else [t.op("Mul", [images, classes]), [1]]
     every = t.op("Reshape", [every, t.op("Concat", [*heads, count], axis=0)])
-    stacked = t.op("Reshape", [per_class, t.op("Concat", [heads[0], count, [4]], axis=0)])
+    stacked = t.op("Reshape", [own, t.op("Concat", [heads[0], count, [4]], axis=0)])
     limit, total = (
-        t.op("Reshape", [t.cast(v, I64), np.asarray([1])])
-        for v in (max_output_size_per_class, max_total_size)
+        t.op("Reshape", [t.cast(v, I64), [1]]) for v in (max_output_size_per_class, max_total_size)
     )
     thresholds = [t.cast(iou_threshold, F32), t.cast(score_threshold, F32)]
     picked = t.op("NonMaxSuppression", [stacked, every, limit, *thresholds])
-    low = np.asarray(np.finfo(np.float32).min, F32)
-    room = t.op("Expand", [low, t.op("Shape", [every])])
+    room = t.op("Expand", [_LOWEST, t.op("Shape", [every])])
     kept = t.op("ScatterND", [room, picked, t.op("GatherND", [every, picked])])
-    flat = t.op("Reshape", [kept, t.op("Concat", [images, [-1]], axis=0)])
+    kept = t.op("Reshape", [kept, t.op("Concat", [images, [-1]], axis=0)])
     size = t.op("Min", [total, t.op("Mul", [limit, classes])]) if pad_per_class else total
-    some = t.op("Min", [size, t.op("Shape", [flat], start=1)])
-    best, places = t.op("TopK", [flat, some], outputs=2, axis=1)
-    found = t.op("Greater", [best, low])
-    own = t.op("Reshape", [per_class, t.op("Concat", [images, [-1, 4]], axis=0)])
+    some = t.op("Min", [size, t.op("Shape", [kept], start=1)])
+    best, places = t.op("TopK", [kept, some], outputs=2, axis=1)
+    found = t.op("Greater", [best, _LOWEST])
+    rows = t.op("Reshape", [own, t.op("Concat", [images, [-1, 4]], axis=0)])
     at = t.op("Mod", [places, count]) if shared else places
-    rows = t.op("GatherND", [own, t.op("Unsqueeze", [at, [-1]])], batch_dims=1)
+    rows = t.op("GatherND", [rows, t.op("Unsqueeze", [at, [2]])], batch_dims=1)
     if clip_boxes:
         rows = t.op("Clip", [rows, np.asarray(0, F32), np.asarray(1, F32)])
     kinds = t.cast(t.op("Div", [places, count]), F32)
-    zero = np.asarray(0, F32)
-    missing = t.op("Concat", [[0, 0, 0], t.op("Sub", [size, some])], axis=0)
-    wide = t.op("Pad", [t.op("Where", [t.op("Unsqueeze", [found, [-1]]), rows, zero]),
-                        t.op("Concat", [[0, 0, 0, 0], t.op("Sub", [size, some]), [0]], axis=0)])  # fmt: skip
-    flats = [t.op("Pad", [t.op("Where", [found, v, zero]), missing]) for v in (best, kinds)]
-    amount = t.op("ReduceSum", [t.cast(found, I32), np.asarray([1])], keepdims=0)
-    return wide, *flats, amount
+    missing = t.op("Sub", [size, some])
+    amount = t.op("ReduceSum", [t.cast(found, I32), [1]], keepdims=0)
+    return *(_filled(t, v, found, missing) for v in (rows, best, kinds)), amount
+
+
+def _filled(t: Tape, x: Val, found: Val, missing: Val) -> Val:
+    """Zeros where nothing was found, and `missing` more of them at the end of axis 1."""
+    if t.rank(x) == 3:
+        found = t.op("Unsqueeze", [found, [2]])
+    kept = t.op("Where", [found, x, np.asarray(0, F32)])
+    return t.op("Pad", [kept, t.op("Concat", [[0], missing], axis=0), None, [1]])
 
 
 # --- coding ---------------------------------------------------------------------------------------
@@ -205,9 +208,7 @@ def decode(
 @op("CheckValid")
 def check_valid(t: Tape, boxes: Val, img_metas: Val) -> Val:
     """Whether boxes lie inside an image of (height, width, ratio)."""
-    first, last = t.op(
-        "Split", [t.cast(boxes, F32)], outputs=2, axis=1, num_outputs=2
-    )
+    first, last = t.op("Split", [t.cast(boxes, F32)], outputs=2, axis=1, num_outputs=2)
     size = t.op("Gather", [t.cast(img_metas, F32), np.asarray([1, 0])])
     ratio = t.op("Gather", [t.cast(img_metas, F32), np.asarray([2])])
     end = t.op("Sub", [t.op("Mul", [size, ratio]), np.asarray(1, F32)])

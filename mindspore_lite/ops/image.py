@@ -37,7 +37,7 @@ def grid_sampler(
     align_corners: Val = False,
 ) -> Val:
     """The grid holds (x, y[, z]) between -1 and 1."""
-    how = {
+    how: dict[str, Val] = {
         "mode": _GRID_MODES.get(interpolation_mode, interpolation_mode),
         "padding_mode": _GRID_EDGES.get(padding_mode, padding_mode),
         "align_corners": int(align_corners),
@@ -103,7 +103,7 @@ def roi_align(
         moved = [half, half, half + 1, half + 1]
         corners = t.op("Add", [corners, t.cast(moved, t.dtype(rois))])
     image = t.cast(t.op("Squeeze", [which, np.asarray([1])]), I64)
-    how = {
+    how: dict[str, Val] = {
         "output_height": pooled_height,
         "output_width": pooled_width,
         "spatial_scale": float(spatial_scale),
@@ -174,9 +174,7 @@ def _pixels(t: Tape, x: Val, image: Val, rows: Val, columns: Val) -> Val:
     parts = [image, rows, columns]
     whole = t.op("Add", [t.op("Add", parts[:2]), columns])
     shape = t.op("Shape", [whole])
-    spread = [
-        t.op("Unsqueeze", [t.op("Expand", [p, shape]), np.asarray([3])]) for p in parts
-    ]
+    spread = [t.op("Unsqueeze", [t.op("Expand", [p, shape]), np.asarray([3])]) for p in parts]
     return t.op("GatherND", [x, t.op("Concat", spread, axis=3)])
 
 
@@ -229,7 +227,9 @@ def rgb_to_hsv(t: Tape, x: Val) -> Val:
 
     def over(a: Val, b: Val) -> Val:  # 0 where b is 0
         none = t.op("Equal", [b, number(0)])
-        return t.op("Where", [none, number(0), t.op("Div", [a, t.op("Where", [none, number(1), b])])])
+        return t.op(
+            "Where", [none, number(0), t.op("Div", [a, t.op("Where", [none, number(1), b])])]
+        )
 
     red, green, blue = t.op("Split", [x], outputs=3, axis=-1, num_outputs=3)
     last = np.asarray([-1])
@@ -239,9 +239,9 @@ def rgb_to_hsv(t: Tape, x: Val) -> Val:
     def sector(a: Val, b: Val, start: int) -> Val:
         return t.op("Add", [over(t.op("Sub", [a, b]), span), number(start)])
 
-    in_green = t.op("Where", [t.op("Equal", [most, green]), sector(blue, red, 2), sector(red, green, 4)])
-    sixths = t.op("Where", [t.op("Equal", [most, red]), sector(green, blue, 0), in_green])
-    hue = t.op("Div", [sixths, number(6)])
+    rest = [t.op("Equal", [most, green]), sector(blue, red, 2), sector(red, green, 4)]
+    sixths = [t.op("Equal", [most, red]), sector(green, blue, 0), t.op("Where", rest)]
+    hue = t.op("Div", [t.op("Where", sixths), number(6)])
     hue = t.op("Where", [t.op("Less", [hue, number(0)]), t.op("Add", [hue, number(1)]), hue])
     hue = t.op("Where", [t.op("Equal", [span, number(0)]), number(0), hue])
     return t.op("Concat", [hue, over(span, most), most], axis=-1)

@@ -10,7 +10,15 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import elements, number, pad_mode
-from mindspore_lite.ops.spatial import batched, both_sides, in_kernel_type, in_nchw, per_axis
+from mindspore_lite.ops.spatial import (
+    batched,
+    both_sides,
+    in_kernel_type,
+    in_nchw,
+    padded,
+    per_axis,
+    same_pads,
+)
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
@@ -36,14 +44,6 @@ def window_slices(
     return found
 
 
-def padded(t: Tape, x: Val, pads: Val, dims: int) -> Val:
-    """Zeros around the last axes; pads are all begins, then all ends."""
-    if constant_of(pads) is not None and not np.any(constant_of(pads)):
-        return x
-    axes = np.arange(-dims, 0) + t.rank(x)
-    return t.op("Pad", [x, pads, None, axes])
-
-
 @op("Im2Col")
 def im2col(
     t: Tape, x: Val, *, ksizes: Val, strides: Val = 1, dilations: Val = 1, pads: Val = 0
@@ -57,9 +57,7 @@ def im2col_ext(
     t: Tape, x: Val, kernel_size: Val, dilation: Val = 1, padding: Val = 0, stride: Val = 1
 ) -> Val:
     """[N, C * kernel, windows]; the batch axis may be missing."""
-    return batched(
-        t, x, 2, lambda x: _columns(t, x, kernel_size, dilation, padding, stride, [0])
-    )
+    return batched(t, x, 2, lambda x: _columns(t, x, kernel_size, dilation, padding, stride, [0]))
 
 
 def _columns(
@@ -113,7 +111,7 @@ def _image(
     t: Tape, x: Val, output_size: Val, kernel: Val, dilation: Val, padding: Val, stride: Val
 ) -> Val:
     image, block = t.int64s(elements(t, output_size)), per_axis(kernel, 2, "kernel_size")
-    how = {
+    how: dict[str, Val] = {
         "dilations": per_axis(dilation, 2, "dilation"),
         "pads": both_sides(padding, 2),
         "strides": per_axis(stride, 2, "stride"),
@@ -141,26 +139,8 @@ def extract_volume_patches(
 
 def _patches(t: Tape, x: Val, sizes: list[tuple[int, ...]], padding: Val) -> Val:
     if pad_mode(padding) == "same":
-        x = padded(t, x, _same_pads(t, x, *sizes), len(sizes[0]))
+        x = padded(t, x, same_pads(t, x, *sizes), len(sizes[0]))
     return t.op("Concat", window_slices(t, x, *sizes), axis=1)
-
-
-def _same_pads(
-    t: Tape, x: Val, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> Val:
-    """As many windows as ceil(size / stride), the odd zero at the end."""
-    reach = np.asarray(dilations) * (np.asarray(kernel) - 1) + 1
-    step, known = np.asarray(strides), t.shape(x)[2:]
-    if None not in known:
-        size = np.asarray(known, np.int64)
-        need = np.maximum((-(-size // step) - 1) * step + reach - size, 0)
-        return np.concatenate([need // 2, need - need // 2])
-    size = t.op("Shape", [x], start=2)
-    # the last window starts at (size - 1) // stride * stride
-    last = t.op("Mul", [t.op("Div", [t.op("Sub", [size, np.asarray(1)]), step]), step])
-    need = t.op("Max", [t.op("Sub", [t.op("Add", [last, reach]), size]), np.asarray(0)])
-    begin = t.op("Div", [need, np.asarray(2)])
-    return t.op("Concat", [begin, t.op("Sub", [need, begin])], axis=0)
 
 
 # --- blocks ---------------------------------------------------------------------------------------
@@ -172,7 +152,10 @@ def depth_space(t: Tape, x: Val, *, block_size: Val, data_format: Val = "NCHW") 
     block = int(number(block_size, "block_size"))
     kernels = ("float16", "float32", "float64", "int8", "uint8")
     if t.dtype(x).name in kernels:
-        how = {"blocksize": block, "mode": "DCR" if t.primitive == "DepthToSpace" else None}
+        how: dict[str, Val] = {
+            "blocksize": block,
+            "mode": "DCR" if t.primitive == "DepthToSpace" else None,
+        }
         return in_nchw(t, x, data_format, lambda x: t.op(t.primitive, [x], **how))
     if t.primitive == "DepthToSpace":
         return in_nchw(t, x, data_format, lambda x: _unfolded(t, x, block, [0, 3, 4, 1, 5, 2], 1))

@@ -42,9 +42,7 @@ def resized(t: Tape, x: Val, sizes: Val = None, scales: Val = None, **attributes
     return t.op("Resize", [x, None, None, joined], **attributes)
 
 
-def smooth(
-    t: Tape, x: Val, size: Val, mode: str, how: str, scales: Val = None, **more: Val
-) -> Val:
+def smooth(t: Tape, x: Val, size: Val, mode: str, how: str, scales: Val = None, **more: Val) -> Val:
     """Linear or cubic interpolation, without smoothing when shrinking."""
     sizes = None if size is None else elements(t, size)
     attributes = {"mode": mode, "coordinate_transformation_mode": how, **more}
@@ -67,7 +65,8 @@ def resize_linear1d(
     t: Tape, x: Val, size: Val, *, coordinate_transformation_mode: Val = "align_corners"
 ) -> Val:
     """Over the last of three axes."""
-    how = _MODES.get(coordinate_transformation_mode, coordinate_transformation_mode)
+    mode = coordinate_transformation_mode
+    how = str(_MODES.get(mode, mode))
     return smooth(t, x, size, "linear", how)
 
 
@@ -112,8 +111,8 @@ def nearest(t: Tape, x: Val, sizes: list[Val] | None, scales: Val, how: str) -> 
         return _gathered(t, x, _places_at_run_time(t, x, sizes, scales, **attributes))
     factors = [None] * len(known) if sizes else scales
     each = list(zip(lengths, known, factors, strict=True))
-    wanted = [_mindspore_places(n, m, s, how) for n, m, s in each]
-    onnx = [_onnx_places(n, m, s, how) for n, m, s in each]
+    wanted = [_mindspore_places(int(n or 0), m, s, how) for n, m, s in each]
+    onnx = [_onnx_places(int(n or 0), m, s, how) for n, m, s in each]
     same = all(np.array_equal(a, b) for a, b in zip(wanted, onnx, strict=True))
     if same and t.dtype(x).name in NEAREST_KERNELS:
         return resized(t, x, sizes, scales, **attributes)
@@ -281,9 +280,9 @@ def resize_v2(
     mode: str = "nearest",
     cubic_coeff_a: float = -0.75,
 ) -> Val:
-    """To `sizes`, which hold all four dims; roi and scales do not count."""
+    """To `sizes`, which hold all four dims; roi, scales and the mode of 'nearest' do not count."""
     how, wanted = coordinate_transformation_mode, elements(t, sizes)[2:]
     if mode == "nearest":
-        return nearest(t, x, wanted, None, how)
+        return nearest(t, x, wanted, None, "asymmetric")
     more = {"cubic_coeff_a": cubic_coeff_a} if mode == "cubic" else {}
     return smooth(t, x, wanted, mode, how, **more)

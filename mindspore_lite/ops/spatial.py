@@ -9,7 +9,7 @@ import numpy as np
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import interleaved, ints, layout, pad_mode
 from mindspore_lite.ops.table import Val
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, constant_of
 
 F32 = np.dtype(np.float32)
 HALF_AND_SINGLE = ("float16", "float32")  # ONNX Runtime widens float16 by itself where it must
@@ -83,9 +83,30 @@ def padding(t: Tape, mode: Val, pad_list: Val, pad: Val = None) -> dict[str, Val
     return {"pads": interleaved(resolved)}
 
 
-def spatial_shape(t: Tape, x: Val, dims: int) -> Val:
-    """The sizes of the last axes as a run-time tensor."""
-    return t.op("Shape", [x], start=-dims)
+def same_pads(
+    t: Tape, x: Val, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Val:
+    """As many windows as ceil(size / stride), the odd zero at the end."""
+    reach = np.asarray(dilations) * (np.asarray(kernel) - 1) + 1
+    step, known = np.asarray(strides), t.shape(x)[2:]
+    if None not in known:
+        size = np.asarray(known, np.int64)
+        need = np.maximum((-(-size // step) - 1) * step + reach - size, 0)
+        return np.concatenate([need // 2, need - need // 2])
+    size = t.op("Shape", [x], start=2)
+    # the last window starts at (size - 1) // stride * stride
+    last = t.op("Mul", [t.op("Div", [t.op("Sub", [size, np.asarray(1)]), step]), step])
+    need = t.op("Max", [t.op("Sub", [t.op("Add", [last, reach]), size]), np.asarray(0)])
+    begin = t.op("Div", [need, np.asarray(2)])
+    return t.op("Concat", [begin, t.op("Sub", [need, begin])], axis=0)
+
+
+def padded(t: Tape, x: Val, pads: Val, dims: int) -> Val:
+    """Zeros around the last axes; pads are all begins, then all ends."""
+    if constant_of(pads) is not None and not np.any(constant_of(pads)):
+        return x
+    axes = np.arange(-dims, 0) + t.rank(x)
+    return t.op("Pad", [x, pads, None, axes])
 
 
 def numbers_of(t: Tape, x: Val, dims: int) -> list[Val]:
@@ -93,7 +114,7 @@ def numbers_of(t: Tape, x: Val, dims: int) -> list[Val]:
     known = t.shape(x)[-dims:]
     if None not in known:
         return list(known)
-    shape = spatial_shape(t, x, dims)
+    shape = t.op("Shape", [x], start=-dims)
     return [
         t.op("Gather", [shape, np.asarray(i)], axis=0) if size is None else size
         for i, size in enumerate(known)
