@@ -125,7 +125,7 @@ def _largest(t: Tape, x: Val, sizes: list[int | None], index_dtype: np.dtype) ->
         bins = t.op("Transpose", [bins], perm=to_the_end)
         others = [a for a in range(2 * dims) if a not in (i, dims + i)]
         length = t.op("Shape", [x], start=2 + i, end=3 + i)
-        columns = t.op("Unsqueeze", [members, np.asarray(others)])
+        columns = t.op("Unsqueeze", [members, np.asarray(others, I64)])
         flat = t.op("Add", [t.op("Mul", [flat, length]), columns])
     rows = t.op("Shape", [bins], end=2 + dims)
     row = np.asarray([-1])

@@ -54,10 +54,9 @@ def max_pool2d(
     strides: Val,
     pad_mode: Val = "VALID",
     data_format: Val = "NCHW",
-    pad_list: Val = None,
 ) -> Val:
     """Window sizes are (1, 1, h, w)."""
-    how = {**window(kernel_size, strides, data_format), **padding(t, pad_mode, pad_list)}
+    how = {**window(kernel_size, strides, data_format), **padding(t, pad_mode, None)}
     return in_nchw(t, x, data_format, lambda x: max_pool(t, x, **how))
 
 
@@ -70,10 +69,9 @@ def avg_pool2d(
     strides: Val,
     pad_mode: Val = "VALID",
     data_format: Val = "NCHW",
-    pad_list: Val = None,
 ) -> Val:
     """The mean leaves padding out."""
-    how = {**window(kernel_size, strides, data_format), **padding(t, pad_mode, pad_list)}
+    how = {**window(kernel_size, strides, data_format), **padding(t, pad_mode, None)}
     return in_nchw(t, x, data_format, lambda x: average_pool(t, x, count_include_pad=0, **how))
 
 

@@ -76,6 +76,8 @@ def padding(t: Tape, mode: Val, pad_list: Val, pad: Val = None) -> dict[str, Val
         return {}
     if pad_list is None and mode == "pad":
         pad_list = pad
+    if pad_list is None and mode == "pad":
+        raise UnsupportedOpError("pad_mode 'pad' without pads is not supported")
     resolved = ints(pad_list, "pad_list") if pad_list is not None else (-1,)
     # the pads stored for 'same' hold for the exported size alone
     if mode == "same" and (min(resolved) < 0 or not t.trust_dims):
