@@ -66,14 +66,15 @@ def _to_size(
     strides, spans = how["strides"], _spans(t, w, how["dilations"])
     lengths: list[Val] = list(t.shape(x)[2:])
     firsts = {"same": None, "valid": (0, 0), "pad": pads[0::2]}[mode]  # None: half of all pads
-    if all(isinstance(n, int) for n in (*lengths, *sizes)):
-        whole = [(n - 1) * s + k for n, s, k in zip(lengths, strides, spans, strict=True)]
-        over = [a - b for a, b in zip(whole, sizes, strict=True)]
-    elif not t.trust_dims and all(isinstance(n, int) for n in sizes):
+    fixed = all(isinstance(n, int) for n in sizes)
+    if fixed and not t.trust_dims:
         # the sizes hold for the exported shape alone: take those that nn's layers compute
         gaps = [k - s for k, s in zip(spans, strides, strict=True)]
         sums = [b + e for b, e in zip(pads[0::2], pads[1::2], strict=True)]
         over = {"same": gaps, "valid": [min(g, 0) for g in gaps], "pad": sums}[mode]
+    elif fixed and None not in lengths:
+        whole = [(n - 1) * s + k for n, s, k in zip(lengths, strides, spans, strict=True)]
+        over = [a - b for a, b in zip(whole, sizes, strict=True)]
     else:
         return _cut(t, conv_transposed(t, x, w, **how), sizes, firsts)
     begins = [max(o, 0) // 2 for o in over] if firsts is None else firsts

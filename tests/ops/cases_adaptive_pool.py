@@ -9,6 +9,7 @@ from support.op_case import Case, K
 
 IMG = (2, 4, 7, 8)
 
+
 def adaptive(x: np.ndarray, axis: int, size: int) -> np.ndarray:
     n = x.shape[axis]
     bins = [(i * n // size, -(-(i + 1) * n // size)) for i in range(size)]

@@ -10,6 +10,7 @@ from support.op_case import Case, K, W, numbers
 
 F16, I32, F64 = np.float16, np.int32, np.float64
 
+
 def attrs(
     mode: str,
     pad_list: Any = None,

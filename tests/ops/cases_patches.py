@@ -26,8 +26,8 @@ def image(x: np.ndarray, size: Any, kernel: Any, stride: Any, dilation: Any, pad
     """Adds up windows [N, C, kernel, windows]."""
     n, c = x.shape[:2]
     y = np.zeros((n, c, size[0] + 2 * pad[0], size[1] + 2 * pad[1]), x.dtype)
-    counts = [(s - d * (k - 1) - 1) // t + 1
-              for s, k, t, d in zip(y.shape[2:], kernel, stride, dilation, strict=True)]  # fmt: skip
+    axes = zip(y.shape[2:], kernel, stride, dilation, strict=True)
+    counts = [(s - d * (k - 1) - 1) // t + 1 for s, k, t, d in axes]
     parts = x.reshape(n, c, *kernel, *counts)
     for p, q, i, j in np.ndindex(*kernel, *counts):
         row, column = i * stride[0] + p * dilation[0], j * stride[1] + q * dilation[1]

@@ -11,6 +11,7 @@ from support.op_case import Case, K, numbers
 
 IMG = (2, 4, 7, 8)
 
+
 def pooling(kernel: Any, strides: Any, mode: str, fmt: str = "NCHW") -> dict[str, Any]:
     return {"kernel_size": kernel, "strides": strides, "pad_mode": mode, "format": fmt}
 

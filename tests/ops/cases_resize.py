@@ -75,9 +75,7 @@ def area(x: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def nearest(x: np.ndarray, size: tuple[int, ...], how: str = "") -> np.ndarray:
     for axis, new in enumerate(size, start=2):
         at = places(x.shape[axis], new, how)
-        if how == "align_corners":
-            at = at + 0.5  # halves go up
-        elif how == "half_pixel":
+        if how == "align_corners" or how == "half_pixel":
             at = at + 0.5  # halves go up
         index = np.clip(np.floor(at).astype(int), 0, x.shape[axis] - 1)
         x = np.take(x, index, axis)

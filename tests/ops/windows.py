@@ -121,7 +121,9 @@ def conv_transposed(
     kernels = w.reshape(group, -1, *w.shape[1:])
     for at in np.ndindex(*x.shape[2:]):
         for place in np.ndindex(*kernel):
-            to = tuple(a * s + p * d for a, s, p, d in zip(at, stride, place, dilation, strict=True))
+            to = tuple(
+                a * s + p * d for a, s, p, d in zip(at, stride, place, dilation, strict=True)
+            )
             took = parts[(slice(None), slice(None), slice(None), *at)]
             by = kernels[(slice(None), slice(None), slice(None), *place)]
             added = np.einsum("ngi,gio->ngo", took, by).reshape(x.shape[0], -1)
