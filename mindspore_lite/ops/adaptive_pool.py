@@ -10,12 +10,10 @@ from mindspore_lite.ops.spatial import batched
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded
 
-DIMS = {"1": 1, "2": 2, "3": 3}  # the digit in a primitive's name
-
 
 def wanted(t: Tape, output_size: Val) -> list[int | None]:
     """The bins per axis, None where an axis is kept; a single number counts for all."""
-    dims = next(DIMS[c] for c in t.primitive if c in DIMS)
+    dims = next(int(c) for c in t.primitive if c.isdigit())
     if isinstance(output_size, tuple | list):
         sizes = [None if s in (None, -1) else int(s) for s in output_size]
     else:

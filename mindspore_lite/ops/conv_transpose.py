@@ -57,6 +57,7 @@ def conv2d_transpose(
     how = {"strides": strides, "dilations": dilations, "group": group}
     sizes = elements(t, input_sizes)[axes]
     mode, stored = arguments.pad_mode(pad_mode), ints(pad_list or pad, "pad_list")
+    stored = stored * 4 if len(stored) == 1 else stored
     return in_nchw(t, x, data_format, lambda x: _to_size(t, x, w, sizes, mode, stored, **how))
 
 

@@ -20,15 +20,13 @@ from mindspore_lite.ops.spatial import (
     per_axis,
 )
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, constant_of
 
 I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def max_pool(t: Tape, x: Val, outputs: int = 1, **attributes: Val) -> Val:
     """ONNX MaxPool; integers go by float64, which holds them up to 2**53."""
-    if set(attributes.get("dilations", ())) == {1}:
-        del attributes["dilations"]  # ONNX Runtime takes its slow way if they are there at all
     kernels = ("float16", "float32", "float64", "int8", "uint8")
     return in_kernel_type(
         t,
@@ -61,7 +59,7 @@ def flat_if_thin(t: Tape, x: Val, run: Callable[..., Val], **attributes: Val) ->
         thin["pads"] = [*pads[1:3], *pads[4:6]]
     axis, source = [2], x.producer()
     made_thin = source is not None and source.op_type == "Unsqueeze"
-    if made_thin and ints(source.inputs[1], "axes") == (2,):
+    if made_thin and np.array_equal(np.asarray(constant_of(source.inputs[1])), axis):
         x = source.inputs[0]
     else:
         x = t.op("Squeeze", [x, axis])

@@ -1,7 +1,8 @@
 """Resizing of images.
 
 Where sizes are known, nearest and bicubic resizing follow MindSpore's own float32 arithmetic: a
-pixel's rounding, and weights out of a table of 1024 steps. With free sizes ONNX's rule decides.
+pixel's rounding, and weights out of a table of 1024 steps. With free sizes ONNX's rule decides:
+a bicubic result differs by up to 2e-3, and at a few ratios a nearest pixel is its neighbour.
 """
 
 from __future__ import annotations
@@ -194,6 +195,8 @@ def resize_bicubic(
             t, x, sizes, lambda n, m: _cubic(n, m, bool(align_corners), bool(half_pixel_centers))
         )
         return t.cast(table, dtype)
+    if not t.trust_dims:  # the file fixed its sizes: better a session for each than other weights
+        raise UnsupportedOpError("ResizeBicubic needs a fixed size of the image")
     how = {"cubic_coeff_a": -0.75, "exclude_outside": 0}
     if half_pixel_centers:
         how = {"cubic_coeff_a": -0.5, "exclude_outside": 1}

@@ -34,6 +34,8 @@ def in_kernel_type(
     dtype = t.dtype(operands[0])
     if dtype.name in kernels:
         return run(*operands)
+    if dtype.kind in "iub" and instead == F32:  # float32 does not hold all of them
+        raise UnsupportedOpError(f"{t.primitive} of {dtype.name} is not supported")
     found = run(*(None if v is None else t.cast(v, instead) for v in operands))
     if isinstance(found, tuple):
         return t.cast(found[0], dtype), *found[1:]
@@ -76,8 +78,8 @@ def padding(t: Tape, mode: Val, pad_list: Val, pad: Val = None) -> dict[str, Val
         return {}
     if pad_list is None and mode == "pad":
         pad_list = pad
-    if pad_list is None and mode == "pad":
-        raise UnsupportedOpError("pad_mode 'pad' without pads is not supported")
+        if pad is None:
+            raise UnsupportedOpError("pad_mode 'pad' without pads is not supported")
     resolved = ints(pad_list, "pad_list") if pad_list is not None else (-1,)
     # the pads stored for 'same' hold for the exported size alone
     if mode == "same" and (min(resolved) < 0 or not t.trust_dims):
