@@ -46,8 +46,8 @@ def resized(t: Tape, x: Val, sizes: Val = None, scales: Val = None, **attributes
 def smooth(t: Tape, x: Val, size: Val, mode: str, how: str, scales: Val = None, **more: Val) -> Val:
     """Linear or cubic interpolation, without smoothing when shrinking."""
     sizes = None if size is None else elements(t, size)
-    if sizes is None and scaled(t, x, scales) == list(t.shape(x)[2:]):
-        return t.op("Identity", [x])  # whatever the factors say of places in between
+    if sizes is None and unchanged(t, x, scales):
+        return t.op("Identity", [x])
     attributes = {"mode": mode, "coordinate_transformation_mode": how, **more}
     return in_kernel_type(t, lambda x: resized(t, x, sizes, scales, **attributes), x)
 
@@ -56,6 +56,12 @@ def scaled(t: Tape, x: Val, scales: Val) -> list[int | None]:
     """The sizes that factors make; float32 decides, 10 times 0.7 is 7."""
     each = zip(t.shape(x)[2:], scales, strict=True)
     return [None if n is None else int(np.float32(n) * np.float32(s)) for n, s in each]
+
+
+def unchanged(t: Tape, x: Val, scales: Val) -> bool:
+    """Then MindSpore copies, whatever the factors say of places in between."""
+    lengths = t.shape(x)[2:]
+    return None not in lengths and scaled(t, x, scales) == list(lengths)
 
 
 # --- linear ---------------------------------------------------------------------------------------
@@ -114,7 +120,7 @@ def nearest(t: Tape, x: Val, sizes: list[Val] | None, scales: Val, how: str) -> 
         "nearest_mode": _ROUNDING[how],
     }
     known = sizes or scaled(t, x, scales)
-    if not sizes and known == list(lengths):
+    if sizes is None and unchanged(t, x, scales):
         return t.op("Identity", [x])
     if not all(isinstance(n, int) for n in (*lengths, *known)):
         if t.dtype(x).name in NEAREST_KERNELS:
