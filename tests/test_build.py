@@ -179,17 +179,17 @@ def test_the_same_shape_again_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_layer_that_needs_its_size_gets_a_session_for_just_that_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Adaptive pooling to 2 x 2 cannot be written down for a free size."""
+    """The weights of ResizeArea are constants, made for one size."""
     net = Net()
-    y = net.call("AdaptiveAvgPool2D", net.input("x", (1, 1, 4, 4)), output_size=(2, 2))
-    path = written(tmp_path / "adaptive.mindir", encode(net.model(y)))
+    y = net.call("ResizeArea", net.input("x", (1, 4, 4, 1)), net.constant((2, 2)))
+    path = written(tmp_path / "area.mindir", encode(net.model(y)))
     made = build(Given("MINDIR", path), context())
     seen = counted(monkeypatch)
-    changed = resized(made, [(1, 1, 6, 8)])
-    assert seen == [{"x": [1, 1, None, None]}, {"x": [1, 1, 6, 8]}]
-    x = np.arange(48, dtype=np.float32).reshape(1, 1, 6, 8)
+    changed = resized(made, [(1, 6, 8, 1)])
+    assert seen == [{"x": [1, None, None, 1]}, {"x": [1, 6, 8, 1]}]
+    x = np.arange(48, dtype=np.float32).reshape(1, 6, 8, 1)
     (got,) = changed.session.run([x])
-    np.testing.assert_allclose(got, x.reshape(1, 1, 2, 3, 2, 4).mean((3, 5)))
+    np.testing.assert_allclose(got, x.reshape(1, 2, 3, 2, 4, 1).mean((2, 4)), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

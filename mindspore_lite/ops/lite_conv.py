@@ -6,8 +6,8 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import interleaved, ints, layout, pad_mode
-from mindspore_lite.ops.conv import padding
 from mindspore_lite.ops.lite_activation import activated
+from mindspore_lite.ops.spatial import padding
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, bounded
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mindspore_lite.ops.arguments import axis_of, ints, layout, number
-from mindspore_lite.ops.conv import in_nchw
+from mindspore_lite.ops.spatial import in_nchw
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, dtype_argument
 

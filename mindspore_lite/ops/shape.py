@@ -14,7 +14,6 @@ from mindspore_lite.ops.arguments import (
     axis_of,
     elements,
     ints,
-    number,
     shape_argument,
     swapped,
 )
@@ -216,10 +215,3 @@ def tensor_shape(t: Tape, x: Val) -> Val:
 def rank_of(t: Tape, x: Val) -> Val:
     """Number of axes."""
     return t.rank(x)
-
-
-@op("DepthToSpace", "SpaceToDepth")
-def depth_space(t: Tape, x: Val, *, block_size: Val) -> Val:
-    """Blocks of pixels against channels."""
-    mode = "DCR" if t.primitive == "DepthToSpace" else None
-    return t.op(t.primitive, [x], blocksize=int(number(block_size, "block_size")), mode=mode)

@@ -29,8 +29,6 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
     ("Cast", [(2,), K(999)], {}, "element type 999 cannot be used here"),
     ("Cast", [(2,), K("float32")], {}, "element type 'float32' cannot be used here"),
     ("BitwiseAnd", [(2,), (2,)], {}, "BitwiseAnd of float32 is not supported"),
-    ("AvgPool3D", [(1, 1, 2, 4, 4)],
-     {"kernel_size": (2, 2, 2), "strides": (1, 1, 1), "divisor_override": 3}, "divisor_override"),
     ("MaxPool", [(1, 1, 4, 4)],
      {"kernel_size": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "pad_mode": "pad"}, "pad_mode 'pad'"),
     ("MaxPool", [(1, 1, 4, 4)],
@@ -88,7 +86,6 @@ UNKNOWN_SIZES = [
     Case("Chunk", [(6, 2), K(3), K(0)], lambda x: (x[:2], x[2:4], x[4:])),
     Case("SplitTensor", [(6, 2), K(2), K(0)], lambda x: (x[:2], x[2:4], x[4:])),
     Case("Unstack", [(6, 2)], lambda x: tuple(x), attributes={"axis": 0}),
-    Case("AdaptiveAvgPool2D", [(1, 1, 4, 4)], lambda x: x, attributes={"output_size": (2, 2)}),
 ]
 
 
