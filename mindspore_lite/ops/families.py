@@ -2,12 +2,21 @@
 
 from mindspore_lite.ops import (  # noqa: F401
     activation,
+    arithmetic,
+    bessel,
+    compare,
     conv,
+    cumulative,
     elementwise,
     index,
+    inplace,
+    loss,
     matmul,
     norm,
+    random,
     reduce,
     resize,
     shape,
+    sort,
+    special,
 )
