@@ -62,6 +62,7 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
     )
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
+    walk.refuse_state()
     return made
 
 
@@ -71,6 +72,7 @@ class _Walk:
         self.tape = Tape()
         self.tape.trust_dims = not input_shapes
         self.input_shapes = input_shapes
+        self.weights: list[tuple[ir.Value, Slot]] = []
         self.globals: dict[str, Slot] = {}  # weights and constants: one namespace for all graphs
         self.constants: dict[str, Any] = {}  # what each one became, however often it is met
         self.main: dict[str, Slot] = {}  # old files let inner graphs name values of the main one
@@ -80,12 +82,26 @@ class _Walk:
     def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
         graph = self.model.graph
         for weight in graph.parameters:
-            self.globals[weight.name] = Slot(self.tape.weight(local_name(weight.name), weight))
+            value = self.tape.weight(local_name(weight.name), weight)
+            self.globals[weight.name] = Slot(value)
+            self.weights.append((value, self.globals[weight.name]))
         inputs = [value for i in graph.inputs if (value := self.input(i)) is not None]
         result = self.graph(graph, self.main, depth=0)
         if self.problems:
             raise UnsupportedOpError(_report(self.problems))
         return inputs, self.outputs(result)
+
+    def refuse_state(self) -> None:
+        """Refuse results that read what an earlier run wrote into a weight: each run starts anew.
+
+        A weight that is written before anything reads it, or that no result depends on, is none.
+        """
+        for first, slot in self.weights:
+            if not slot.still_holds(first) and first.uses():
+                raise UnsupportedOpError(
+                    f"the network changes its parameter {first.name!r} and reads it in the next "
+                    f"run, but no state is kept between runs here; make it an input and an output"
+                )
 
     def input(self, declared: Input) -> ir.Value | None:
         """A graph input as an ONNX input; effects tokens are none."""

@@ -45,6 +45,10 @@ class Slot:
             slot._stale = slot is not self
         self._value = value
 
+    def still_holds(self, value: Any) -> bool:
+        """Whether nothing was written since this value was put in."""
+        return self._value is value and not self._stale
+
     @classmethod
     def of_failure(cls) -> Slot:
         """Stands for the result of a node that could not be translated."""

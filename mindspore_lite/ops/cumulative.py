@@ -24,8 +24,9 @@ def cut(t: Tape, x: Val, axis: int, start: int, end: int, step: int = 1) -> Val:
 
 def shifted(t: Tape, x: Val, axis: int, by: int, neutral: np.ndarray) -> Val:
     """x moved on by some places along an axis, neutral numbers coming in."""
-    pads = np.asarray([by, 0], np.int64)
-    padded = t.op("Pad", [x, pads, neutral, np.asarray([axis], np.int64)])
+    pads = np.zeros(2 * t.rank(x), np.int64)  # for all axes: ONNX Runtime 1.31 gets Pad's own wrong
+    pads[axis] = by  # when it moves a Transpose past it
+    padded = t.op("Pad", [x, pads, neutral])
     return cut(t, padded, axis, 0, -by)
 
 
@@ -127,4 +128,5 @@ def cum_extreme(t: Tape, x: Val, *, axis: Val) -> Val:
     places = t.op("Range", [np.asarray(0), size, np.asarray(1)])
     places = t.op("Reshape", [places, np.asarray([-1] + [1] * (t.rank(x) - along - 1))])
     marks = t.op("Where", [t.op("Equal", [x, found]), places, np.asarray(0)])
-    return found, running(t, marks, along, lambda a, b: t.op("Max", [a, b]), "ReduceMax", 0)
+    index = running(t, marks, along, lambda a, b: t.op("Max", [a, b]), "ReduceMax", 0)
+    return found, t.cast(index, np.dtype(np.int32) if t.primitive == "Cummin" else INT64)

@@ -57,3 +57,15 @@ def inplace_draw(t: Tape, x: Val, a: Val, b: Val, seed: Val = 0, offset: Val = 0
 def inplace_bernoulli(t: Tape, x: Val, p: Val, seed: Val = 0, offset: Val = 0) -> Val:
     """1 with the probability p, else 0."""
     return bernoulli(t, x, p)
+
+
+@op("Assign", writes=True)
+def assign(t: Tape, variable: Val, value: Val) -> Val:
+    """A parameter's new value; the walk refuses networks that would read it in the next run."""
+    return t.cast(value, t.dtype(variable))
+
+
+@op("AssignAdd", "AssignSub", writes=True)
+def assign_add(t: Tape, variable: Val, value: Val) -> Val:
+    """A parameter and a value added, or subtracted."""
+    return t.op(t.primitive.removeprefix("Assign"), [variable, t.cast(value, t.dtype(variable))])
