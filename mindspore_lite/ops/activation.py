@@ -41,7 +41,7 @@ def silu(t: Tape, x: Val) -> Val:
     return t.op("Mul", [x, t.op("Sigmoid", [x])])
 
 
-@op("GeLU")
+@op("GeLU", "Gelu")
 def gelu_tanh(t: Tape, x: Val) -> Val:
     """The tanh approximation."""
     return t.op("Gelu", [x], approximate="tanh")
@@ -53,7 +53,7 @@ def gelu(t: Tape, x: Val, approximate: Val = 0) -> Val:
     return t.op("Gelu", [x], approximate="tanh" if approximate in (1, "tanh") else "none")
 
 
-@op("FastGeLU")
+@op("FastGeLU", "FastGelu")
 def fast_gelu(t: Tape, x: Val) -> Val:
     """x * sigmoid(1.702 x)."""
     scaled = t.op("Mul", [x, np.asarray(1.702, t.dtype(x))])

@@ -71,7 +71,7 @@ for primitive, onnx_name in {
 for primitive, onnx_name in {"Floor": "Floor", "Ceil": "Ceil", "Rint": "Round"}.items():
     op(primitive)(whole(onnx_name))
 for primitive, onnx_name in {
-    "Sqrt": "Sqrt", "Exp": "Exp", "Log": "Log", "Sin": "Sin", "Cos": "Cos", "Tan": "Tan",
+    "Sqrt": "Sqrt", "Sin": "Sin", "Cos": "Cos", "Tan": "Tan",
     "Asin": "Asin", "AsinExt": "Asin", "ACos": "Acos", "AcosExt": "Acos", "Atan": "Atan",
     "AtanExt": "Atan", "Sinh": "Sinh", "Cosh": "Cosh", "Asinh": "Asinh", "AsinhExt": "Asinh",
     "Acosh": "Acosh", "AcoshExt": "Acosh", "Atanh": "Atanh", "Reciprocal": "Reciprocal",
@@ -93,6 +93,28 @@ def square(t: Tape, x: Val) -> Val:
 def rsqrt(t: Tape, x: Val) -> Val:
     """1 / sqrt(x)."""
     return t.op("Reciprocal", [t.op("Sqrt", [as_float(t, x)])])
+
+
+def line(t: Tape, x: Val, scale: Val, shift: Val) -> Val:
+    """scale * x + shift, as attributes of old files may ask for."""
+    for name, value, none in (("Mul", scale, 1), ("Add", shift, 0)):
+        if number(value, "scale or shift") != none:
+            x = t.op(name, [x, np.asarray(value, t.dtype(x))])
+    return x
+
+
+@op("Exp")
+def exp(t: Tape, x: Val, *, base: Val = -1.0, scale: Val = 1.0, shift: Val = 0.0) -> Val:
+    """base ** (scale * x + shift); a base that is not positive stands for e."""
+    x = line(t, as_float(t, x), scale, shift)
+    return t.op("Exp", [x if base <= 0 else line(t, x, math.log(base), 0)])
+
+
+@op("Log")
+def log(t: Tape, x: Val, *, base: Val = -1.0, scale: Val = 1.0, shift: Val = 0.0) -> Val:
+    """The logarithm of scale * x + shift; a base that is not positive stands for e."""
+    found = t.op("Log", [line(t, as_float(t, x), scale, shift)])
+    return found if base <= 0 else line(t, found, 1 / math.log(base), 0)
 
 
 @op("Exp2")

@@ -47,21 +47,24 @@ def count(t: Tape, x: Val, axis: Val, dtype: np.dtype) -> Val:
 # --- sums, products, extremes, truth --------------------------------------------------------------
 
 
-@op("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum")
+@op(
+    "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
+    "ReduceMeanD", "ReduceMaxD", "ReduceMinD", "ReduceProdD", "ReduceSumD",
+)  # fmt: skip
 def reduce(
     t: Tape, x: Val, axis: Val = (), *, keep_dims: Val = False, skip_mode: Val = False
 ) -> Val:
     """Axis () is all axes, or none of them when skip_mode asks so."""
     if skip_mode and axis is not None and not ints(axis, "axis"):
         return x
-    return reduced(t, t.primitive, x, axis, keep_dims)
+    return reduced(t, t.primitive.removesuffix("D"), x, axis, keep_dims)
 
 
-@op("ReduceAll", "ReduceAny")
+@op("ReduceAll", "ReduceAny", "ReduceAllD", "ReduceAnyD")
 def reduce_bool(t: Tape, x: Val, axis: Val = (), *, keep_dims: Val = False) -> Val:
     """All or any of booleans, by way of 0 and 1."""
     numbers = t.cast(t.cast(x, BOOL), INT32)  # any number but zero counts as one
-    name = "ReduceMin" if t.primitive == "ReduceAll" else "ReduceMax"
+    name = "ReduceMin" if t.primitive.startswith("ReduceAll") else "ReduceMax"
     return t.cast(reduced(t, name, numbers, axis, keep_dims), BOOL)
 
 

@@ -8,6 +8,7 @@ from support.mindir_builder import Net
 from support.running import run
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.storage import MAX_TUPLE, Slot, stored
 from mindspore_lite.mindir import records as r
 

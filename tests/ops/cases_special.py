@@ -1,0 +1,48 @@
+"""Rows for ops/special.py."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from support.op_case import Case, numbers
+
+FLOAT = np.float32
+STEP = 1e-4  # of the differences that stand for the derivative of lgamma
+
+erfc = np.vectorize(math.erfc, otypes=[np.float64])
+erf = np.vectorize(math.erf, otypes=[np.float64])
+lgamma = np.vectorize(math.lgamma, otypes=[np.float64])
+
+
+def slope(x: np.ndarray) -> np.ndarray:
+    """The derivative of log(gamma), by differences of fourth order."""
+    far, near = (lgamma(x + k * STEP) - lgamma(x - k * STEP) for k in (2, 1))
+    return ((8 * near - far) / (12 * STEP)).astype(x.dtype)
+
+
+Y = np.linspace(-3.5, 3.5, 41)
+TAIL = np.linspace(0, 9, 10)
+POSITIVE = np.array([0.01, 0.3, 1.1, 2.5, 6, 30, 1e3], np.float64)
+NEGATIVE = np.array([-0.5, -1.3, -2.7, -7.2], np.float64)
+
+CASES = [
+    Case("Erfc", [numbers(3, 4)], lambda x: erfc(x).astype(FLOAT), dynamic=True),
+    *[Case("Erfc", [np.array([v], FLOAT)], lambda x: erfc(x).astype(FLOAT), loose=0.02)
+      for v in TAIL],
+    *[Case("Erfinv", [np.array([v])], lambda x, y=y: np.array([y]), loose=0.01)
+      for y, v in zip(Y, erf(Y), strict=True)],
+    Case("Erfinv", [numbers(3, 4, low=-0.5, high=0.5, dtype=np.float16)],
+         lambda x: np.interp(x, erf(Y), Y).astype(np.float16), loose=5),
+    Case("Erfinv", [np.array([-1, 1, 2, 0], FLOAT)],
+         lambda x: np.array([-np.inf, np.inf, np.nan, 0], FLOAT), dynamic=True),
+    Case("Lgamma", [numbers(3, 4, low=0.1, high=8)], lambda x: lgamma(x).astype(FLOAT)),
+    *[Case("Lgamma", [np.array([v])], lgamma, loose=0.001) for v in (*POSITIVE, *NEGATIVE)],
+    Case("Lgamma", [np.array([0, -1, -2, np.inf, 1, 2, 3], FLOAT)],
+         lambda x: np.array([np.inf] * 4 + [0, 0, math.log(2)], FLOAT), dynamic=True),
+    Case("Digamma", [numbers(3, 4, low=0.1, high=8)],
+         lambda x: slope(x.astype(np.float64)).astype(FLOAT)),
+    *[Case("Digamma", [np.array([v])], slope, loose=0.01) for v in (*POSITIVE, *NEGATIVE)],
+    Case("Digamma", [np.array([0, -1, 1], FLOAT)],
+         lambda x: np.array([-np.inf, np.nan, -0.57721566], FLOAT), dynamic=True),
+]  # fmt: skip
