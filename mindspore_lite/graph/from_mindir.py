@@ -82,9 +82,9 @@ class _Walk:
     def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
         graph = self.model.graph
         for weight in graph.parameters:
-            value = self.tape.weight(local_name(weight.name), weight)
-            self.globals[weight.name] = Slot(value)
-            self.weights.append((value, self.globals[weight.name]))
+            first = self.tape.weight(local_name(weight.name), weight)
+            self.globals[weight.name] = Slot(first)
+            self.weights.append((first, self.globals[weight.name]))
         inputs = [value for i in graph.inputs if (value := self.input(i)) is not None]
         result = self.graph(graph, self.main, depth=0)
         if self.problems:

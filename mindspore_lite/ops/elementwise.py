@@ -92,7 +92,7 @@ def square(t: Tape, x: Val) -> Val:
 @op("Rsqrt")
 def rsqrt(t: Tape, x: Val) -> Val:
     """1 / sqrt(x)."""
-    return t.op("Reciprocal", [t.op("Sqrt", [as_float(t, x)])])
+    return t.op("Reciprocal", [t.op("Sqrt", [x])])
 
 
 def line(t: Tape, x: Val, scale: Val, shift: Val) -> Val:

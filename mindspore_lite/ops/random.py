@@ -17,7 +17,7 @@ FLOAT = np.dtype(np.float32)
 
 def blank(t: Tape, shape: Val) -> Val:
     """A float32 tensor of this shape, to draw numbers for."""
-    dims = t.int64s(elements(t, shape))
+    dims = t.cast(shape, INT64) if isinstance(shape, ir.Value) else t.int64s(elements(t, shape))
     return t.op("ConstantOfShape", [dims], value=ir.Tensor(np.zeros(1, np.float32)))
 
 

@@ -9,7 +9,7 @@ from mindspore_lite.ops.arguments import axis_of, number, same_type
 from mindspore_lite.ops.elementwise import as_float, is_float
 from mindspore_lite.ops.reduce import BOOL, INT32, INT64, flat
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, dtype_argument
+from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, constant_of, dtype_argument
 
 ONE = np.asarray([1], np.int64)
 
@@ -26,6 +26,8 @@ def ordered(
     along = axis_of(t, x, axis)
     if k is None:
         k = t.shape(x)[along]
+    elif (known := constant_of(k)) is not None:
+        k = int(known)
     count = t.int64s([k]) if k is not None else t.op("Shape", [x], start=along, end=along + 1)
     values, index = t.op(
         "TopK", [x, count], outputs=2, axis=along, largest=int(descending), sorted=int(in_order)
@@ -95,33 +97,28 @@ def nth_element(t: Tape, x: Val, n: Val, *, reverse: Val = False) -> Val:
 
 def median_of(t: Tape, x: Val, axis: int, keep: Val, ignore_nan: Val) -> tuple[Val, Val]:
     """(lower median, its index); a NaN anywhere is the median unless ignored."""
-    size = t.op("Squeeze", [t.op("Shape", [x], start=axis, end=axis + 1)])
-    one, two = np.asarray(1), np.asarray(2)
+    size, along = t.op("Shape", [x], start=axis, end=axis + 1), np.asarray([axis])
     if not is_float(t.dtype(x)):
-        pair = ordered(t, x, axis, False)
-        return element(t, pair, axis, t.op("Div", [t.op("Sub", [size, one]), two]), keep)
-    is_nan = t.op("IsNaN", [x])
-    values, index = ordered(
-        t, t.op("Where", [is_nan, np.asarray(np.inf, t.dtype(x)), x]), axis, False
-    )
-    nans = t.op("ReduceSum", [t.cast(is_nan, INT64), np.asarray([axis])], keepdims=1)
-    if ignore_nan:
-        place = t.op("Div", [t.op("Sub", [t.op("Sub", [size, nans]), one]), two])
-        place = t.op("Max", [place, np.asarray(0)])
+        place = t.op("Gather", [ordered(t, x, axis, False)[1], middle(t, size)], axis=axis)
     else:
-        middle = t.op("Div", [t.op("Sub", [size, one]), two])
-        place = t.op("Add", [t.op("Mul", [nans, np.asarray(0)]), middle])
-    picked = [t.op("GatherElements", [v, place], axis=axis) for v in (values, index)]
-    if not ignore_nan:
-        first = t.op("ArgMax", [t.cast(is_nan, INT32)], axis=axis, keepdims=1)
-        some = t.cast(nans, BOOL)
-        picked = [
-            t.op("Where", [some, np.asarray(np.nan, t.dtype(x)), picked[0]]),
-            t.op("Where", [some, first, picked[1]]),
-        ]
-    if not keep:
-        picked = [t.op("Squeeze", [v, np.asarray([axis])]) for v in picked]
-    return picked[0], picked[1]
+        is_nan = t.op("IsNaN", [x])
+        nans = t.op("ReduceSum", [t.cast(is_nan, INT64), along], keepdims=1)
+        last = t.op("Where", [is_nan, np.asarray(np.inf, t.dtype(x)), x])  # where NaN shall stand
+        index = ordered(t, last, axis, False)[1]
+        if ignore_nan:
+            known = middle(t, t.op("Sub", [size, nans]))
+            place = t.op("GatherElements", [index, known], axis=axis)
+        else:
+            first = t.op("ArgMax", [t.cast(is_nan, INT32)], axis=axis, keepdims=1)
+            place = t.op("Gather", [index, middle(t, size)], axis=axis)
+            place = t.op("Where", [t.cast(nans, BOOL), first, place])
+    pair = t.op("GatherElements", [x, place], axis=axis), place
+    return pair if keep else (t.op("Squeeze", [pair[0], along]), t.op("Squeeze", [place, along]))
+
+
+def middle(t: Tape, size: Val) -> Val:
+    """The place of the lower median among so many; 0 among none."""
+    return t.op("Div", [t.op("Max", [t.op("Sub", [size, ONE]), np.asarray([0])]), np.asarray([2])])
 
 
 @op("Median")
