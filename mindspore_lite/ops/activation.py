@@ -108,6 +108,13 @@ def clamp(t: Tape, x: Val, low: Val = None, high: Val = None) -> Val:
     return x if high is None else t.op("Min", [x, t.cast(high, dtype)])
 
 
+@op("ClampMin", "ClampMax")
+def clamp_one_side(t: Tape, x: Val, bound: Val) -> Val:
+    """Not below a bound, or not above it."""
+    low, high = (bound, None) if t.primitive == "ClampMin" else (None, bound)
+    return clamp(t, x, low, high)
+
+
 @op("SoftplusExt")
 def softplus_ext(t: Tape, x: Val, beta: Val = 1, threshold: Val = 20) -> Val:
     """log(1 + exp(beta x)) / beta, and x itself where beta x is beyond the threshold."""

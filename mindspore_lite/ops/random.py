@@ -48,6 +48,15 @@ def plain(t: Tape, shape: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
     return drawn(t, blank(t, shape), t.primitive == "StandardNormal")
 
 
+@op("StandardLaplace")
+def laplace(t: Tape, shape: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
+    """Numbers of the double exponential distribution: -sign(u) log(1 - 2 |u|), u within 1/2."""
+    u = drawn(t, blank(t, shape), low=-0.5, high=0.5)
+    rest = t.op("Add", [t.op("Mul", [t.op("Abs", [u]), FLOAT.type(-2)]), FLOAT.type(1)])
+    rest = t.op("Max", [rest, np.finfo(FLOAT).tiny])  # u may be -1/2 exactly
+    return t.op("Neg", [t.op("Mul", [t.op("Sign", [u]), t.op("Log", [rest])])])
+
+
 @op("UniformInt")
 def uniform_int(t: Tape, shape: Val, low: Val, high: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
     """int32 from low up to, but without, high."""
@@ -169,6 +178,23 @@ def multinomial(
 ) -> Val:
     """Places drawn by weight, again and again."""
     return t.cast(sampled(t, x, num_samples, True), dtype_argument(dtype).numpy)
+
+
+@op("MultinomialWithReplacement")
+def multinomial_with_replacement(
+    t: Tape, x: Val, seed: Val = 0, offset: Val = 0, *, numsamples: Val, replacement: Val = False
+) -> Val:
+    """int64 places drawn by weight; each once unless it may come again, whatever the name says."""
+    return sampled(t, x, numsamples, bool(replacement))
+
+
+@op("RandomCategorical")
+def random_categorical(
+    t: Tape, logits: Val, num_samples: Val, seed: Val = 0, *, dtype: Val = 35
+) -> Val:
+    """Places drawn again and again by the softmax of logits."""
+    weights = t.op("Softmax", [logits], axis=-1)
+    return t.cast(sampled(t, weights, num_samples, True), dtype_argument(dtype).numpy)
 
 
 @op("MultinomialExt")

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mindspore_lite.ops.arguments import number
 from mindspore_lite.ops.elementwise import in_double
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, bounded
 
 
 def polynomial(t: Tape, x: Val, coefficients: Sequence[float]) -> Val:
@@ -154,22 +155,36 @@ def digamma(t: Tape, x: Val) -> Val:
 @op("Lgamma")
 def lgamma(t: Tape, x: Val) -> Val:
     """log(|gamma(x)|); inf at the poles 0, -1, -2, ..."""
+    return in_double(t, x, lambda v: log_gamma(t, v))
+
+
+@op("Mvlgamma")
+def mvlgamma(t: Tape, x: Val, *, p: Val) -> Val:
+    """The logarithm of the multivariate gamma function: log-gammas of x, x - 1/2, ... added up."""
+    order = bounded(int(number(p, "p")), "dimensions")
 
     def compute(x: Val) -> Val:
-        low, y = reflected(t, x)
-        steps, z = shifted(t, y)
-        inverse = t.op("Reciprocal", [z])
-        w = t.op("Mul", [inverse, inverse])
-        series = t.op("Mul", [inverse, polynomial(t, w, _LGAMMA)])
-        main = t.op("Mul", [t.op("Sub", [z, np.asarray(0.5)]), t.op("Log", [z])])
-        main = t.op("Sub", [main, z])
-        main = t.op("Add", [main, np.asarray(0.5 * math.log(2 * math.pi))])
-        found = t.op("Sub", [t.op("Add", [main, series]), total(t, t.op("Log", [steps]))])
-        infinite = t.op("IsInf", [y])  # the parts of the sum are infinities of both signs
-        found = t.op("Where", [infinite, np.asarray(np.inf), found])
-        # A&S 6.1.17
-        wave = t.op("Sin", [scale(t, t.op("Sub", [x, t.op("Floor", [x])]), math.pi)])
-        log_wave = t.op("Sub", [np.asarray(math.log(math.pi)), t.op("Log", [wave])])
-        return t.op("Where", [low, t.op("Sub", [log_wave, found]), found])
+        row = t.op("Unsqueeze", [x, np.asarray([-1])])
+        found = total(t, log_gamma(t, t.op("Sub", [row, np.arange(order) / 2])))
+        return t.op("Add", [found, np.asarray(order * (order - 1) / 4 * math.log(math.pi))])
 
     return in_double(t, x, compute)
+
+
+def log_gamma(t: Tape, x: Val) -> Val:
+    """log(|gamma(x)|) in float64."""
+    low, y = reflected(t, x)
+    steps, z = shifted(t, y)
+    inverse = t.op("Reciprocal", [z])
+    w = t.op("Mul", [inverse, inverse])
+    series = t.op("Mul", [inverse, polynomial(t, w, _LGAMMA)])
+    main = t.op("Mul", [t.op("Sub", [z, np.asarray(0.5)]), t.op("Log", [z])])
+    main = t.op("Sub", [main, z])
+    main = t.op("Add", [main, np.asarray(0.5 * math.log(2 * math.pi))])
+    found = t.op("Sub", [t.op("Add", [main, series]), total(t, t.op("Log", [steps]))])
+    infinite = t.op("IsInf", [y])  # the parts of the sum are infinities of both signs
+    found = t.op("Where", [infinite, np.asarray(np.inf), found])
+    # A&S 6.1.17
+    wave = t.op("Sin", [scale(t, t.op("Sub", [x, t.op("Floor", [x])]), math.pi)])
+    log_wave = t.op("Sub", [np.asarray(math.log(math.pi)), t.op("Log", [wave])])
+    return t.op("Where", [low, t.op("Sub", [log_wave, found]), found])

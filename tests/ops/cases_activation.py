@@ -158,6 +158,8 @@ def swiglu(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 MORE = [
+    Case("ClampMin", [WIDE, K(0)], lambda x: np.maximum(x, 0)),
+    Case("ClampMax", [INTS, K(3)], lambda x: np.minimum(x, 3)),
     Case("Gelu", [NARROW], gelu_tanh, loose=0.1),
     Case("FastGelu", [WIDE], lambda x: x * sigmoid(FLOAT(1.702) * x)),
     Case("NpuGelu", [NARROW, K(0)], gelu_erf, loose=0.1),

@@ -40,6 +40,9 @@ CASES = [
     *[Case("Lgamma", [np.array([v])], lgamma, loose=0.001) for v in (*POSITIVE, *NEGATIVE)],
     Case("Lgamma", [np.array([0, -1, -2, np.inf, 1, 2, 3], FLOAT)],
          lambda x: np.array([np.inf] * 4 + [0, 0, math.log(2)], FLOAT), dynamic=True),
+    Case("Mvlgamma", [numbers(3, 4, low=2, high=8)],
+         lambda x: (sum(lgamma(x - j / 2) for j in range(3)) + 1.5 * math.log(math.pi))
+         .astype(FLOAT), attributes={"p": 3}, dynamic=True),
     Case("Digamma", [numbers(3, 4, low=0.1, high=8)],
          lambda x: slope(x.astype(np.float64)).astype(FLOAT)),
     *[Case("Digamma", [np.array([v])], slope, loose=0.01) for v in (*POSITIVE, *NEGATIVE)],

@@ -44,6 +44,13 @@ def test_normal_numbers_have_mean_zero_and_deviation_one(primitive: str, argumen
     assert abs(found.std() - 1) < 0.05
 
 
+def test_laplace_numbers_have_deviation_root_two() -> None:
+    found = drawn("StandardLaplace", MANY)
+    assert abs(found.mean()) < 0.06
+    assert abs(found.std() - 2**0.5) < 0.1
+    assert np.isfinite(found).all()
+
+
 def test_whole_numbers_take_every_value_but_the_last() -> None:
     assert set(drawn("RandInt", -1, 3, MANY, *SEEDS, None, None).ravel()) == {-1, 0, 1, 2}
 
