@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.ops.arguments import number, same_type
-from mindspore_lite.ops.elementwise import square, trunc
+from mindspore_lite.ops.arguments import same_type
+from mindspore_lite.ops.elementwise import is_float, square, trunc
 from mindspore_lite.ops.table import Meaning, Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, constant_of
 
 _ROUNDING = {None: None, 1: "trunc", 2: "floor"}
 
@@ -18,7 +18,7 @@ _ROUNDING = {None: None, 1: "trunc", 2: "floor"}
 def floating(t: Tape, *operands: Val) -> list[Val]:
     """Operands in the type of the result, integers as float32."""
     dtype = t.result_dtype(*operands)
-    return same_type(t, dtype if dtype.kind in "fcV" else np.dtype(np.float32), *operands)
+    return same_type(t, np.dtype(np.float32) if dtype.kind in "bui" else dtype, *operands)
 
 
 def binary(onnx_name: str) -> Meaning:
@@ -46,9 +46,8 @@ def scaled(t: Tape, onnx_name: str, x: Val, y: Val, alpha: Val) -> Val:
     """x +- alpha * y."""
     dtype = t.result_dtype(x, y)
     x, y = same_type(t, dtype, x, y)
-    factor = number(alpha, "alpha")
-    if factor != 1:
-        y = t.op("Mul", [y, np.asarray(factor, dtype)])
+    if constant_of(alpha) != 1:
+        y = t.op("Mul", [y, t.cast(alpha, dtype)])
     return t.op(onnx_name, [x, y])
 
 
@@ -69,7 +68,7 @@ def add_n(t: Tape, values: Val) -> Val:
     """Sum of a tuple of tensors."""
     dtype = t.result_dtype(*values)
     values = same_type(t, dtype, *values)
-    if dtype.kind == "f":
+    if is_float(dtype):
         return t.op("Sum", values)
     total, *rest = values  # ONNX sums floats only
     for value in rest:
@@ -136,7 +135,7 @@ def ignoring_nan(t: Tape, x: Val, y: Val) -> Val:
     """The larger or smaller one, a NaN counting only beside another."""
     x, y = same_type(t, t.result_dtype(x, y), x, y)
     found = t.op(t.primitive.removeprefix("F").capitalize(), [x, y])
-    if t.dtype(x).kind != "f":
+    if not is_float(t.dtype(x)):
         return found
     found = t.op("Where", [t.op("IsNaN", [x]), y, found])
     return t.op("Where", [t.op("IsNaN", [y]), x, found])
@@ -157,8 +156,10 @@ def floor_div(t: Tape, x: Val, y: Val) -> Val:
     dtype = t.result_dtype(x, y)
     x, y = same_type(t, dtype, x, y)
     quotient = t.op("Div", [x, y])
-    if dtype.kind != "i":
-        return t.op("Floor", [quotient]) if dtype.kind == "f" else quotient
+    if is_float(dtype):
+        return t.op("Floor", [quotient])
+    if dtype.kind == "u":
+        return quotient
     rest = t.op("Sub", [x, t.op("Mul", [quotient, y])])
     zero = np.asarray(0, dtype)
     signs_differ = t.op("Xor", [t.op("Less", [rest, zero]), t.op("Less", [y, zero])])
@@ -187,7 +188,7 @@ def floor_mod(t: Tape, x: Val, y: Val) -> Val:
     """The rest has the divisor's sign."""
     dtype = t.result_dtype(x, y)
     x, y = same_type(t, dtype, x, y)
-    if dtype.kind != "f":
+    if not is_float(dtype):
         return t.op("Mod", [x, y])
     whole = t.op("Floor", [t.op("Div", [x, y])])
     return t.op("Sub", [x, t.op("Mul", [whole, y])])

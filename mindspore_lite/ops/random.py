@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,22 +10,31 @@ import onnx_ir as ir
 
 from mindspore_lite.ops.arguments import elements, same_type
 from mindspore_lite.ops.reduce import INT32, INT64
+from mindspore_lite.ops.sort import ordered
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, dtype_argument
+from mindspore_lite.ops.tape import Tape, bounded, constant_of, dtype_argument
 
 FLOAT = np.dtype(np.float32)
+MAX_NUMBERS = 2**28  # drawn at once; guess, 1 GiB of them
 
 
-def blank(t: Tape, shape: Val) -> Val:
-    """A float32 tensor of this shape, to draw numbers for."""
-    dims = t.cast(shape, INT64) if isinstance(shape, ir.Value) else t.int64s(elements(t, shape))
-    return t.op("ConstantOfShape", [dims], value=ir.Tensor(np.zeros(1, np.float32)))
+def space(t: Tape, shape: Val) -> Val:
+    """What to draw numbers for: a constant shape, else a tensor of the shape known at run time."""
+    if constant_of(shape) is None and isinstance(shape, ir.Value):
+        return t.op("ConstantOfShape", [t.cast(shape, INT64)])
+    dims = elements(t, shape)
+    if not dims or any(isinstance(d, ir.Value) for d in dims):
+        return t.op("ConstantOfShape", [t.int64s(dims)])
+    bounded(math.prod(dims), "random numbers", MAX_NUMBERS)
+    return tuple(dims)
 
 
 def drawn(t: Tape, like: Val, normal: bool = False, **bounds: Any) -> Val:
-    """float32 numbers in the shape of a tensor: uniform in [0, 1), or normal, unless said else."""
-    name = "RandomNormalLike" if normal else "RandomUniformLike"
-    return t.op(name, [like], dtype=t.onnx_type(FLOAT), **bounds)
+    """float32 numbers in a shape or that of a tensor: uniform in [0, 1) or normal, unless said."""
+    name, dtype = "RandomNormal" if normal else "RandomUniform", t.onnx_type(FLOAT)
+    if isinstance(like, tuple):
+        return t.op(name, [], shape=like, dtype=dtype, **bounds)
+    return t.op(f"{name}Like", [like], dtype=dtype, **bounds)
 
 
 def typed(t: Tape, x: Val, dtype: Val, like: Val = None) -> Val:
@@ -45,13 +55,13 @@ def whole_numbers(t: Tape, like: Val, low: Val, high: Val, dtype: np.dtype) -> V
 @op("UniformReal", "StandardNormal")
 def plain(t: Tape, shape: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
     """Uniform in [0, 1), or normal."""
-    return drawn(t, blank(t, shape), t.primitive == "StandardNormal")
+    return drawn(t, space(t, shape), t.primitive == "StandardNormal")
 
 
 @op("StandardLaplace")
 def laplace(t: Tape, shape: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
     """Numbers of the double exponential distribution: -sign(u) log(1 - 2 |u|), u within 1/2."""
-    u = drawn(t, blank(t, shape), low=-0.5, high=0.5)
+    u = drawn(t, space(t, shape), low=-0.5, high=0.5)
     rest = t.op("Add", [t.op("Mul", [t.op("Abs", [u]), FLOAT.type(-2)]), FLOAT.type(1)])
     rest = t.op("Max", [rest, np.finfo(FLOAT).tiny])  # u may be -1/2 exactly
     return t.op("Neg", [t.op("Mul", [t.op("Sign", [u]), t.op("Log", [rest])])])
@@ -60,7 +70,7 @@ def laplace(t: Tape, shape: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
 @op("UniformInt")
 def uniform_int(t: Tape, shape: Val, low: Val, high: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
     """int32 from low up to, but without, high."""
-    return whole_numbers(t, blank(t, shape), low, high, INT32)
+    return whole_numbers(t, space(t, shape), low, high, INT32)
 
 
 @op("RandExt", "Randn")
@@ -68,7 +78,7 @@ def rand(
     t: Tape, shape: Val, seed: Val = 0, offset: Val = 0, dtype: Val = None, device: Val = None
 ) -> Val:
     """Uniform in [0, 1), or normal."""
-    return typed(t, drawn(t, blank(t, shape), t.primitive == "Randn"), dtype)
+    return typed(t, drawn(t, space(t, shape), t.primitive == "Randn"), dtype)
 
 
 @op("RandLikeExt", "RandnLike")
@@ -86,7 +96,7 @@ def rand_int(
 ) -> Val:  # fmt: skip
     """Integers from low up to, but without, high; int64 unless said otherwise."""
     wanted = INT64 if dtype is None else dtype_argument(dtype).numpy
-    return whole_numbers(t, blank(t, shape), low, high, wanted)
+    return whole_numbers(t, space(t, shape), low, high, wanted)
 
 
 @op("RandIntLike")
@@ -120,15 +130,14 @@ def normal_of(t: Tape, mean: Val, std: Val, seed: Val = 0, offset: Val = 0) -> V
 @op("NormalFloatFloat")
 def normal(t: Tape, mean: Val, std: Val, size: Val, seed: Val = 0, offset: Val = 0) -> Val:
     """Normal numbers in a shape."""
-    return normal_of(t, t.op("Add", [blank(t, size), t.cast(mean, FLOAT)]), std)
+    noise = t.op("Mul", [drawn(t, space(t, size), normal=True), t.cast(std, FLOAT)])
+    return t.op("Add", [noise, t.cast(mean, FLOAT)])
 
 
 @op("RandpermExt", "RandpermV2")
 def permutation(t: Tape, n: Val, seed: Val = 0, offset: Val = 0, dtype: Val = 35) -> Val:
     """The numbers below n in any order: the ranks of n random ones."""
-    size = t.int64s([n])
-    noise = drawn(t, t.op("ConstantOfShape", [size]))
-    _, order = t.op("TopK", [noise, size], outputs=2, axis=0)
+    order = ordered(t, drawn(t, space(t, (n,))), 0, True)[1]
     return t.cast(order, dtype_argument(dtype).numpy)
 
 
@@ -137,10 +146,8 @@ def shuffle(t: Tape, x: Val, *, seed: Val = 0, seed2: Val = 0) -> Val:
     """The rows of x in any order."""
     if t.rank(x) == 0:
         return x
-    size = t.op("Shape", [x], start=0, end=1)
-    noise = drawn(t, t.op("ConstantOfShape", [size]))
-    _, order = t.op("TopK", [noise, size], outputs=2, axis=0)
-    return t.op("Gather", [x, order], axis=0)
+    noise = drawn(t, space(t, t.op("Shape", [x], start=0, end=1)))
+    return t.op("Gather", [x, ordered(t, noise, 0, True)[1]], axis=0)
 
 
 @op("Bernoulli")

@@ -104,6 +104,7 @@ def where_zero(x: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 MORE = [
+    Case("AddExt", [(2, 3), (3,), S(2)], lambda x, y, a: x + np.float32(a) * y),
     Case("AddV2", [(2, 3), (3,)], np.add),
     Case("AddN", [T(A, B)], sum),
     Case("Addcmul", [(2, 3), (3,), (2, 1), K(np.array(2, np.float32))],

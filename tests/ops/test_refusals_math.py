@@ -19,9 +19,11 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
      "the gradient of a loss"),
     ("BitwiseOrScalar", [(2,), K(1)], {}, "BitwiseOrScalar of float32 is not supported"),
     ("Histogram", [(9,)], {"bins": 2**30}, "1073741824 bins, at most"),
+    ("UniformReal", [K((2**20, 2**20))], {}, "1099511627776 random numbers, at most"),
+    ("RandpermExt", [K(2**40), K(0), K(0), K(35)], {}, "1099511627776 random numbers, at most"),
+    ("Mvlgamma", [(3,)], {"p": 2**20}, "1048576 dimensions, at most"),
     ("Kthvalue", [(5,), S(2)], {}, "k must be one constant number"),
     ("CumProd", [(2, 3), K(2)], {}, "axis 2 does not exist in a tensor of 2 dims"),
-    ("AddExt", [(2,), (2,), S(2)], {}, "alpha must be one constant number"),
     ("NanToNum", [(2,)], {"nan": "none"}, "replacement must be one constant number"),
 ]  # fmt: skip
 
