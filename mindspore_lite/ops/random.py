@@ -49,7 +49,8 @@ def whole_numbers(t: Tape, like: Val, low: Val, high: Val, dtype: np.dtype) -> V
     low, high = same_type(t, np.dtype(np.float64), low, high)
     share = t.cast(drawn(t, like), np.dtype(np.float64))
     found = t.op("Floor", [t.op("Add", [low, t.op("Mul", [share, t.op("Sub", [high, low])])])])
-    return t.cast(found, dtype)
+    last = t.op("Sub", [high, np.asarray(1.0)])  # a share may be rounded up to 1
+    return t.cast(t.op("Min", [found, last]), dtype)
 
 
 @op("UniformReal", "StandardNormal")

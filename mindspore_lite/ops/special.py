@@ -188,3 +188,53 @@ def log_gamma(t: Tape, x: Val) -> Val:
     wave = t.op("Sin", [scale(t, t.op("Sub", [x, t.op("Floor", [x])]), math.pi)])
     log_wave = t.op("Sub", [np.asarray(math.log(math.pi)), t.op("Log", [wave])])
     return t.op("Where", [low, t.op("Sub", [log_wave, found]), found])
+
+
+# --- sums of powers -------------------------------------------------------------------------------
+
+_ADDED = np.arange(20.0)  # terms added up before the rest is estimated
+# A&S 23.1.30, the Euler-Maclaurin formula: Bernoulli numbers over (2k)!
+_EULER = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
+
+
+def hurwitz(t: Tape, s: Val, q: Val) -> Val:
+    """The sum of (q + k) ** -s over k = 0, 1, ... in float64; NaN below -16, too far from 0."""
+    last = np.asarray([-1])
+    terms = t.op("Add", [t.op("Unsqueeze", [q, last]), _ADDED])
+    found = total(t, t.op("Pow", [terms, t.op("Neg", [t.op("Unsqueeze", [s, last])])]))
+    w = t.op("Add", [q, np.asarray(20.0)])
+    rest = t.op("Div", [w, t.op("Sub", [s, np.asarray(1.0)])])
+    rest = t.op("Add", [rest, np.asarray(0.5)])
+    factor = t.op("Div", [s, w])  # s (s + 1) ... (s + 2k) / w ** (2k + 1)
+    for k, number_ in enumerate(_EULER):
+        rest = t.op("Add", [rest, scale(t, factor, number_)])
+        for step in (2 * k + 1, 2 * k + 2):
+            rising = t.op("Div", [t.op("Add", [s, np.asarray(float(step))]), w])
+            factor = t.op("Mul", [factor, rising])
+    tail = t.op("Mul", [t.op("Pow", [w, t.op("Neg", [s])]), rest])
+    return choose(t, w, 4.0, np.asarray(np.nan), t.op("Add", [found, tail]))
+
+
+@op("Zeta")
+def zeta(t: Tape, x: Val, q: Val) -> Val:
+    """The Hurwitz zeta function: inf at x = 1 and at q = 0, -1, ...; NaN for x below 1."""
+
+    def compute(x: Val) -> Val:
+        wide = t.cast(q, np.dtype(np.float64))
+        found = hurwitz(t, x, wide)
+        pole = t.op("Equal", [x, np.asarray(1.0)])
+        found = t.op("Where", [pole, np.asarray(np.inf), found])
+        return t.op("Where", [t.op("Less", [x, np.asarray(1.0)]), np.asarray(np.nan), found])
+
+    return in_double(t, x, compute)
+
+
+@op("Polygamma")
+def polygamma(t: Tape, a: Val, x: Val) -> Val:
+    """The a-th derivative of digamma, a being constant."""
+    order = int(number(a, "a"))
+    if order == 0:
+        return digamma(t, x)
+    bounded(order, "derivatives", 30)  # the estimate of the rest is good for so many
+    sign = (-1.0) ** (order + 1) * math.factorial(order)
+    return in_double(t, x, lambda v: scale(t, hurwitz(t, np.asarray(order + 1.0), v), sign))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from support.op_case import Case, numbers
+from support.op_case import Case, K, numbers
 
 FLOAT = np.float32
 STEP = 1e-4  # of the differences that stand for the derivative of lgamma
@@ -19,6 +19,17 @@ def slope(x: np.ndarray) -> np.ndarray:
     """The derivative of log(gamma), by differences of fourth order."""
     far, near = (lgamma(x + k * STEP) - lgamma(x - k * STEP) for k in (2, 1))
     return ((8 * near - far) / (12 * STEP)).astype(x.dtype)
+
+
+def zeta(s: np.ndarray | float, q: np.ndarray) -> np.ndarray:
+    """Many terms, and the integral of the others."""
+    terms = np.arange(20_000).reshape(-1, *[1] * q.ndim) + q.astype(np.float64)
+    end = terms[-1] + 1
+    return np.asarray((terms**-s).sum(0) + end ** (1 - s) / (s - 1) + 0.5 * end**-s)
+
+
+def polygamma(n: int, x: np.ndarray) -> np.ndarray:
+    return ((-1) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, x)).astype(x.dtype)
 
 
 Y = np.linspace(-3.5, 3.5, 41)
@@ -40,6 +51,14 @@ CASES = [
     *[Case("Lgamma", [np.array([v])], lgamma, loose=0.001) for v in (*POSITIVE, *NEGATIVE)],
     Case("Lgamma", [np.array([0, -1, -2, np.inf, 1, 2, 3], FLOAT)],
          lambda x: np.array([np.inf] * 4 + [0, 0, math.log(2)], FLOAT), dynamic=True),
+    Case("Zeta", [numbers(3, 4, low=1.2, high=6), numbers(4, low=0.2, high=9)],
+         lambda s, q: zeta(s, np.broadcast_to(q, s.shape)).astype(FLOAT), dynamic=True),
+    Case("Zeta", [np.array([1, 0.5, 2], FLOAT), np.array([2, 2, 0], FLOAT)],
+         lambda s, q: np.array([np.inf, np.nan, np.inf], FLOAT)),
+    *[Case("Polygamma", [K(np.array(n)), np.array([v])], lambda x, n=n: polygamma(n, x), loose=0.01)
+      for n in (1, 2, 5) for v in (0.1, 1.0, 3.5, 40.0, -0.5, -6.1)],
+    Case("Polygamma", [K(0), numbers(5, low=0.5, high=4)],
+         lambda x: slope(x.astype(np.float64)).astype(FLOAT), dynamic=True),
     Case("Mvlgamma", [numbers(3, 4, low=2, high=8)],
          lambda x: (sum(lgamma(x - j / 2) for j in range(3)) + 1.5 * math.log(math.pi))
          .astype(FLOAT), attributes={"p": 3}, dynamic=True),
