@@ -51,9 +51,13 @@ for primitive, onnx_name in {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor
 
 @op("EqualExt")
 def equal_everywhere(t: Tape, x: Val, y: Val) -> Val:
-    """Whether two tensors of one shape are equal in all elements."""
+    """Whether two tensors have one shape and are equal in all elements, as a tensor of one."""
+    if t.rank(x) != t.rank(y) or any(
+        None not in pair and pair[0] != pair[1] for pair in zip(t.shape(x), t.shape(y), strict=True)
+    ):
+        return t.constant(np.asarray([False]))
     same = t.cast(OPS["Equal"].meaning(t, x, y), np.dtype(np.int32))
-    return t.cast(t.op("ReduceMin", [same], keepdims=0), BOOL)
+    return t.cast(t.op("Reshape", [t.op("ReduceMin", [same], keepdims=0), np.asarray([1])]), BOOL)
 
 
 @op("ApproximateEqual")

@@ -67,8 +67,10 @@ SHIFTED = np.array([-9, -1, 0, 3, 100], I32), np.array([1, 3, 2, 4, 5], I32)
 
 MORE = [
     Case("Greater", [truths(5), truths(5, seed=1)], np.greater),
-    Case("EqualExt", [X, X], lambda x, y: np.array(True)),
-    Case("EqualExt", [X, Y], lambda x, y: np.array(False)),
+    Case("EqualExt", [X, X], lambda x, y: np.array([True]), dynamic=True),
+    Case("EqualExt", [X, Y], lambda x, y: np.array([False])),
+    Case("EqualExt", [X[:1], np.array([1, 1, 1], np.float32)], lambda x, y: np.array([False])),
+    Case("EqualExt", [X, X[None]], lambda x, y: np.array([False])),
     Case("ApproximateEqual", [X, Y], lambda x, y: np.abs(x - y) < 0.5, {"tolerance": 0.5}),
     Case("IsClose", [ODD, OTHER], np.isclose,
          {"rtol": 1e-5, "atol": 1e-8, "equal_nan": False}, dynamic=True),
