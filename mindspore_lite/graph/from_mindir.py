@@ -40,4 +40,5 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
         note_border(made, model)
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
+    walk.refuse_state()
     return made

@@ -100,6 +100,10 @@ class Slot:
     def _now(self) -> Before:
         return Before(self, self._value, self._stale, self._spoiled)
 
+    def still_holds(self, value: Any) -> bool:
+        """Whether nothing was written since this value was put in."""
+        return self._value is value and not self._stale
+
     @classmethod
     def of_failure(cls) -> Slot:
         """Stands for the result of a node that could not be translated."""

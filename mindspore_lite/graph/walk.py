@@ -60,6 +60,7 @@ class Walk:
         self.active: list[str] = []  # graphs whose loops are being translated
         self.nesting = 0  # of If and Loop
         self.changes: list[Before] = []  # of storages, since the innermost branch began
+        self.weights: list[tuple[Any, Slot]] = []  # what each was in the file, and where it lives
         self.globals: dict[str, Slot] = {}  # weights and constants: one namespace for all graphs
         self.constants: dict[str, Any] = {}  # what each one became, however often it is met
         # a graph may use a constant that stands in another one
@@ -78,7 +79,9 @@ class Walk:
         """The ONNX inputs and outputs of the model; the nodes are on the tape."""
         graph = self.model.graph
         for weight in graph.parameters:
-            self.globals[weight.name] = Slot(self.weight(local_name(weight.name), weight))
+            first = self.weight(local_name(weight.name), weight)
+            self.globals[weight.name] = Slot(first)
+            self.weights.append((first, self.globals[weight.name]))
         inputs: list[ir.Value] = []
         for declared in graph.inputs:
             name = declared.given_name or local_name(declared.name)
@@ -87,6 +90,18 @@ class Walk:
         if self.problems:
             raise UnsupportedOpError(_report(self.problems), self.problems)
         return inputs, self.outputs(result)
+
+    def refuse_state(self) -> None:
+        """Refuse results that read what an earlier run wrote into a weight: each run starts anew.
+
+        A weight that is written before anything reads it, or that no result depends on, is none.
+        """
+        for first, slot in self.weights:
+            if not slot.still_holds(first) and isinstance(first, ir.Value) and first.uses():
+                raise UnsupportedOpError(
+                    f"the network changes its parameter {first.name!r} and reads it in the next "
+                    f"run, but no state is kept between runs here; make it an input and an output"
+                )
 
     def input(self, name: str, declared: Type, inputs: list[ir.Value]) -> Slot:
         """A graph input: one ONNX input, several for a tuple, none for an effects token."""

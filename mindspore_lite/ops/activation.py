@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.ops.arguments import axis_of, ints, number
+from mindspore_lite.ops.arguments import axis_of, ints, number, same_type
 from mindspore_lite.ops.elementwise import same
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, dtype_argument
@@ -42,19 +41,19 @@ def silu(t: Tape, x: Val) -> Val:
     return t.op("Mul", [x, t.op("Sigmoid", [x])])
 
 
-@op("GeLU")
+@op("GeLU", "Gelu")
 def gelu_tanh(t: Tape, x: Val) -> Val:
     """The tanh approximation."""
     return t.op("Gelu", [x], approximate="tanh")
 
 
-@op("GeluExt")
+@op("GeluExt", "NpuGelu")
 def gelu(t: Tape, x: Val, approximate: Val = 0) -> Val:
     """0 or 'none': exact; 1 or 'tanh'."""
     return t.op("Gelu", [x], approximate="tanh" if approximate in (1, "tanh") else "none")
 
 
-@op("FastGeLU")
+@op("FastGeLU", "FastGelu")
 def fast_gelu(t: Tape, x: Val) -> Val:
     """x * sigmoid(1.702 x)."""
     scaled = t.op("Mul", [x, np.asarray(1.702, t.dtype(x))])
@@ -77,6 +76,13 @@ def celu(t: Tape, x: Val, *, alpha: Val = 1.0) -> Val:
 def leaky_relu(t: Tape, x: Val, *, negative_slope: Val = 0.01) -> Val:
     """slope * x below zero."""
     return t.op("LeakyRelu", [x], alpha=float(number(negative_slope, "negative_slope")))
+
+
+@op("Threshold")
+def threshold(t: Tape, x: Val, threshold: Val, value: Val) -> Val:
+    """x where it is above the threshold, else the value."""
+    bound, other = same_type(t, t.dtype(x), threshold, value)
+    return t.op("Where", [t.op("Greater", [x, bound]), x, other])
 
 
 @op("PReLU")
@@ -102,45 +108,77 @@ def clamp(t: Tape, x: Val, low: Val = None, high: Val = None) -> Val:
     return x if high is None else t.op("Min", [x, t.cast(high, dtype)])
 
 
+@op("ClampMin", "ClampMax")
+def clamp_one_side(t: Tape, x: Val, bound: Val) -> Val:
+    """Not below a bound, or not above it."""
+    low, high = (bound, None) if t.primitive == "ClampMin" else (None, bound)
+    return clamp(t, x, low, high)
+
+
 @op("SoftplusExt")
 def softplus_ext(t: Tape, x: Val, beta: Val = 1, threshold: Val = 20) -> Val:
-    """log(1 + exp(beta x)) / beta; beyond the threshold both forms agree within rounding."""
-    slope = number(beta, "beta")
-    if slope == 1:
+    """log(1 + exp(beta x)) / beta, and x itself where beta x is beyond the threshold."""
+    slope, bound = number(beta, "beta"), number(threshold, "threshold")
+    if slope == 1 and bound >= 20:  # both forms agree within rounding
         return t.op("Softplus", [x])
-    factor = np.asarray(slope, t.dtype(x))
-    return t.op("Div", [t.op("Softplus", [t.op("Mul", [x, factor])]), factor])
+    factor, limit = (np.asarray(v, t.dtype(x)) for v in (slope, bound))
+    steep = t.op("Mul", [x, factor])
+    soft = t.op("Div", [t.op("Softplus", [steep]), factor])
+    return soft if bound >= 20 else t.op("Where", [t.op("Greater", [steep, limit]), x, soft])
+
+
+def softmax_along(t: Tape, onnx_name: str, x: Val, axis: Val) -> Val:
+    """ONNX Softmax or LogSoftmax; a 0-d tensor has one axis here, of one element."""
+    if t.rank(x) > 0:
+        return t.op(onnx_name, [x], axis=axis_of(t, x, axis))
+    found = t.op(onnx_name, [t.op("Reshape", [x, np.asarray([1])])], axis=0)
+    return t.op("Reshape", [found, np.asarray([], np.int64)])
 
 
 @op("Softmax")
 def softmax(t: Tape, x: Val, *, axis: Val = (-1,)) -> Val:
-    """Along one axis."""
+    """Along one axis, or over several at once."""
     axes = ints(axis, "axis")
-    if len(axes) != 1:
-        raise UnsupportedOpError(f"Softmax over {len(axes)} axes at once is not supported")
-    return t.op("Softmax", [x], axis=axis_of(t, x, axes[0]))
+    if len(axes) == 1:
+        return softmax_along(t, "Softmax", x, axes[0])
+    over = np.asarray([axis_of(t, x, a) for a in axes])
+    power = t.op("Exp", [t.op("Sub", [x, t.op("ReduceMax", [x, over], keepdims=1)])])
+    return t.op("Div", [power, t.op("ReduceSum", [power, over], keepdims=1)])
 
 
 @op("LogSoftmax")
 def log_softmax(t: Tape, x: Val, *, axis: Val = -1) -> Val:
     """Along one axis."""
-    return t.op("LogSoftmax", [x], axis=axis_of(t, x, axis))
+    return softmax_along(t, "LogSoftmax", x, axis)
 
 
 @op("LogSoftmaxExt", "SoftmaxExt")
-def softmax_ext(t: Tape, x: Val, dim: Val = -1, dtype: Val = None) -> Val:
-    """Optionally in another type."""
+def softmax_ext(t: Tape, x: Val, dim: Val = None, dtype: Val = None) -> Val:
+    """Optionally in another type; without an axis it is 0 for 0, 1 and 3 dims, else 1."""
     if dtype is not None:
         x = t.cast(x, dtype_argument(dtype).numpy)
-    name = "LogSoftmax" if t.primitive == "LogSoftmaxExt" else "Softmax"
-    return t.op(name, [x], axis=axis_of(t, x, dim))
+    axis = (0 if t.rank(x) in (0, 1, 3) else 1) if dim is None else dim
+    return softmax_along(t, t.primitive.removesuffix("Ext"), x, axis)
+
+
+def halves(t: Tape, x: Val, axis: Val) -> tuple[Val, Val]:
+    """The first and the second half along an axis."""
+    first, second = t.op("Split", [x], outputs=2, axis=axis_of(t, x, axis), num_outputs=2)
+    return first, second
 
 
 @op("GLU")
 def glu(t: Tape, x: Val, *, axis: Val = -1) -> Val:
     """First half times sigmoid of the second."""
-    a, b = t.op("Split", [x], outputs=2, axis=axis_of(t, x, axis), num_outputs=2)
-    return t.op("Mul", [a, t.op("Sigmoid", [b])])
+    first, second = halves(t, x, axis)
+    return t.op("Mul", [first, t.op("Sigmoid", [second])])
+
+
+@op("Swiglu")
+def swiglu(t: Tape, x: Val, dim: Val = -1) -> Val:
+    """SiLU of the first half, times the second."""
+    first, second = halves(t, x, dim)
+    return t.op("Mul", [silu(t, first), second])
 
 
 @op("LogSigmoid")

@@ -1,13 +1,34 @@
-"""Element by element: arithmetic, comparison, logic, rounding."""
+"""Functions of one tensor, element by element: powers, angles, rounding, types."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
+import ml_dtypes
 import numpy as np
 
-from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.ops.arguments import number, same_type
+from mindspore_lite.ops.arguments import number
 from mindspore_lite.ops.table import Meaning, Val, op
 from mindspore_lite.ops.tape import Tape, dtype_argument, is_bfloat16
+
+DOUBLE = np.dtype(np.float64)
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Whether a type is a floating one; bfloat16 is of kind V to NumPy."""
+    return dtype.kind in "fV"
+
+
+def as_float(t: Tape, x: Val) -> Val:
+    """Functions of integers and booleans are computed in float32, as MindSpore does."""
+    return x if is_float(t.dtype(x)) else t.cast(x, np.dtype(np.float32))
+
+
+def in_double(t: Tape, x: Val, compute: Callable[[Val], Val]) -> Val:
+    """A function computed in float64, for formulas that lose digits; the result has x's type."""
+    x = as_float(t, x)
+    return t.cast(compute(t.cast(x, DOUBLE)), t.dtype(x))
 
 
 def same(onnx_name: str) -> Meaning:
@@ -20,121 +41,46 @@ def same(onnx_name: str) -> Meaning:
     return meaning
 
 
-def binary(onnx_name: str) -> Meaning:
-    """Two operands in the result's type: files mix int constants with float tensors."""
+def real_function(onnx_name: str) -> Meaning:
+    """The same of floats; integers become float32 first."""
 
-    def meaning(t: Tape, x: Val, y: Val) -> Val:
-        return t.op(onnx_name, same_type(t, t.result_dtype(x, y), x, y))
+    def meaning(t: Tape, x: Val) -> Val:
+        return t.op(onnx_name, [as_float(t, x)])
 
-    meaning.__doc__ = f"ONNX {onnx_name}, operands cast to the result's type."
+    meaning.__doc__ = f"ONNX {onnx_name}."
     return meaning
 
 
-def true_div(t: Tape, x: Val, y: Val) -> Val:
-    """x / y; integers divide to float32."""
-    dtype = t.result_dtype(x, y)
-    if dtype.kind not in "fc":
-        dtype = np.dtype(np.float32)
-    return t.op("Div", same_type(t, dtype, x, y))
+def whole(onnx_name: str) -> Meaning:
+    """A rounding of floats, which leaves integers alone."""
 
-
-def compare(onnx_name: str, negate: bool = False) -> Meaning:
-    """Two operands brought to their common type."""
-
-    def meaning(t: Tape, x: Val, y: Val) -> Val:
-        found = t.op(onnx_name, same_type(t, t.promoted(x, y), x, y))
-        return t.op("Not", [found]) if negate else found
-
-    meaning.__doc__ = f"{'not ' if negate else ''}ONNX {onnx_name}."
-    return meaning
-
-
-def logic(onnx_name: str) -> Meaning:
-    """Two operands as booleans."""
-
-    def meaning(t: Tape, x: Val, y: Val) -> Val:
-        return t.op(onnx_name, same_type(t, np.dtype(np.bool_), x, y))
+    def meaning(t: Tape, x: Val) -> Val:
+        return t.op(onnx_name, [x]) if is_float(t.dtype(x)) else x
 
     meaning.__doc__ = f"ONNX {onnx_name}."
     return meaning
 
 
 for primitive, onnx_name in {
-    "Neg": "Neg", "Abs": "Abs", "Sign": "Sign", "Floor": "Floor", "Ceil": "Ceil", "Sqrt": "Sqrt",
-    "Exp": "Exp", "Log": "Log", "Sin": "Sin", "Cos": "Cos", "Tan": "Tan", "Asin": "Asin",
-    "ACos": "Acos", "Atan": "Atan", "Sinh": "Sinh", "Cosh": "Cosh", "Asinh": "Asinh",
-    "Acosh": "Acosh", "Atanh": "Atanh", "Reciprocal": "Reciprocal", "Inv": "Reciprocal",
-    "IsNan": "IsNaN", "IsInf": "IsInf", "LogicalNot": "Not", "Rint": "Round",
-}.items():  # fmt: skip
-    op(primitive)(same(onnx_name))
-
-for primitive, onnx_name in {
-    "Add": "Add", "Sub": "Sub", "Mul": "Mul", "Muls": "Mul", "Maximum": "Max", "Minimum": "Min",
-    "TensorAdd": "Add",
-}.items():  # fmt: skip
-    op(primitive)(binary(onnx_name))
-op("Div", "RealDiv", "Divs")(true_div)
-
-for primitive, onnx_name in {
-    "Equal": "Equal", "Greater": "Greater", "GreaterEqual": "GreaterOrEqual", "Less": "Less",
-    "LessEqual": "LessOrEqual",
-}.items():  # fmt: skip
-    op(primitive)(compare(onnx_name))
-for primitive, onnx_name in {
-    "EqScalar": "Equal", "GreaterScalar": "Greater", "GreaterEqualScalar": "GreaterOrEqual",
-    "LessScalar": "Less", "LessEqualScalar": "LessOrEqual",
-}.items():  # fmt: skip
-    op(primitive)(compare(onnx_name))
-op("NotEqual", "NeScalar")(compare("Equal", negate=True))
-
-for primitive, onnx_name in {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor"}.items():
-    op(primitive)(logic(onnx_name))
-
-for primitive, onnx_name in {
-    "InplaceMul": "Mul",
-    "InplaceMuls": "Mul",
-    "InplaceDiv": "Div",
-    "InplaceDivs": "Div",
+    "Neg": "Neg",
+    "Abs": "Abs",
+    "Sign": "Sign",
+    "LogicalNot": "Not",
 }.items():
-    op(primitive, writes=True)(binary(onnx_name))
+    op(primitive)(same(onnx_name))
+for primitive, onnx_name in {"Floor": "Floor", "Ceil": "Ceil", "Rint": "Round"}.items():
+    op(primitive)(whole(onnx_name))
+for primitive, onnx_name in {
+    "Sqrt": "Sqrt", "Sin": "Sin", "Cos": "Cos", "Tan": "Tan",
+    "Asin": "Asin", "AsinExt": "Asin", "ACos": "Acos", "AcosExt": "Acos", "Atan": "Atan",
+    "AtanExt": "Atan", "Sinh": "Sinh", "Cosh": "Cosh", "Asinh": "Asinh", "AsinhExt": "Asinh",
+    "Acosh": "Acosh", "AcoshExt": "Acosh", "Atanh": "Atanh", "Reciprocal": "Reciprocal",
+    "Inv": "Reciprocal",
+}.items():  # fmt: skip
+    op(primitive)(real_function(onnx_name))
 
 
-@op("Pow", "PowTensorScalar", "PowScalarTensor")
-def power(t: Tape, x: Val, y: Val) -> Val:
-    """x to the power of y."""
-    return t.op("Pow", same_type(t, t.result_dtype(x, y), x, y))
-
-
-def scaled(t: Tape, onnx_name: str, x: Val, y: Val, alpha: Val) -> Val:
-    """x +- alpha * y."""
-    dtype = t.result_dtype(x, y)
-    x, y = same_type(t, dtype, x, y)
-    factor = number(alpha, "alpha")
-    if factor != 1:
-        y = t.op("Mul", [y, np.asarray(factor, dtype)])
-    return t.op(onnx_name, [x, y])
-
-
-def add_ext(t: Tape, x: Val, y: Val, alpha: Val = 1) -> Val:
-    """x + alpha * y."""
-    return scaled(t, "Add", x, y, alpha)
-
-
-def sub_ext(t: Tape, x: Val, y: Val, alpha: Val = 1) -> Val:
-    """x - alpha * y."""
-    return scaled(t, "Sub", x, y, alpha)
-
-
-op("AddExt", "AddScalar")(add_ext)
-op("SubExt", "SubScalar")(sub_ext)
-op("InplaceAddExt", "InplaceAddsExt", writes=True)(add_ext)
-op("InplaceSubExt", "InplaceSubScalar", writes=True)(sub_ext)
-
-
-@op("AddN", "AccumulateNV2")
-def add_n(t: Tape, values: Val) -> Val:
-    """Sum of a tuple of tensors."""
-    return t.op("Sum", list(values))
+# --- powers, exponentials, logarithms -------------------------------------------------------------
 
 
 @op("Square")
@@ -143,92 +89,154 @@ def square(t: Tape, x: Val) -> Val:
     return t.op("Mul", [x, x])
 
 
-@op("SquaredDifference")
-def squared_difference(t: Tape, x: Val, y: Val) -> Val:
-    """(x - y) squared."""
-    return square(t, t.op("Sub", same_type(t, t.result_dtype(x, y), x, y)))
-
-
 @op("Rsqrt")
 def rsqrt(t: Tape, x: Val) -> Val:
     """1 / sqrt(x)."""
     return t.op("Reciprocal", [t.op("Sqrt", [x])])
 
 
+def line(t: Tape, x: Val, scale: Val, shift: Val) -> Val:
+    """scale * x + shift, as attributes of old files may ask for."""
+    for name, value, none in (("Mul", scale, 1), ("Add", shift, 0)):
+        if number(value, "scale or shift") != none:
+            x = t.op(name, [x, np.asarray(value, t.dtype(x))])
+    return x
+
+
+@op("Exp")
+def exp(t: Tape, x: Val, *, base: Val = -1.0, scale: Val = 1.0, shift: Val = 0.0) -> Val:
+    """base ** (scale * x + shift); a base that is not positive stands for e."""
+    x = line(t, as_float(t, x), scale, shift)
+    return t.op("Exp", [x if base <= 0 else line(t, x, math.log(base), 0)])
+
+
+@op("Log")
+def log(t: Tape, x: Val, *, base: Val = -1.0, scale: Val = 1.0, shift: Val = 0.0) -> Val:
+    """The logarithm of scale * x + shift; a base that is not positive stands for e."""
+    found = t.op("Log", [line(t, as_float(t, x), scale, shift)])
+    return found if base <= 0 else line(t, found, 1 / math.log(base), 0)
+
+
+@op("Exp2")
+def exp2(t: Tape, x: Val) -> Val:
+    """2 to the power of x."""
+    x = as_float(t, x)
+    return t.op("Pow", [np.asarray(2, t.dtype(x)), x])
+
+
 @op("Expm1")
 def expm1(t: Tape, x: Val) -> Val:
-    """exp(x) - 1."""
-    return t.op("Sub", [t.op("Exp", [x]), np.asarray(1, t.dtype(x))])
+    """exp(x) - 1; float32 would keep no digit of it near zero."""
+    return in_double(t, x, lambda v: t.op("Sub", [t.op("Exp", [v]), np.asarray(1.0)]))
 
 
 @op("Log1p")
 def log1p(t: Tape, x: Val) -> Val:
-    """log(1 + x)."""
-    return t.op("Log", [t.op("Add", [x, np.asarray(1, t.dtype(x))])])
+    """log(1 + x); float32 would keep no digit of it near zero."""
+    return in_double(t, x, lambda v: t.op("Log", [t.op("Add", [v, np.asarray(1.0)])]))
+
+
+@op("Log2", "Log10")
+def log_of_base(t: Tape, x: Val) -> Val:
+    """The logarithm to base 2 or 10."""
+    x = as_float(t, x)
+    base = float(t.primitive.removeprefix("Log"))
+    return t.op("Div", [t.op("Log", [x]), np.asarray(math.log(base), t.dtype(x))])
+
+
+@op("Logit")
+def logit(t: Tape, x: Val, *, eps: Val = -1.0) -> Val:
+    """log(x / (1 - x)), x first bounded by eps and 1 - eps unless eps is negative."""
+    x = as_float(t, x)
+    dtype, bound = t.dtype(x), number(eps, "eps")
+    if bound >= 0:
+        x = t.op("Clip", [x, np.asarray(bound, dtype), np.asarray(1 - bound, dtype)])
+    rest = t.op("Sub", [np.asarray(1, dtype), x])
+    return t.op("Log", [t.op("Div", [x, rest])])
+
+
+@op("Sinc")
+def sinc(t: Tape, x: Val) -> Val:
+    """sin(pi x) / (pi x), and 1 at zero."""
+    x = as_float(t, x)
+    dtype = t.dtype(x)
+    angle = t.op("Mul", [x, np.asarray(np.pi, dtype)])
+    is_zero = t.op("Equal", [x, np.asarray(0, dtype)])
+    one = np.asarray(1, dtype)
+    wave = t.op("Div", [t.op("Sin", [angle]), t.op("Where", [is_zero, one, angle])])
+    return t.op("Where", [is_zero, one, wave])
+
+
+# --- rounding -------------------------------------------------------------------------------------
 
 
 @op("Trunc")
 def trunc(t: Tape, x: Val) -> Val:
     """Towards zero."""
-    if t.dtype(x).kind != "f":
+    if not is_float(t.dtype(x)):
         return x
     return t.op("Mul", [t.op("Sign", [x]), t.op("Floor", [t.op("Abs", [x])])])
+
+
+@op("Frac")
+def frac(t: Tape, x: Val) -> Val:
+    """What truncation takes away."""
+    return t.op("Sub", [x, trunc(t, x)])
 
 
 @op("Round")
 def round_(t: Tape, x: Val, decimals: Val = 0) -> Val:
     """Half to even, at a decimal place."""
     places = int(number(decimals, "decimals"))
+    if not is_float(t.dtype(x)) and places >= 0:
+        return x
     if places == 0:
-        return x if t.dtype(x).kind != "f" else t.op("Round", [x])
+        return t.op("Round", [x])
     factor = np.asarray(10.0**places, t.dtype(x))
     return t.op("Div", [t.op("Round", [t.op("Mul", [x, factor])]), factor])
 
 
-@op("FloorDiv", "FloorDivScalar")
-def floor_div(t: Tape, x: Val, y: Val) -> Val:
-    """Division rounded down; ONNX divides integers towards zero."""
-    dtype = t.result_dtype(x, y)
-    x, y = same_type(t, dtype, x, y)
-    quotient = t.op("Div", [x, y])
-    if dtype.kind == "f":
-        return t.op("Floor", [quotient])
-    rest = t.op("Sub", [x, t.op("Mul", [quotient, y])])
-    zero = np.asarray(0, dtype)
-    signs_differ = t.op("Xor", [t.op("Less", [rest, zero]), t.op("Less", [y, zero])])
-    inexact = t.op("Not", [t.op("Equal", [rest, zero])])
-    step = t.op("Cast", [t.op("And", [signs_differ, inexact])], to=t.onnx_type(dtype))
-    return t.op("Sub", [quotient, step])
+# --- what is not a number -------------------------------------------------------------------------
 
 
-@op("FloorMod", "RemainderTensorTensor", "RemainderTensorScalar", "RemainderScalarTensor")
-def floor_mod(t: Tape, x: Val, y: Val) -> Val:
-    """The rest has the divisor's sign."""
-    dtype = t.result_dtype(x, y)
-    x, y = same_type(t, dtype, x, y)
-    if dtype.kind != "f":
-        return t.op("Mod", [x, y])
-    whole = t.op("Floor", [t.op("Div", [x, y])])
-    return t.op("Sub", [x, t.op("Mul", [whole, y])])
+def not_finite(t: Tape, x: Val) -> tuple[Val, Val]:
+    """(is NaN, is infinite)."""
+    return t.op("IsNaN", [x]), t.op("IsInf", [x])
 
 
-@op("Mod", "TruncateMod", "FmodTensor", "FmodScalar")
-def truncate_mod(t: Tape, x: Val, y: Val) -> Val:
-    """The rest has the dividend's sign."""
-    return t.op("Mod", same_type(t, t.result_dtype(x, y), x, y), fmod=1)
+@op("IsNan", "IsInf", "IsNegInf")
+def is_special(t: Tape, x: Val) -> Val:
+    """Which elements are NaN, infinite, or minus infinity."""
+    x = as_float(t, x)
+    if t.primitive == "IsNan":
+        return t.op("IsNaN", [x])
+    return t.op("IsInf", [x], detect_positive=int(t.primitive == "IsInf"))
 
 
-@op("Select", "SelectV2")
-def select(t: Tape, condition: Val, x: Val, y: Val) -> Val:
-    """x where the condition holds, else y."""
-    x, y = same_type(t, t.result_dtype(x, y), x, y)
-    return t.op("Where", [t.cast(condition, np.dtype(np.bool_)), x, y])
+@op("IsFinite")
+def is_finite(t: Tape, x: Val) -> Val:
+    """Neither NaN nor infinite."""
+    return t.op("Not", [t.op("Or", list(not_finite(t, as_float(t, x))))])
 
 
-@op("MaskedFill", "MaskedFillScalar")
-def masked_fill(t: Tape, x: Val, mask: Val, value: Val) -> Val:
-    """value where the mask holds, else x."""
-    return t.op("Where", [mask, t.cast(value, t.dtype(x)), x])
+@op("NanToNum")
+def nan_to_num(t: Tape, x: Val, *, nan: Val = None, posinf: Val = None, neginf: Val = None) -> Val:
+    """Numbers for NaN and infinities; by default zero and the type's largest and smallest."""
+    dtype = t.dtype(x)
+    if not is_float(dtype):
+        return x
+    largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+    for given, usual, found in (
+        (nan, 0.0, t.op("IsNaN", [x])),
+        (posinf, largest, t.op("IsInf", [x], detect_negative=0)),
+        (neginf, -largest, t.op("IsInf", [x], detect_positive=0)),
+    ):
+        new = usual if given is None else number(given, "replacement")
+        x = t.op("Where", [found, np.asarray(new, dtype), x])
+    return x
+
+
+# --- types ----------------------------------------------------------------------------------------
 
 
 @op("Cast", "ToDtype")
@@ -248,21 +256,3 @@ def type_as(t: Tape, x: Val, like: Val) -> Val:
 def scalar_to_tensor(t: Tape, x: Val, dtype: Val = None) -> Val:
     """A number as a 0-d tensor."""
     return t.cast(x, t.dtype(x) if dtype is None else dtype_argument(dtype).numpy)
-
-
-@op("BitwiseAnd", "BitwiseOr", "BitwiseXor")
-def bitwise(t: Tape, x: Val, y: Val) -> Val:
-    """Bit by bit; on booleans the logical twin."""
-    dtype = t.result_dtype(x, y)
-    if dtype.kind == "f":
-        raise UnsupportedOpError(f"{t.primitive} of {dtype} is not supported")
-    name = t.primitive.removeprefix("Bitwise") if dtype.kind == "b" else t.primitive
-    return t.op(name, same_type(t, dtype, x, y))
-
-
-@op("Lerp", "LerpScalar")
-def lerp(t: Tape, start: Val, end: Val, weight: Val) -> Val:
-    """start + weight * (end - start)."""
-    dtype = t.dtype(start)
-    step = t.op("Mul", [t.op("Sub", [end, start]), t.cast(weight, dtype)])
-    return t.op("Add", [start, step])

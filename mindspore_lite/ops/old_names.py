@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from mindspore_lite.ops.activation import fast_gelu, gelu_tanh
 from mindspore_lite.ops.arguments import axis_of, ints
-from mindspore_lite.ops.reduce import reduced
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
-
-op("Gelu")(gelu_tanh)
-op("FastGelu")(fast_gelu)
 
 
 @op("ReLUV2")
@@ -25,12 +20,6 @@ def bn_infer(
     """A batch norm that never trained; channels come second."""
     inputs = [x, scale, bias, mean, variance]
     return t.op("BatchNormalization", inputs, epsilon=float(epsilon))
-
-
-@op("ReduceMeanD", "ReduceSumD", "ReduceMaxD", "ReduceMinD", "ReduceProdD")
-def reduce_d(t: Tape, x: Val, *, axis: Val = (), keep_dims: Val = False) -> Val:
-    """The D says that the axes are an attribute."""
-    return reduced(t, t.primitive.removesuffix("D"), x, axis, keep_dims)
 
 
 @op("TransposeD")

@@ -49,6 +49,7 @@ class Tape:
         self._names: set[str] = set()
         self._counts: Counter[str] = Counter()  # of each name's repeats: large models have many
         self._constants: dict[tuple[str, tuple[int, ...], bytes], ir.Value] = {}
+        self._weights: set[ir.Value] = set()
         self.trust_dims = True  # False when the inputs no longer have the exported sizes
         self.primitive = ""  # of the MindIR node being translated
         self.label = ""  # of the MindIR node being translated; ONNX names are made from it
@@ -127,7 +128,9 @@ class Tape:
                 for part, numbers in parts.items()
             ])  # fmt: skip
         dtype = ir.DataType(tensor.dtype.onnx)
-        return self.initializer(name, ir.Tensor(array, dtype=dtype))
+        made = self.initializer(name, ir.Tensor(array, dtype=dtype))
+        self._weights.add(made)
+        return made
 
     def initializer(self, name: str, tensor: ir.Tensor) -> ir.Value:
         """A named constant of the graph."""
@@ -165,13 +168,11 @@ class Tape:
             return self._cast_complex(operand, dtype)
         if not isinstance(operand, ir.Value):
             return self.constant(np.asarray(operand).astype(dtype))
-        known = (
-            constant_of(operand) if operand.const_value and operand.const_value.size <= 64 else None
-        )
         if self.dtype(operand) == dtype:
             return operand
-        if known is not None:
-            return self.constant(known.astype(dtype))
+        # a weight stays itself: the walk must see whether one that is written to is also read
+        if operand.const_value and operand.const_value.size <= 64 and operand not in self._weights:
+            return self.constant(operand.const_value.numpy().astype(dtype))
         made: ir.Value = self.op("Cast", [operand], to=int(ir.DataType.from_numpy(dtype)))
         made.type = ir.TensorType(ir.DataType.from_numpy(dtype))
         made.shape = operand.shape

@@ -42,7 +42,7 @@ def test_a_plain_model_is_told_in_full(tmp_path: Path) -> None:
     assert [(o.dtype, o.shape) for o in facts.outputs] == [("float32", (2, 4))]
     assert (facts.weights.tensors, facts.weights.elements, facts.weights.size_bytes) == (1, 12, 48)
     assert facts.operators == (
-        Operator("Add", 1, "elementwise", True),
+        Operator("Add", 1, "arithmetic", True),
         Operator("MatMulExt", 1, "matmul", True),
     )
     assert facts.graphs == (Graph("net", "main", 2, ()),)

@@ -146,4 +146,37 @@ ALONG_AXES = [
     Case("GLU", [(4, 3)], lambda x: glu(x, 0), {"axis": 0}),
 ]  # fmt: skip
 
-CASES = [*PLAIN, *WITH_OPTIONS, *ALONG_AXES]
+
+def softmax_over(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    found = np.exp(x - x.max(axes, keepdims=True))
+    return found / found.sum(axes, keepdims=True)
+
+
+def swiglu(x: np.ndarray, axis: int) -> np.ndarray:
+    first, second = np.split(x, 2, axis)
+    return first * sigmoid(first) * second
+
+
+MORE = [
+    Case("ClampMin", [WIDE, K(0)], lambda x: np.maximum(x, 0)),
+    Case("ClampMax", [INTS, K(3)], lambda x: np.minimum(x, 3)),
+    Case("Gelu", [NARROW], gelu_tanh, loose=0.1),
+    Case("FastGelu", [WIDE], lambda x: x * sigmoid(FLOAT(1.702) * x)),
+    Case("NpuGelu", [NARROW, K(0)], gelu_erf, loose=0.1),
+    Case("Threshold", [WIDE, K(0.5), K(-1)], lambda x: np.where(x > 0.5, x, FLOAT(-1)),
+         dynamic=True),
+    Case("Threshold", [INTS, K(2), K(7)], lambda x: np.where(x > 2, x, np.int32(7))),
+    Case("Swiglu", [(2, 6), K(-1)], lambda x: swiglu(x, -1)),
+    Case("Swiglu", [(4, 3), K(0)], lambda x: swiglu(x, 0)),
+    Case("Softmax", [(2, 3, 4)], lambda x: softmax_over(x, (1, 2)), {"axis": (1, -1)},
+         dynamic=True),
+    Case("Softmax", [100 * numbers(2, 3)], lambda x: softmax_over(x, (0, 1)), {"axis": (0, 1)}),
+    Case("Softmax", [()], np.ones_like, {"axis": (-1,)}),
+    Case("LogSoftmax", [()], np.zeros_like, {"axis": -1}),
+    Case("LogSoftmaxExt", [(2, 3), K(None), K(None)], lambda x: np.log(softmax(x, 1))),
+    Case("LogSoftmaxExt", [(2, 3, 4), K(None), K(None)], lambda x: np.log(softmax(x, 0))),
+    Case("SoftplusExt", [WIDE, K(1), K(2)], lambda x: np.where(x > 2, x, softplus(x))),
+    Case("SoftplusExt", [WIDE, K(2), K(3)], lambda x: np.where(2 * x > 3, x, softplus(2 * x) / 2)),
+]  # fmt: skip
+
+CASES = [*PLAIN, *WITH_OPTIONS, *ALONG_AXES, *MORE]

@@ -1,0 +1,41 @@
+"""What arithmetic, reductions, sorting, losses and random numbers refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from support.op_case import Case, K, S
+
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.graph.from_mindir import from_mindir
+
+ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
+    ("DivMod", [(2,), (2,), K(3)], {}, "rounding_mode 3 is not supported"),
+    ("SmoothL1Loss", [(2,), (2,)], {"reduction": "median"}, "reduction 'median' is not supported"),
+    ("SparseSoftmaxCrossEntropyWithLogits", [(2, 3), np.array([0, 1])], {"is_grad": True},
+     "the gradient of a loss"),
+    ("BitwiseOrScalar", [(2,), K(1)], {}, "BitwiseOrScalar of float32 is not supported"),
+    ("Histogram", [(9,)], {"bins": 2**30}, "1073741824 bins, at most"),
+    ("UniformReal", [K((2**20, 2**20))], {}, "1099511627776 random numbers, at most"),
+    ("RandpermExt", [K(2**40), K(0), K(0), K(35)], {}, "1099511627776 random numbers, at most"),
+    ("Mvlgamma", [(3,)], {"p": 2**20}, "1048576 dimensions, at most"),
+    ("Kthvalue", [(5,), S(2)], {}, "k must be one constant number"),
+    ("CumProd", [(2, 3), K(2)], {}, "axis 2 does not exist in a tensor of 2 dims"),
+    ("NanToNum", [(2,)], {"nan": "none"}, "replacement must be one constant number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("primitive", "inputs", "attributes", "words"), ROWS, ids=[row[0] for row in ROWS]
+)
+def test_an_option_that_is_not_implemented_is_refused_in_words(
+    primitive: str, inputs: Sequence[Any], attributes: Mapping[str, Any], words: str
+) -> None:
+    case = Case(primitive, inputs, lambda *_: np.zeros(1, np.float32), attributes=attributes)
+    for _, form in case.forms():
+        with pytest.raises(UnsupportedOpError) as caught:
+            from_mindir(form.build()[0])
+        assert words in str(caught.value)
