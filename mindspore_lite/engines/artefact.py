@@ -20,7 +20,7 @@ from typing import Any
 
 from mindspore_lite.engines.digest import sha256_of
 
-FORMAT = 3  # raise when the folder, or how it is compiled, changes
+FORMAT = 4  # raise when the folder, or how it is compiled, changes
 MODEL = "model.onnx"
 WEIGHTS = "weights.bin"
 SKELETON = "skeleton.onnx"

@@ -42,6 +42,8 @@ from mindspore_lite.errors import (
 )
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
+
     from mindspore_lite.engines.widen import Kernels
 
 # Official builds of 1.31 and later report to their maker from a thread of their own, which also
@@ -230,11 +232,19 @@ def _give_memory_back() -> None:
 
 
 def _parts_of(source: Source) -> Parts:
-    from mindspore_lite.engines.widen import widen  # loads onnx, as translating does
-
     model = source.translate()
-    widen(model, _kernels)
+    fit(model)
     return take_apart(model)
+
+
+def fit(model: ir.Model) -> None:
+    """Change a model in place until ONNX Runtime computes it, and computes it rightly."""
+    # these load onnx, as translating does
+    from mindspore_lite.engines.quirks import keep_zeros_before_max_pool
+    from mindspore_lite.engines.widen import widen
+
+    widen(model, _kernels)
+    keep_zeros_before_max_pool(model)
 
 
 @remembered

@@ -8,7 +8,6 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.ops.arguments import number, shape_argument
-from mindspore_lite.ops.kernel_types import where
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, constant_of, dtype_argument
 
@@ -281,7 +280,7 @@ def one_hot(
         classes = ranged(t, 0, counted if size is not None else depth, 1, _I64)
         classes = t.op("Reshape", [classes, np.asarray(shape)])
     hit = t.op("Equal", [wanted, classes])
-    return where(t, hit, t.cast(on_value, dtype), t.cast(off_value, dtype))
+    return t.op("Where", [hit, t.cast(on_value, dtype), t.cast(off_value, dtype)])
 
 
 @op("Eye")

@@ -9,7 +9,6 @@ import numpy as np
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, ints, number
 from mindspore_lite.ops.create import asked_type
-from mindspore_lite.ops.kernel_types import where, wider
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, constant_of
 
@@ -35,7 +34,7 @@ def triangle(t: Tape, x: Val, *, diagonal: Val = 0) -> Val:
 def trilu(t: Tape, x: Val, diagonal: Val, upper: bool) -> Val:
     """One triangle, zeros elsewhere."""
     k = t.cast(diagonal, _I64)
-    return wider(t, "Trilu", lambda v: t.op("Trilu", [v, k], upper=int(upper)), x)
+    return t.op("Trilu", [x, k], upper=int(upper))
 
 
 @op("MatrixBandPart")
@@ -113,8 +112,8 @@ def spread_diagonal(t: Tape, x: Val, offset: int) -> Val:
     rows = t.op("Unsqueeze", [steps, np.asarray([1])])
     hit = t.op("Equal", [t.op("Add", [rows, np.asarray(offset)]), steps])
     pads = np.asarray([right, down])  # the vector lies along the columns
-    wide = wider(t, "Pad", lambda v: t.op("Pad", [v, pads]), x) if offset else x
-    return where(t, hit, wide, np.zeros((), t.dtype(x)))
+    wide = t.op("Pad", [x, pads]) if offset else x
+    return t.op("Where", [hit, wide, np.zeros((), t.dtype(x))])
 
 
 @op("Diag")
@@ -160,13 +159,7 @@ def trace_v2(
 
 def summed(t: Tape, x: Val, dtype: np.dtype) -> Val:
     """The last axis added up in a type of its own."""
-    total = wider(
-        t,
-        "ReduceSum",
-        lambda v: t.op("ReduceSum", [v, np.asarray([-1])], keepdims=0),
-        t.cast(x, dtype),
-    )
-    return t.cast(total, dtype)
+    return t.op("ReduceSum", [t.cast(x, dtype), np.asarray([-1])], keepdims=0)
 
 
 def filled_diagonal(t: Tape, x: Val, fill_value: Val, wrap: Val = False) -> Val:
@@ -177,7 +170,7 @@ def filled_diagonal(t: Tape, x: Val, fill_value: Val, wrap: Val = False) -> Val:
         hit[: hit.size if wrap else dims[1] ** 2 : dims[1] + 1] = True
     else:  # all dims are alike
         hit[:: sum(d**k for k, d in enumerate(dims))] = True
-    return where(t, hit.reshape(dims), t.cast(fill_value, t.dtype(x)), x)
+    return t.op("Where", [hit.reshape(dims), t.cast(fill_value, t.dtype(x)), x])
 
 
 @op("FillDiagonal")
@@ -266,7 +259,7 @@ def matrix_diag_v3(
     place, inside = Band(k, rows, cols, align).places()
     pack = flat_tail(t, x, 1 if offsets[0] == offsets[-1] else 2)
     spread = t.op("Gather", [pack, place], axis=t.rank(pack) - 1)
-    return where(t, inside, spread, t.cast(padding, t.dtype(x)))
+    return t.op("Where", [inside, spread, t.cast(padding, t.dtype(x))])
 
 
 @op("MatrixDiagPartV3")
@@ -279,7 +272,7 @@ def matrix_diag_part_v3(t: Tape, x: Val, k: Val, padding: Val, *, align: str = "
         source, used = source.reshape(-1, band.width), used.reshape(-1, band.width)
     flat = flat_tail(t, x, 2)
     taken = t.op("Gather", [flat, source], axis=t.rank(flat) - 1)
-    return taken if used.all() else where(t, used, taken, t.cast(padding, t.dtype(x)))
+    return taken if used.all() else t.op("Where", [used, taken, t.cast(padding, t.dtype(x))])
 
 
 @op("MatrixSetDiagV3")
@@ -290,4 +283,4 @@ def matrix_set_diag_v3(t: Tape, x: Val, diagonal: Val, k: Val, *, align: str = "
     place, inside = band.places()
     pack = flat_tail(t, diagonal, 1 if band.low == band.high else 2)
     spread = t.op("Gather", [pack, place], axis=t.rank(pack) - 1)
-    return where(t, inside, spread, x)
+    return t.op("Where", [inside, spread, x])

@@ -10,7 +10,6 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, number
-from mindspore_lite.ops.kernel_types import where
 from mindspore_lite.ops.shape import moved
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
@@ -95,7 +94,7 @@ def embedding_lookup(t: Tape, table: Val, ids: Val, offset: Val = 0) -> Val:
     outside = t.op("Or", [below, above])
     held = t.op("Gather", [table, t.op("Where", [outside, np.asarray(0), rows])], axis=0)
     wide = t.op("Unsqueeze", [outside, np.asarray([-1])])
-    return where(t, wide, np.zeros((), t.dtype(table)), held)
+    return t.op("Where", [wide, np.zeros((), t.dtype(table)), held])
 
 
 @op("MaskedSelect")

@@ -201,15 +201,18 @@ def group_norm(
 ) -> Val:
     """-> (y, mean, 1/deviation of each group)."""
     groups, epsilon = int(number(num_groups, "num_groups")), float(number(eps, "eps"))
-    dtype = t.dtype(x)
-    if weight is None or bias is None:
-        channels = t.op("Shape", [x], start=1, end=2)
-        one, zero = (t.op("Expand", [np.asarray(v, dtype), channels]) for v in (1, 0))
-        weight, bias = one if weight is None else weight, zero if bias is None else bias
-    inputs = [x, t.cast(weight, dtype), t.cast(bias, dtype)]
-    y = t.op("GroupNormalization", inputs, num_groups=groups, epsilon=epsilon)
-    rows, last = t.op("Reshape", [widened(t, x), np.asarray([0, groups, -1])]), np.asarray([2])
-    _, mean, _, rstd = standardised(t, rows, last, epsilon)
+    dtype, last = t.dtype(x), np.asarray([2])
+    rows = t.op("Reshape", [x, np.asarray([0, groups, -1])])
+    # ONNX defines GroupNormalization by the mean of squares, which loses digits where a group lies
+    # far from zero; ONNX Runtime's kernel for InstanceNormalization takes the mean off first
+    units = [np.ones(groups, dtype), np.zeros(groups, dtype)]
+    y = t.op("InstanceNormalization", [rows, *units], epsilon=epsilon)
+    y = t.op("Reshape", [y, t.op("Shape", [x])])
+    per_channel = np.asarray([-1] + [1] * (t.rank(x) - 2))
+    for name, factor in (("Mul", weight), ("Add", bias)):
+        if factor is not None:
+            y = t.op(name, [y, t.op("Reshape", [t.cast(factor, dtype), per_channel])])
+    _, mean, _, rstd = standardised(t, widened(t, rows), last, epsilon)
     return (y, *(t.cast(t.op("Squeeze", [v, last]), dtype) for v in (mean, rstd)))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import MAX_SPREAD, elements, ints, number
-from mindspore_lite.ops.kernel_types import wider
 from mindspore_lite.ops.slice import FIRST, LAST, sliced
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, bounded
@@ -26,14 +25,10 @@ def padded(t: Tape, x: Val, pairs: Pairs, mode: str = "constant", value: Val = N
         return x
     bounded(max(known, default=0), "elements of padding", MAX_SPREAD)
     pads = t.int64s([p[0] for p in pairs] + [p[1] for p in pairs])
-
-    def pad_with(data: Val) -> Val:
-        filler = None if value is None else t.cast(value, t.dtype(data))
-        if filler is not None and t.rank(filler) != 0:
-            filler = t.op("Reshape", [filler, np.asarray([], np.int64)])
-        return t.op("Pad", [data, pads, filler] if filler is not None else [data, pads], mode=mode)
-
-    return wider(t, "Pad", pad_with, x)
+    filler = None if value is None else t.cast(value, t.dtype(x))
+    if filler is not None and t.rank(filler) != 0:
+        filler = t.op("Reshape", [filler, np.asarray([], np.int64)])
+    return t.op("Pad", [x, pads] if filler is None else [x, pads, filler], mode=mode)
 
 
 def cropped(t: Tape, x: Val, pairs: Pairs) -> tuple[Val, Pairs]:

@@ -11,7 +11,6 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import axis_of, elements, number, shape_argument
 from mindspore_lite.ops.create import filled
 from mindspore_lite.ops.index import axis_indices, indexed, integer
-from mindspore_lite.ops.kernel_types import where, wider
 from mindspore_lite.ops.slice import bounds, sliced
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, constant_of
@@ -33,11 +32,10 @@ def scattered(t: Tape, kind: str, x: Val, indices: Val, updates: Val, how: str, 
     if how == "div":
         ones = filled(t, t.op("Shape", [x]), 1, t.dtype(x))
         return t.op("Div", [x, scattered(t, kind, ones, indices, updates, "mul", **more)])
-
-    def combine(base: Val, new: Val) -> Val:
-        return t.op(kind, [base, indices, new], reduction=how, **more)
-
-    return wider(t, "Scatter", combine, x, updates)
+    # ONNX Runtime has kernels for these types, which then refuse to reduce
+    wide = {"bool": np.int32, "float16": np.float32}.get(t.dtype(x).name, t.dtype(x))
+    base, new = (t.cast(v, np.dtype(wide)) for v in (x, updates))
+    return t.cast(t.op(kind, [base, indices, new], reduction=how, **more), t.dtype(x))
 
 
 def reduction(value: Val) -> str:
@@ -211,7 +209,7 @@ def index_fill(t: Tape, x: Val, dim: Val, index: Val, value: Val) -> Val:
     marks = filled(t, t.op("Shape", [rows]), True, np.dtype(np.bool_))
     hit = t.op("ScatterElements", [filled(t, length, False, np.dtype(np.bool_)), rows, marks])
     shape = np.asarray([-1] + [1] * (t.rank(x) - 1 - axis), np.int64)
-    return where(t, t.op("Reshape", [hit, shape]), t.cast(value, t.dtype(x)), x)
+    return t.op("Where", [t.op("Reshape", [hit, shape]), t.cast(value, t.dtype(x)), x])
 
 
 op("InplaceIndexFillScalar", "InplaceIndexFillTensor", writes=True)(index_fill)
@@ -272,7 +270,7 @@ def masked_scatter(t: Tape, x: Val, mask: Val, source: Val) -> Val:
     order = t.op("Sub", [t.op("CumSum", [flat, np.asarray(0)]), np.asarray(1)])
     rank = t.op("Max", [order, np.asarray(0)])  # before the first hit; not looked at
     new = t.op("Gather", [t.op("Reshape", [source, np.asarray([-1])]), rank], axis=0)
-    return where(t, wide, t.op("Reshape", [new, t.op("Shape", [x])]), x)
+    return t.op("Where", [wide, t.op("Reshape", [new, t.op("Shape", [x])]), x])
 
 
 op("InplaceMaskedScatter", writes=True)(masked_scatter)

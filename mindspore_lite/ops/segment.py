@@ -6,7 +6,6 @@ import numpy as np
 
 from mindspore_lite.ops.arguments import number
 from mindspore_lite.ops.create import as_scalar, filled
-from mindspore_lite.ops.kernel_types import where
 from mindspore_lite.ops.scatter import scattered
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded, constant_of
@@ -63,4 +62,4 @@ def sorted_segment(t: Tape, x: Val, segment_ids: Val) -> Val:
         least = t.op("Max", [counts, np.asarray(1)])
         return t.op("Div", [y, t.cast(least, dtype)])
     empty = t.op("Equal", [counts, np.asarray(0)])
-    return where(t, empty, np.zeros((), dtype), y)
+    return t.op("Where", [empty, np.zeros((), dtype), y])

@@ -328,9 +328,9 @@ def _infer_node(node: ir.Node) -> None:
         found = onnx.shape_inference.infer_node_outputs(
             schema, proto, types, data, None, opset, IR_VERSION
         )
-    except onnx.shape_inference.InferenceError as exc:
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as exc:
         raise UnsupportedOpError(
-            f"shapes do not fit at {node.name!r} ({node.op_type}): {exc}"
+            f"shapes or types do not fit at {node.name!r} ({node.op_type}): {exc}"
         ) from exc
     for value in node.outputs:
         if (proto_type := found.get(str(value.name))) is not None:

@@ -18,6 +18,9 @@ import mindspore_lite as mslite
 FILES = sorted(DATA.glob("*/*.mindir"))
 # What draws random numbers is compared by shape and type alone.
 RANDOM = {"act_RReLU", "rand", "std_normal"}
+# Outputs that MindSpore itself leaves undefined, and the part of them that is compared.
+# mha_mask: its second item masks every key, and MindSpore returns memory that it never wrote.
+UNDEFINED = {"mha_mask": np.s_[:1]}
 # Files that are encrypted: their keys and modes.
 KEYS = {
     "enc_gcm": (b"0123456789ABCDEF", "AES-GCM"),
@@ -64,13 +67,15 @@ def test_a_file_gives_what_mindspore_gave(path: Path) -> None:
         if path.stem in RANDOM or path.parent.name == "random_numbers":
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
         else:
-            assert_close(got, want, path.stem)
+            part = UNDEFINED.get(path.stem, np.s_[:] if got.ndim else ())
+            assert got.shape == want.shape
+            assert_close(got[part], want[part], path.stem)
 
 
 def test_every_kind_of_fixture_is_there() -> None:
     kinds = {p.stem.split("_")[0] for p in DATA.glob("nets/*.mindir")}
     assert {"inplace", "call", "io", "mint", "dyn"} <= kinds
-    assert len(list(DATA.glob("ops/*.mindir"))) > 200
+    assert len(list(DATA.glob("ops/*.mindir"))) == 274
 
 
 def test_the_demo_model_agrees_with_mindspore_and_knows_its_digits() -> None:

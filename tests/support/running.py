@@ -1,4 +1,4 @@
-"""Runs records and graphs in ONNX Runtime, without engine, cache or public API."""
+"""Runs records and graphs in ONNX Runtime, without cache and public API."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import onnx_ir as ir
 import onnxruntime as ort
 
 from mindspore_lite.engines import border
+from mindspore_lite.engines.onnxruntime import fit
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir.records import Model
 
@@ -29,6 +30,7 @@ def run(model: Model, *inputs: np.ndarray, **options: Any) -> list[np.ndarray]:
 
 def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     """Compute with an onnx-ir model."""
+    fit(graph)
     data = ir.to_proto(graph).SerializeToString()
     session = ort.InferenceSession(data, _QUIET, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
