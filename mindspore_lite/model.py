@@ -119,8 +119,8 @@ class Model:
     def build_from_buffer(
         self,
         model_bytes: Buffer,
-        weight_bytes: Buffer | None = None,
-        model_type: ModelType | None = None,
+        weight_bytes: Buffer | ModelType | None = None,
+        model_type: ModelType | Context | None = None,
         context: Context | None = None,
         config_path: str = "",
         config_dict: dict[str, dict[str, str]] | None = None,
@@ -130,6 +130,7 @@ class Model:
     ) -> None:
         """Load and compile a model that is in memory; otherwise as build_from_file().
 
+        Whoever has no data file may leave it out as build_from_file() does: (bytes, type, context).
         The caller may do with the memory what he likes afterwards: `bytes`, which nobody can
         change, are kept, and anything else is copied.
 
@@ -151,6 +152,8 @@ class Model:
             ValueError: An argument has a value that it cannot have.
             RuntimeError: The model cannot be loaded, or the target is not there.
         """
+        if isinstance(weight_bytes, ModelType):
+            weight_bytes, model_type, context = None, weight_bytes, model_type or context
         data = checks.content("model_bytes", model_bytes)
         weights = None if weight_bytes is None else checks.content("weight_bytes", weight_bytes)
         kind = checks.instance("model_type", model_type, ModelType).name

@@ -114,6 +114,8 @@ def test_the_arguments_have_the_documented_names_and_order() -> None:
         config_path="", config_dict=None, dec_key=None, dec_mode="AES-GCM", dec_num_parallel=0,
     )  # fmt: skip
     mslite.Model().build_from_buffer(dense_net(), None, MINDIR, mslite.Context(), "", {})
+    mslite.Model().build_from_buffer(dense_net(), MINDIR, mslite.Context())
+    mslite.Model().build_from_buffer(dense_net(), MINDIR, context=mslite.Context())
     assert str(model) == "model_path: ."
 
 
@@ -129,7 +131,8 @@ def test_the_checks_come_in_the_documented_order() -> None:
     data = dense_net()
     refused(TypeError, "model_bytes must be bytes", "text", "w", "t", "c", 1, **wrong)
     refused(TypeError, "model_bytes must be bytes", Path("gone"), model_type=MINDIR)
-    refused(TypeError, "weight_bytes must be bytes", b"", MINDIR, "t", "c", 1, **wrong)
+    refused(TypeError, "weight_bytes must be bytes", b"", "w", "t", "c", 1, **wrong)
+    refused(TypeError, "context must be Context", b"", MINDIR, "c", "", 1, **wrong)
     refused(TypeError, "model_type must be ModelType", b"", None, None, "c", 1, **wrong)
     refused(TypeError, "context must be Context", b"", None, MINDIR, "c", 1, **wrong)
     refused(TypeError, "config_path must be str", b"", None, MINDIR, None, 1, **wrong)

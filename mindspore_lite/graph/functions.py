@@ -15,10 +15,13 @@ from mindspore_lite.ops.tape import Tape, constant_of
 MAX_LAYERS = 20  # functions to choose from: each but the last takes a nested If
 
 
-@structural("Partial")
+@structural("Partial", "PartialFusion")
 def partial(t: Tape, inputs: Sequence[Slot]) -> Slot:
     """A function with its first arguments."""
-    return Slot(Closure(_function(inputs[0]), tuple(inputs[1:])))
+    function = _function(inputs[0])
+    if isinstance(function, Known):
+        raise UnsupportedOpError("a part of the arguments of something that is no function")
+    return Slot(Closure(function, tuple(inputs[1:])))
 
 
 @structural("Switch")

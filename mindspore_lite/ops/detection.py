@@ -8,7 +8,7 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import number
-from mindspore_lite.ops.spatial import F32
+from mindspore_lite.ops.spatial import F32, zeros_around
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
 
@@ -151,7 +151,7 @@ def _filled(t: Tape, x: Val, found: Val, missing: Val) -> Val:
     if t.rank(x) == 3:
         found = t.op("Unsqueeze", [found, [2]])
     kept = t.op("Where", [found, x, np.asarray(0, F32)])
-    return t.op("Pad", [kept, t.op("Concat", [[0], missing], axis=0), None, [1]])
+    return zeros_around(t, kept, t.op("Concat", [[0], missing], axis=0), 1)
 
 
 # --- coding ---------------------------------------------------------------------------------------

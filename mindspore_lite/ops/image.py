@@ -136,6 +136,7 @@ def crop_and_resize(
     x, boxes = t.cast(x, F32), t.cast(boxes, F32)
     corners = t.op("Split", [boxes], outputs=4, axis=1, num_outputs=4)
     height, width = elements(t, crop_size)
+    bounded(max(n for n in (height, width, 0) if isinstance(n, int)), "pixels of a crop")
     rows, inside_y = _places(t, x, 1, corners[0], corners[2], height)
     columns, inside_x = _places(t, x, 2, corners[1], corners[3], width)
     rows, inside_y = (t.op("Unsqueeze", [v, np.asarray([2])]) for v in (rows, inside_y))

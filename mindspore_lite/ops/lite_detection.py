@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.ops.spatial import zeros_around
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, bounded
 
@@ -48,7 +49,7 @@ def detection_post_process(
     count = t.op("Shape", [found[1]])
     missing = t.op("Sub", [np.asarray([most]), count])
     pads = t.op("Concat", [np.asarray([0]), missing], axis=0)
-    padded = [t.op("Pad", [part, pads, None, np.asarray([0])]) for part in found]
+    padded = [zeros_around(t, part, pads, 0) for part in found]
     whole = [t.op("Unsqueeze", [part, np.asarray([0])]) for part in padded]
     return (*whole, t.cast(count, _F32))
 

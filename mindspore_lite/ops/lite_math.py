@@ -8,12 +8,14 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import TensorType
-from mindspore_lite.ops.arguments import axis_of, ints, same_type
+from mindspore_lite.ops.arguments import axis_of, ints, number, same_type
+from mindspore_lite.ops.complex import imaginary_part, real_part
+from mindspore_lite.ops.fourier import along_one_axis
 from mindspore_lite.ops.lite_activation import activated
 from mindspore_lite.ops.matmul import turned
 from mindspore_lite.ops.reduce import reduced
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, bounded
 
 
 @op("MatMulFusion")
@@ -180,3 +182,14 @@ def exp_fusion(
         raise UnsupportedOpError(f"ExpFusion to the base {base} is not supported")
     factor = math.log(base)
     return t.op("Exp", [_line(t, x, scale * factor, shift * factor)])
+
+
+@op("Rfft")
+def rfft(t: Tape, x: Val, *, fft_length: int = 0) -> Val:
+    """The half of the spectrum that tells all of a real signal, along the last axis."""
+    size = int(number(fft_length, "fft_length"))
+    return along_one_axis(t, x, bounded(size, "points of a transform") if size else None)
+
+
+op("FftReal")(real_part)
+op("FftImag")(imaginary_part)

@@ -50,6 +50,8 @@ def pad_fusion(
     known = np.asarray(paddings) if is_plain else constant_of(paddings)
     if known is not None:
         bounded(int(known.max(initial=0)), "elements around a tensor", MAX_FILL)
+        if known.min(initial=0) < 0:
+            raise UnsupportedOpError(f"PadFusion with negative paddings {known.tolist()}")
     if padding_mode == 2 and known is not None:
         return _mirrored(t, x, known.reshape(-1, 2))
     if padding_mode not in _PAD_MODES:

@@ -17,9 +17,8 @@ _MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "circula
 
 
 def padded(t: Tape, x: Val, pairs: Pairs, mode: str = "constant", value: Val = None) -> Val:
-    """One ONNX Pad; negative pads cut off."""
-    if mode != "constant":  # ONNX Runtime's other modes want no negative pads
-        x, pairs = cropped(t, x, pairs)
+    """One ONNX Pad; negative pads cut off first, which a Pad could end in a negative size."""
+    x, pairs = cropped(t, x, pairs)
     known = [n for pair in pairs for n in pair if isinstance(n, int)]
     if not any(known) and len(known) == 2 * len(pairs):
         return x

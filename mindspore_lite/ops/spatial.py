@@ -107,10 +107,27 @@ def same_pads(
 
 def padded(t: Tape, x: Val, pads: Val, dims: int) -> Val:
     """Zeros around the last axes; pads are all begins, then all ends."""
-    if constant_of(pads) is not None and not np.any(constant_of(pads)):
+    known = constant_of(pads)
+    if known is not None and not np.any(known):
         return x
-    axes = np.arange(-dims, 0) + t.rank(x)
-    return t.op("Pad", [x, pads, None, axes])
+    if known is not None and known.min() < 0:
+        raise UnsupportedOpError(f"negative pads {known.tolist()} are not supported")
+    return zeros_around(t, x, pads, t.rank(x) - dims)
+
+
+def zeros_around(t: Tape, x: Val, pads: Val, first: int) -> Val:
+    """Zeros around the axes from the first one on, as many as there are pads for.
+
+    Pad has an input for its axes, but ONNX Runtime 1.31 forgets it where it moves a Transpose past.
+    """
+    dims, known = (t.shape(pads)[0] or 0) // 2, constant_of(pads)
+    before, after = (np.zeros(n, np.int64) for n in (first, t.rank(x) - first - dims))
+    if known is not None:
+        begins, ends = known[:dims], known[dims:]
+        return t.op("Pad", [x, np.concatenate([before, begins, after, before, ends, after])])
+    begins, ends = t.op("Split", [pads, [dims, dims]], outputs=2)
+    parts = [before, begins, after, before, ends, after]
+    return t.op("Pad", [x, t.op("Concat", parts, axis=0)])
 
 
 def numbers_of(t: Tape, x: Val, dims: int) -> list[Val]:

@@ -158,6 +158,8 @@ def test_a_dim_is_never_negative() -> None:
         ("SequenceMul", [numbers(1, 2), Slot(10**9)], "at most"),
         ("tuple_setitem", [numbers(1, 2), Slot(2), Slot(9)], "element 2 of a tuple of 2"),
         ("is_", [Slot(1), Slot(1)], "other values than None"),
+        ("Partial", [Slot(1), Slot(1)], "no function"),
+        ("switch_layer", [Slot(5), Slot((Slot(GraphRef("g")),))], "function 5 of 1"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(name: str, inputs: list[Slot], words: str) -> None:
@@ -174,12 +176,13 @@ def test_no_primitive_is_both_structure_and_operator() -> None:
     assert STRUCTURE.keys() & OPS.keys() == set()
 
 
-@pytest.mark.parametrize("name", ["Partial", "Switch", "switch_layer"])
+@pytest.mark.parametrize("name", ["Partial", "PartialFusion", "Switch", "switch_layer"])
 def test_functions_are_made_by_structure(name: str) -> None:
     """What calling them does is in test_control.py."""
     one = Slot(GraphRef("one"))
     inputs = {
         "Partial": [one, Slot(1)],
+        "PartialFusion": [one, Slot(1)],
         "Switch": [Slot(True), one, one],
         "switch_layer": [Slot(0), Slot((one, one))],
     }

@@ -207,4 +207,11 @@ RECURRENT = [
          attributes={"bidirectional": True}),
 ]  # fmt: skip
 
-CASES = [*PRODUCTS, *REDUCTIONS, *EXTREMES, *POWERS, *NORMS, *RECURRENT]
+SPECTRA = [
+    *[Case("Rfft", [(2, 6)], lambda x, n=n: np.fft.rfft(x, n).astype(np.complex64),
+           attributes={"fft_length": n}) for n in (6, 4, 8)],
+    *[Case(name, [numbers(2, 3) + np.complex64(1j) * numbers(2, 3, seed=1)], wants)
+      for name, wants in [("FftReal", np.real), ("FftImag", np.imag)]],
+]  # fmt: skip
+
+CASES = [*PRODUCTS, *REDUCTIONS, *EXTREMES, *POWERS, *NORMS, *RECURRENT, *SPECTRA]

@@ -20,6 +20,7 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
     ("Activation", [(2, 4)], {"activation_type": 24}, "activation type 24 is not supported"),
     ("AddFusion", [(2, 4), (2, 4)], {"activation_type": 5}, "activation type 5"),
     ("Eltwise", [(2, 4), (2, 4)], {"mode": 3}, "mode 3"),
+    ("PadFusion", [(2, 4), K(np.array([[0, 0], [-9, 1]]))], {}, "negative paddings"),
     ("ReduceFusion", [(2, 4)], {"mode": 12}, "mode 12"),
     ("ReduceFusion", [(2, 4), np.array([1], I32)], {"mode": 0}, "computed at run time"),
     ("ExpFusion", [(2, 4)], {"base": -2.0}, "base -2.0"),

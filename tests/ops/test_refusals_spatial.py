@@ -25,6 +25,7 @@ ROWS: list[tuple[str, Sequence[Any], Mapping[str, Any], str]] = [
      {"kernel_size": (2, 2, 2), "strides": (1, 1, 1), "divisor_override": 3, "ceil_mode": True},
      "divisor_override together with ceil_mode"),
     ("Conv2D", [(1, 1, 4, 4), (1, 1, 2, 2)], {"stride": (1, 1, 1)}, "stride has 3 numbers"),
+    ("Im2Col", [(1, 1, 4, 4)], {"ksizes": (2, 2), "pads": (1, -1000)}, "negative pads"),
     ("Conv2D", [np.zeros((1, 1, 4, 4), np.int8), np.zeros((1, 1, 2, 2), np.int8)], {},
      "Conv2D of int8"),
     ("ResizeBilinear", [np.zeros((1, 1, 4, 4), np.uint8)], {"size": (2, 2)}, "of uint8"),
