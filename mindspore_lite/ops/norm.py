@@ -200,7 +200,8 @@ def group_norm(
     t: Tape, x: Val, num_groups: Val, weight: Val = None, bias: Val = None, eps: Val = 1e-5
 ) -> Val:
     """-> (y, mean, 1/deviation of each group)."""
-    groups, epsilon = int(number(num_groups, "num_groups")), float(number(eps, "eps"))
+    groups = bounded(int(number(num_groups, "num_groups")), "groups")
+    epsilon = float(number(eps, "eps"))
     dtype, last = t.dtype(x), np.asarray([2])
     rows = t.op("Reshape", [x, np.asarray([0, groups, -1])])
     # ONNX defines GroupNormalization by the mean of squares, which loses digits where a group lies

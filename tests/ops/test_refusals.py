@@ -61,6 +61,7 @@ def test_an_option_that_is_not_implemented_is_refused_in_words(
         ("Chunk", (2**40,), (2**40, 0), "1099511627776 results of one operator"),
         ("AdaptiveAvgPool2DExt", (1, 1, 2, 2), ((2**27, 2),), "268435456 weights of an adaptive"),
         ("OneHot", (2,), (2**29, 1.0, 0.0, -1), "536870912 classes"),
+        ("GroupNorm", (2, 4, 3), (2**31, None, None, 1e-5), "2147483648 groups"),
     ],
 )
 def test_absurd_sizes_are_refused_before_any_work(
