@@ -22,7 +22,7 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.graph.control import FUNCTIONS, Choice
+from mindspore_lite.graph.control import FUNCTIONS, Choice, Raised
 from mindspore_lite.graph.storage import Slot, birth_mark, take_back
 from mindspore_lite.mindir.records import Monad
 from mindspore_lite.ops.tape import OPSET, Complex, Tape, constant_of
@@ -110,9 +110,12 @@ def choose(
         return walk.apply(function, arguments, depth, loop)
     label, mark = walk.tape.label, birth_mark()
     sides = []
-    for function in (choice.yes, choice.no):
-        with branch(walk) as side:
-            side.outcome = walk.apply(function, arguments, depth + 1, loop)
+    for function, other in ((choice.yes, choice.no), (choice.no, choice.yes)):
+        try:
+            with branch(walk) as side:
+                side.outcome = walk.apply(function, arguments, depth + 1, loop)
+        except Raised:
+            return walk.apply(other, arguments, depth + 1, loop)
         if side.outcome.failed:
             return side.outcome
         sides.append(side)

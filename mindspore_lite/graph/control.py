@@ -41,6 +41,10 @@ class Known:
     result: Slot
 
 
+class Raised(Exception):
+    """A graph came to a Python `raise`: the branch that it stands in is not taken."""
+
+
 Function = GraphRef | Closure | Choice | Known
 FUNCTIONS = (GraphRef, Closure, Choice, Known)
 

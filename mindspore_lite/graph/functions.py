@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.graph.control import FUNCTIONS, Choice, Closure, Function, Known
+from mindspore_lite.graph.control import FUNCTIONS, Choice, Closure, Function, Known, Raised
 from mindspore_lite.graph.storage import Slot
 from mindspore_lite.graph.structure import structural
 from mindspore_lite.ops.tape import Tape, constant_of
@@ -52,3 +52,15 @@ def switch_layer(t: Tape, inputs: Sequence[Slot]) -> Slot:
 def _function(slot: Slot) -> Function:
     value = None if slot.parts is not None else slot.read()
     return value if isinstance(value, FUNCTIONS) else Known(slot)
+
+
+@structural("raise")
+def raise_(t: Tape, inputs: Sequence[Slot]) -> Slot:
+    """A check of the arguments failed; ONNX has no way to say so, and checks are taken to pass."""
+    raise Raised
+
+
+@structural("JoinedStr")
+def joined_text(t: Tape, inputs: Sequence[Slot]) -> Slot:
+    """The words of an error, which nobody will see."""
+    return Slot("text")

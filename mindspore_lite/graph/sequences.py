@@ -121,6 +121,8 @@ def _index(slot: Slot) -> int:
 
 def _equal(t: Tape, a: Any, b: Any) -> Any:
     """Whether two numbers are equal; a bool, or a value where only the run tells."""
+    if a is b:
+        return True
     x, y = known_number(a), known_number(b)
     if x is not None and y is not None:
         return x == y

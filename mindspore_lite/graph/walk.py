@@ -11,7 +11,15 @@ import onnx_ir as ir
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
 from mindspore_lite.graph.branch import Outcome, choose
-from mindspore_lite.graph.control import Choice, Closure, Function, Known, Reach, tail_of
+from mindspore_lite.graph.control import (
+    Choice,
+    Closure,
+    Function,
+    Known,
+    Raised,
+    Reach,
+    tail_of,
+)
 from mindspore_lite.graph.loop import Loop, run_loop
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
@@ -86,7 +94,10 @@ class Walk:
         for declared in graph.inputs:
             name = declared.given_name or local_name(declared.name)
             self.main[declared.name] = self.input(name, declared.type, inputs)
-        result = self.nodes(graph, self.main, 0, None).get(_RESULT)
+        try:
+            result = self.nodes(graph, self.main, 0, None).get(_RESULT)
+        except Raised:
+            raise UnsupportedOpError("the network raises an error whatever it is given") from None
         if self.problems:
             raise UnsupportedOpError(_report(self.problems), self.problems)
         return inputs, self.outputs(result)
@@ -369,7 +380,7 @@ class _Reported:
         if isinstance(exc, UnsupportedOpError):
             self.walk.problem(f"{self.op}: {exc}" if str(exc) else self.op, self.label)
             return True
-        if isinstance(exc, Exception) and not isinstance(exc, ModelFileError):
+        if isinstance(exc, Exception) and not isinstance(exc, ModelFileError | Raised):
             # a file may hold anything: no traceback for that
             self.walk.problem(f"{self.op}: arguments that make no sense ({exc!r})", self.label)
             return True

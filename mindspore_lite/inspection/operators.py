@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.ops import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.lite_forms import FORMS
 from mindspore_lite.ops.table import OPS
 
 CALL = "call of a graph"  # what the translator calls a node that has no primitive
@@ -42,6 +43,8 @@ def family_of(primitive: str) -> str | None:
         return OPS[primitive].family
     if primitive in STRUCTURE:
         return "structure"
+    if primitive in FORMS:
+        return "lite_forms"
     return "control" if primitive in CONTROL else None
 
 

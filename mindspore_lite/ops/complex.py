@@ -23,9 +23,9 @@ from mindspore_lite.ops.table import OPS, Meaning, Op, Val, op
 from mindspore_lite.ops.tape import PART_OF, Complex, Tape
 
 PARTWISE = frozenset({
-    "BroadcastTo", "BroadcastToView", "Chunk", "ChunkView", "Concat", "ConcatD", "Diag",
+    "BroadcastTo", "BroadcastToView", "Chunk", "ChunkView", "Concat", "Diag",
     "Diagonal", "Expand", "ExpandDims", "ExpandDimsView", "FFTShift", "Flatten", "FlattenExt",
-    "Flip", "Gather", "GatherD", "GatherNd", "GatherV2", "IFFTShift", "IndexSelect", "MeanExt",
+    "Gather", "GatherD", "GatherNd", "GatherV2", "IFFTShift", "IndexSelect", "MeanExt",
     "Narrow", "NarrowView", "Neg", "Pack", "ReduceMean", "ReduceSum", "Reshape", "ReverseV2",
     "Roll", "Select", "SelectExt", "SelectExtView", "SelectV2", "Slice", "SliceExt",
     "SliceExtView", "Split", "SplitTensor", "SplitTensorView", "SplitWithSize",

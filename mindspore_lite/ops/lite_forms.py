@@ -204,7 +204,7 @@ def instance_norm(
     return restored(t, y, data_format)
 
 
-@form("ROIAlign", "GridSampler2D", "DeformableConv2d", when=_is_channels_last)
+@form("ROIAlign", "GridSampler2D", when=_is_channels_last)
 def other_layout(t: Tape, values: Val = ()) -> Val:
     """Refused: the usual meaning takes channels to be second."""
     raise UnsupportedOpError(f"{t.primitive} with channels last is not supported")

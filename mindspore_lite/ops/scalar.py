@@ -137,7 +137,7 @@ def both(t: Tape, x: Val, y: Val) -> Val:
     return result(t.op(emitted, [t.cast(x, kind), t.cast(y, kind)]), kind)
 
 
-@op("bool_not")
+@op("BoolNot", "bool_not")
 def bool_not(t: Tape, x: Val) -> Val:
     """The other truth value."""
     known = known_number(x)

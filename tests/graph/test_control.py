@@ -149,6 +149,24 @@ def test_a_view_of_a_storage_changed_in_a_branch_follows() -> None:
         np.testing.assert_array_equal(run(model, X, truth)[1], -abs(X).T * factor)
 
 
+def raises(net: Net, v: str) -> str:
+    words = net.call("JoinedStr", net.constant("got "), v)
+    net.call("raise", net.constant("ValueError"), words, net.constant("None"), net.monad())
+    return v
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_branch_that_raises_is_taken_to_be_never_met(swap: bool) -> None:
+    sides = [branch("yes", raises), branch("no", neg)]
+    yes, no = reversed(sides) if swap else sides
+    assert op_types(from_mindir(choice(yes, no))) == ["Neg"]
+
+
+def test_a_network_that_always_raises_is_refused() -> None:
+    with pytest.raises(UnsupportedOpError, match="raises an error whatever it is given"):
+        from_mindir(choice(branch("yes", raises), branch("no", raises)))
+
+
 def layers(count: int) -> r.Model:
     net = Net()
     x, i = net.input("x", SHAPE), net.input("i", (), np.int32)

@@ -11,7 +11,7 @@ import pytest
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
-from mindspore_lite.graph.control import FUNCTIONS
+from mindspore_lite.graph.control import FUNCTIONS, Raised
 from mindspore_lite.graph.storage import Slot
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.records import GraphRef, Monad
@@ -170,6 +170,12 @@ def test_what_cannot_be_computed_is_refused(name: str, inputs: list[Slot], words
 def test_every_structural_primitive_is_named_in_a_test_of_structure() -> None:
     texts = "".join(p.read_text(encoding="utf-8") for p in HERE.glob("test_structure*.py"))
     assert [name for name in STRUCTURE if f'"{name}"' not in texts] == []
+
+
+def test_a_raise_ends_the_branch_and_its_words_are_nobodys() -> None:
+    assert call("JoinedStr", [Slot("got "), Slot(1)]).read() == "text"
+    with pytest.raises(Raised):
+        call("raise", [Slot("ValueError"), Slot("text")])
 
 
 def test_no_primitive_is_both_structure_and_operator() -> None:

@@ -82,6 +82,7 @@ CASES = [
         }.items()
         for inputs in ([S(12), S(10)], [K(12), K(10)])
     ],
+    Case("BoolNot", [S(True)], truth(operator.not_)),
     Case("bool_not", [S(True)], truth(operator.not_)),
     Case("bool_not", [K(False)], lambda: np.asarray(True)),
     Case("ScalarBool", [S(2)], truth(bool)),
