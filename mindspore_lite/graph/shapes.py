@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import onnx
 
 from mindspore_lite.errors import ShapeError
@@ -22,11 +24,12 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
     ranks = [len(value.type.tensor_type.shape.dim) for value in model.graph.output]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
+    _round_scales_up(model.graph)
     try:
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except onnx.shape_inference.InferenceError as exc:
         raise _refusal(inputs, str(exc)) from exc
-    if problem := _wrong_channels(inferred.graph):
+    if problem := _wrong_channels(inferred.graph) or _wrong_reshape(inferred.graph):
         raise _refusal(inputs, problem)
     return [
         # what comes out of a loop may change its shape in it: ONNX does not even tell the rank
@@ -55,6 +58,32 @@ def _wrong_channels(graph: onnx.GraphProto) -> str:
         if have not in (-1, want):
             return f"{node.name!r} gets {have} channels and has weights for {want}"
     return ""
+
+
+def _wrong_reshape(graph: onnx.GraphProto) -> str:
+    """The first Reshape to a fixed shape of another size: ONNX does not count the elements."""
+    known = {v.name: _dims(v) for v in (*graph.input, *graph.value_info)}
+    shapes = {w.name: w for w in graph.initializer if w.data_type == onnx.TensorProto.INT64}
+    for node in graph.node:
+        if node.op_type != "Reshape" or node.input[1] not in shapes:
+            continue
+        have = known.get(node.input[0], (-1,))
+        want = onnx.numpy_helper.to_array(shapes[node.input[1]]).tolist()
+        all_known = min(have, default=0) >= 0 and min(want, default=1) > 0
+        if all_known and math.prod(have) != math.prod(want):
+            return f"{node.name!r} cannot make {want} of {list(have)}"
+    return ""
+
+
+def _round_scales_up(graph: onnx.GraphProto) -> None:
+    """Let ONNX find the sizes that engines find: they multiply in float32, where 20 * 0.7 is 14."""
+    resizes = [n for n in graph.node if n.op_type == "Resize" and len(n.input) == 3]
+    used = {node.input[2] for node in resizes}
+    for weight in graph.initializer:
+        if weight.name in used and weight.data_type == onnx.TensorProto.FLOAT:
+            scales = onnx.numpy_helper.to_array(weight)
+            up = np.where(scales == 1, scales, np.nextafter(scales, np.float32(np.inf)))
+            weight.CopyFrom(onnx.numpy_helper.from_array(up, weight.name))
 
 
 def _set_dims(value: onnx.ValueInfoProto, dims: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from support.mindir_builder import Net, tensor_type
-from support.running import DATA
+from support.running import DATA, run
 
 from mindspore_lite.errors import ShapeError
 from mindspore_lite.graph.from_mindir import from_mindir
@@ -90,3 +90,21 @@ def test_of_what_a_loop_returns_only_the_rank_is_known() -> None:
     path = DATA / "control/while_open.mindir"
     found = output_shapes(skeleton(read_file(path)), {"x": (4, 3), "n": ()})
     assert found == [(-1, -1), ()]
+
+
+def test_a_reshape_to_a_fixed_shape_of_another_size_is_refused() -> None:
+    net = Net()
+    y = net.call("Reshape", net.input("x", (-1, 3)), net.constant((2, 6)), scope="Default/view")
+    assert output_shapes(skeleton(net.model(y)), {"x": (4, 3)}) == [(2, 6)]
+    with pytest.raises(ShapeError, match=r"cannot make \[2, 6\] of \[5, 3\]"):
+        output_shapes(skeleton(net.model(y)), {"x": (5, 3)})
+
+
+def test_sizes_by_factors_are_those_of_the_engine() -> None:
+    net = Net()
+    x = net.input("x", (1, 1, -1, -1, -1))
+    y = net.call("UpsampleNearest3D", x, net.constant(None), net.constant((0.7, 1.0, 2.0)))
+    model = net.model(y)
+    (told,) = output_shapes(skeleton(model), {"x": (1, 1, 20, 3, 4)})
+    (got,) = run(model, np.ones((1, 1, 20, 3, 4), np.float32))
+    assert told == got.shape == (1, 1, 14, 3, 8)
