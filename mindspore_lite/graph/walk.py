@@ -98,9 +98,13 @@ class Walk:
             result = self.nodes(graph, self.main, 0, None).get(_RESULT)
         except Raised:
             raise UnsupportedOpError("the network raises an error whatever it is given") from None
+        outputs: list[ir.Value] = []
+        with _Reported(self, "output", "the end of the graph"):
+            if not result.failed:
+                outputs = self.outputs(result)
         if self.problems:
             raise UnsupportedOpError(_report(self.problems), self.problems)
-        return inputs, self.outputs(result)
+        return inputs, outputs
 
     def refuse_state(self) -> None:
         """Refuse results that read what an earlier run wrote into a weight: each run starts anew.

@@ -376,3 +376,10 @@ def test_a_long_chain_without_types_does_not_exhaust_the_stack() -> None:
         y = net.call("Neg", y)
     bias = net.call("BiasAdd", y, net.weight("b", W))  # asks for the rank, at the very end
     assert len(op_types(from_mindir(net.model(bias)))) == 3001
+
+
+def test_an_output_that_makes_no_sense_is_refused() -> None:
+    net = Net()
+    x = net.input("x", (2,), np.uint16)
+    with pytest.raises(UnsupportedOpError, match="output: .* the end of the graph"):
+        from_mindir(net.model(net.call("Complex", x, x)))
