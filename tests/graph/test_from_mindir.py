@@ -381,5 +381,5 @@ def test_a_long_chain_without_types_does_not_exhaust_the_stack() -> None:
 def test_an_output_that_makes_no_sense_is_refused() -> None:
     net = Net()
     x = net.input("x", (2,), np.uint16)
-    with pytest.raises(UnsupportedOpError, match="output: .* the end of the graph"):
+    with pytest.raises(UnsupportedOpError, match=r"output: .* the end of the graph"):
         from_mindir(net.model(net.call("Complex", x, x)))
