@@ -35,5 +35,5 @@ def show_top(outputs: Sequence[Tensor], count: int) -> None:
         for number, row in enumerate(rows):
             best = np.argsort(row, kind="stable")[::-1][:count]
             where = f" row {number}" if len(rows) > 1 else ""
-            listed = ", ".join(f"{i}: {row[i]:.6g}" for i in best)
+            listed = ", ".join(f"{i}: {float(row[i]):.6g}" for i in best)
             say(f"top {len(best)} of {output.name}{where}: {listed}")

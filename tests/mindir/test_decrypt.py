@@ -218,13 +218,13 @@ def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.Monke
 
 def test_a_cipher_that_openssl_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.ciphers import algorithms
+    from cryptography.hazmat.primitives import ciphers
 
-    def lacking(_: bytes) -> None:
+    def lacking(*_: object) -> None:
         raise UnsupportedAlgorithm("no SM4 here")
 
     closed = encrypt(PLAIN, SECRET, "SM4-CBC")
-    monkeypatch.setattr(algorithms, "SM4", lacking)
+    monkeypatch.setattr(ciphers, "Cipher", lacking)
     assert "uses here has no SM4-CBC" in refused(closed, Key(SECRET, "SM4-CBC"))
 
 

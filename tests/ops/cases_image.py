@@ -158,7 +158,7 @@ def cropped(
         ends = [n - 1 for n in image.shape[:2]]
         lines = [
             (box[k] + box[k + 2]) / 2 * ends[k] * np.ones(1) if size[k] == 1
-            else np.linspace(box[k] * ends[k], box[k + 2] * ends[k], size[k])
+            else np.linspace(*[np.float32(b * ends[k]) for b in (box[k], box[k + 2])], size[k])
             for k in (0, 1)
         ]  # fmt: skip
         for i, j in np.ndindex(*size):

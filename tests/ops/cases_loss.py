@@ -70,7 +70,7 @@ CASES = [
     Case("KLDiv", [X, np.array([[0, 0.5, 0.5], [1, 0, 0]], FLOAT), K(0), K(False)],
          lambda x, y: np.where(y > 0, kl(x, np.where(y > 0, y, FLOAT(1))), FLOAT(0)).sum()),
     Case("KLDiv", [X, Y, K(1), K(True)], lambda x, y: (np.exp(y) * (y - x)).mean()),
-    Case("KLDivLoss", [X, Q], lambda x, y: kl(x, y).sum() / 2,
+    Case("KLDivLoss", [X, Q], lambda x, y: kl(x, y).sum() / FLOAT(2),
          attributes={"reduction": "batchmean"}),
     Case("SigmoidCrossEntropyWithLogits", [X, Q], logits),
     Case("SoftmaxCrossEntropyWithLogits", [X, Q],
