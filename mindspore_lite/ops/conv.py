@@ -9,6 +9,7 @@ from mindspore_lite.ops.arguments import layout, pad_mode
 from mindspore_lite.ops.conv_transpose import conv_transpose_ext
 from mindspore_lite.ops.spatial import (
     batched,
+    beyond_same,
     both_sides,
     in_kernel_type,
     in_nchw,
@@ -22,10 +23,10 @@ from mindspore_lite.ops.tape import Tape
 
 
 def convolution(t: Tape, x: Val, w: Val, bias: Val = None, **attributes: Val) -> Val:
-    """ONNX Conv, which knows float32 alone on a CPU, and 'same' without dilation."""
-    if "auto_pad" in attributes and max(attributes["dilations"]) > 1:
+    """ONNX Conv, which knows float32 alone on a CPU."""
+    if "auto_pad" in attributes and beyond_same(attributes, kernel := kernel_of(t, w)):
         del attributes["auto_pad"]
-        window = kernel_of(t, w), attributes["strides"], attributes["dilations"]
+        window = kernel, attributes["strides"], attributes["dilations"]
         pads = same_pads(t, x, *window)
         if isinstance(pads, np.ndarray):
             attributes["pads"] = pads.tolist()

@@ -13,11 +13,14 @@ from mindspore_lite.ops import arguments
 from mindspore_lite.ops.arguments import ints, layout, number
 from mindspore_lite.ops.spatial import (
     batched,
+    beyond_same,
     both_sides,
     in_kernel_type,
     in_nchw,
     padding,
     per_axis,
+    same_pads,
+    zeros_around,
 )
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, constant_of
@@ -27,6 +30,7 @@ I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
 
 def max_pool(t: Tape, x: Val, outputs: int = 1, **attributes: Val) -> Val:
     """ONNX MaxPool; integers go by float64, which holds them up to 2**53."""
+    attributes = with_same_pads(t, x, attributes)
     kernels = ("float16", "float32", "float64", "int8", "uint8")
     return in_kernel_type(
         t,
@@ -39,7 +43,20 @@ def max_pool(t: Tape, x: Val, outputs: int = 1, **attributes: Val) -> Val:
 
 def average_pool(t: Tape, x: Val, **attributes: Val) -> Val:
     """ONNX AveragePool, which knows float32 alone on a CPU."""
+    attributes = with_same_pads(t, x, attributes)
     return in_kernel_type(t, lambda x: t.op("AveragePool", [x], **attributes), x)
+
+
+def with_same_pads(t: Tape, x: Val, attributes: dict[str, Val]) -> dict[str, Val]:
+    """Attributes with 'same' in numbers, where ONNX Runtime would get it wrong."""
+    kernel, strides = attributes["kernel_shape"], attributes["strides"]
+    if not beyond_same(attributes, kernel):
+        return attributes
+    pads = same_pads(t, x, kernel, strides, (1,) * len(kernel))
+    if not isinstance(pads, np.ndarray):
+        raise UnsupportedOpError("'same' with strides beyond the window needs fixed sizes")
+    kept = {key: value for key, value in attributes.items() if key != "auto_pad"}
+    return {**kept, "pads": pads.tolist()}
 
 
 def flat_if_thin(t: Tape, x: Val, run: Callable[..., Val], **attributes: Val) -> Val:
@@ -171,11 +188,30 @@ def averaged(t: Tape, x: Val, divisor: Val, **attributes: Val) -> Val:
     if not divisor:
         return average_pool(t, x, **attributes)
     if attributes.pop("ceil_mode", 0):
-        raise UnsupportedOpError("divisor_override together with ceil_mode is not supported")
+        x, attributes = _zeros_below_the_last_windows(t, x, attributes)
     attributes["count_include_pad"] = 1  # so that each mean is a sum over the whole window's size
     scale = np.prod(attributes["kernel_shape"]) / divisor
     mean = average_pool(t, x, **attributes)
     return t.op("Mul", [mean, t.cast(scale, t.dtype(x))])
+
+
+def _zeros_below_the_last_windows(
+    t: Tape, x: Val, attributes: dict[str, Val]
+) -> tuple[Val, dict[str, Val]]:
+    """ceil_mode as zeros at the end; a window that would begin in them does not exist."""
+    sizes, dims = t.shape(x)[2:], len(attributes["kernel_shape"])
+    pads = attributes.get("pads", (0,) * 2 * dims)
+    ends = []
+    axes = zip(sizes, attributes["kernel_shape"], attributes["strides"], strict=True)
+    for axis, (size, kernel, stride) in enumerate(axes):
+        if size is None:
+            raise UnsupportedOpError("divisor_override with ceil_mode needs fixed sizes")
+        begin, end = pads[axis], pads[axis + dims]
+        last = -(-(size + begin + end - kernel) // stride)
+        last -= last * stride >= size + begin
+        ends.append(max(last * stride + kernel - size - begin, end))
+    kept = {key: value for key, value in attributes.items() if key not in ("pads", "ceil_mode")}
+    return zeros_around(t, x, np.asarray([*pads[:dims], *ends]), 2), kept
 
 
 # --- with the places of the largest ---------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -103,6 +103,17 @@ def same_pads(
     need = t.op("Max", [t.op("Sub", [t.op("Add", [last, reach]), size]), np.asarray(0)])
     begin = t.op("Div", [need, np.asarray(2)])
     return t.op("Concat", [begin, t.op("Sub", [need, begin])], axis=0)
+
+
+def beyond_same(attributes: Mapping[str, Val], kernel: Sequence[int]) -> bool:
+    """Whether ONNX Runtime's SAME_UPPER is not MindSpore's 'same'.
+
+    It knows no dilation, and where a stride is larger than the window it pads by less than nothing.
+    """
+    strides, dilations = attributes["strides"], attributes.get("dilations", (1,))
+    return "auto_pad" in attributes and (
+        max(dilations) > 1 or any(s > k for s, k in zip(strides, kernel, strict=True))
+    )
 
 
 def padded(t: Tape, x: Val, pads: Val, dims: int) -> Val:

@@ -22,9 +22,6 @@ UNPOOL = {"ksize": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "format": "NHWC"}
 
 ROWS: list[Row] = [
     ("AvgPool", [(1, 1, 4, 4)], {**POOL, "pad_mode": "pad"}, "pad_mode 'pad' without pads"),
-    ("AvgPool3D", [(1, 1, 2, 4, 4)],
-     {"kernel_size": (2, 2, 2), "strides": (1, 1, 1), "divisor_override": 3, "ceil_mode": True},
-     "divisor_override together with ceil_mode"),
     ("Conv2D", [(1, 1, 4, 4), (1, 1, 2, 2)], {"stride": (1, 1, 1)}, "stride has 3 numbers"),
     ("Im2Col", [(1, 1, 4, 4)], {"ksizes": (2, 2), "pads": (1, -1000)}, "negative pads"),
     ("Conv2D", [np.zeros((1, 1, 4, 4), np.int8), np.zeros((1, 1, 2, 2), np.int8)], {},
