@@ -24,7 +24,9 @@ from mindspore_lite.ops.tape import Tape
 
 def convolution(t: Tape, x: Val, w: Val, bias: Val = None, **attributes: Val) -> Val:
     """ONNX Conv, which knows float32 alone on a CPU."""
-    if "auto_pad" in attributes and beyond_same(attributes, kernel := kernel_of(t, w)):
+    # a kernel of unknown size is left to ONNX Runtime, unless it is dilated
+    known = None not in t.shape(w)[2:] or max(attributes["dilations"]) > 1
+    if "auto_pad" in attributes and known and beyond_same(attributes, kernel := kernel_of(t, w)):
         del attributes["auto_pad"]
         window = kernel, attributes["strides"], attributes["dilations"]
         pads = same_pads(t, x, *window)

@@ -8,7 +8,7 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import ints, layout
 from mindspore_lite.ops.spatial import F32, in_kernel_type, numbers_of, per_axis
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.tape import Tape, bounded
 
 
 @op("DeformableOffsets")
@@ -31,6 +31,7 @@ def deformable_offsets(
     if layout(data_format) != "NCHW":
         raise UnsupportedOpError("DeformableOffsets in NHWC is not supported")
     kernel = ints(ksize, "ksize")
+    bounded(max(kernel, default=0), "places in a window")
     windows = (
         kernel,
         per_axis(strides, 2, "strides"),

@@ -33,6 +33,7 @@ ROWS: list[Row] = [
     ("MaxPoolWithArgmax", [(1, 4, 4, 1)], {**POOL, "format": "NHWC"}, "in NHWC"),
     ("MaxUnpool2D", [(1, 2, 2, 1), np.zeros((1, 2, 2, 1), np.int64)], UNPOOL, "in NHWC"),
     ("DeformableOffsets", [(1, 4, 4, 2), (1, 3, 3, 12)], {**DEFORM, "format": "NHWC"}, "in NHWC"),
+    ("DeformableOffsets", [(1, 2, 4, 4), (1, 12, 3, 3)], {**DEFORM, "ksize": (2, 2**31)}, "places"),
     ("CropAndResize", BOXES, {"method": "bilinear_v2"}, "by 'bilinear_v2'"),
     ("ROIAlign", [(1, 1, 4, 4), (1, 5)], {**ROI, "sample_num": 0}, "sample_num 0"),
     ("BatchToSpaceNDV2", [(4, 2, 2, 1), np.zeros(2, np.int32), np.zeros((2, 2), np.int32)], {},
