@@ -41,8 +41,9 @@ def mapped(path: Path) -> memoryview:
 def contained(folder: Path, location: str) -> Path:
     """The file that a model names, which must be a plain file inside the model's folder.
 
-    Links are followed as long as they stay inside; one that leads out could hand any file of the
-    machine to whoever made the model.
+    Symbolic links are followed as long as they stay inside; one that leads out could hand any file
+    of the machine to whoever made the model. So could a file with several names, of which nobody
+    can tell where the others lie: an archive may hold such hard links.
     """
     name = PurePosixPath(location)
     target = folder / name
@@ -63,6 +64,11 @@ def contained(folder: Path, location: str) -> Path:
         raise ModelFileError(f"external data {location!r} is a link out of the model's folder")
     if not stat.S_ISREG(found.st_mode):
         raise ModelFileError(f"external data {location!r} cannot be opened: {_not_plain(found)}")
+    if found.st_nlink > 1:
+        raise ModelFileError(
+            f"external data {location!r} has {found.st_nlink} names (hard links), and others may "
+            "lie outside the model's folder; copy the file and put the copy in its place"
+        )
     return target
 
 

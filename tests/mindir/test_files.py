@@ -92,9 +92,8 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize("name", ["data", "inner/data", "./data", "here", "hard"])
+@pytest.mark.parametrize("name", ["data", "inner/data", "./data", "here"])
 def test_plain_files_and_links_that_stay_inside_are_taken(folder: Path, name: str) -> None:
-    """A hard link is a file like any other: nothing tells it from its other name."""
     assert contained(folder, name) == folder / name
 
 
@@ -111,6 +110,7 @@ BAD = {
     "inner/../data": "lies outside the model's folder",
     "out": "is a link out of the model's folder",
     "up/secret": "is a link out of the model's folder",
+    "hard": "has 2 names (hard links)",
     "up/model/../secret": "lies outside",
     "gone": "is missing; put it beside the model",
     "dangling": "is missing; put it beside the model",
