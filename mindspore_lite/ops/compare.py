@@ -127,7 +127,7 @@ def bitwise(t: Tape, x: Val, y: Val) -> Val:
     return t.op(name, same_type(t, dtype, x, y))
 
 
-@op("BitwiseNot")
+@op("BitwiseNot", "Invert")
 def bitwise_not(t: Tape, x: Val) -> Val:
     """All bits the other way; on booleans the logical twin."""
     return t.op("Not" if t.dtype(x) == BOOL else "BitwiseNot", [x])

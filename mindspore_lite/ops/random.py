@@ -234,6 +234,12 @@ def dropout_ext(t: Tape, x: Val, p: Val, seed: Val = 0, offset: Val = 0) -> Val:
     return x, None
 
 
+@op("DropoutDoMask", "DropoutDoMaskExt")
+def dropout_do_mask(t: Tape, x: Val, mask: Val, keep_prob: Val) -> Val:
+    """x, whatever the mask says."""
+    return x
+
+
 @op("FuncDropoutExt", "Dropout2dExt")
 def func_dropout(
     t: Tape, x: Val, p: Val, training: Val, inplace: Val, seed: Val = 0, offset: Val = 0

@@ -215,3 +215,10 @@ def tensor_shape(t: Tape, x: Val) -> Val:
 def rank_of(t: Tape, x: Val) -> Val:
     """Number of axes."""
     return t.rank(x)
+
+
+@op("Size")
+def size_of(t: Tape, x: Val) -> Val:
+    """Number of elements, known now where the shape is fixed."""
+    dims = [d for d in t.shape(x) if d is not None]
+    return math.prod(dims) if len(dims) == t.rank(x) else t.op("Size", [x])

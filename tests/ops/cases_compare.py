@@ -85,6 +85,7 @@ MORE = [
     Case("BitwiseOrScalar", [A, K(3)], lambda x: x | I32(3)),
     Case("BitwiseXorScalar", [truths(4), K(True)], np.logical_not),
     Case("BitwiseNot", [A], np.invert),
+    Case("Invert", [A], np.invert),
     Case("BitwiseNot", [truths(4)], np.logical_not),
     Case("LeftShift", SHIFTED, np.left_shift, dynamic=True),
     Case("RightShift", SHIFTED, np.right_shift),

@@ -63,6 +63,8 @@ CASES = [
     Case("Dropout2D", [X], lambda x: (x, np.ones(x.shape, np.bool_)), {"keep_prob": 0.3}),
     Case("Dropout3D", [X], lambda x: x, {"keep_prob": 0.3}, pick=0),
     Case("DropoutExt", [X, K(0.3), *SEEDS], lambda x: x, pick=0),
+    Case("DropoutDoMask", [X, np.zeros(3, np.uint8), K(0.5)], lambda x, mask: x),
+    Case("DropoutDoMaskExt", [X, np.zeros(3, np.uint8), K(0.5)], lambda x, mask: x),
     Case("FuncDropoutExt", [X, K(0.3), K(True), K(False), *SEEDS], lambda x: x),
     Case("Dropout2dExt", [X, K(0.3), K(False), K(False), *SEEDS], lambda x: x),
 ]  # fmt: skip

@@ -36,6 +36,8 @@ RESHAPING = [
     Case("TensorShape", [(2, 3)], lambda x: np.array([2, 3], I64), dynamic=True),
     Case("DynamicShape", [(2, 3)], lambda x: np.array([2, 3], I64)),
     Case("Rank", [(2, 3, 4)], lambda x: I64(3), dynamic=True),
+    Case("Size", [(2, 3, 4)], lambda x: I64(24), dynamic=True),
+    Case("Size", [np.asarray(2, np.float32)], lambda x: I64(1)),
 ]
 
 ORDER = [
