@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_NESTING = 25  # of If and Loop: protobuf refuses messages nested deeper than 100, each takes 3
 
+_LACKING = object()
+
 Key = tuple[Hashable, ...]
 Form = tuple["Form | None", ...] | None  # None is a single value, a tuple has one form per element
 
@@ -75,6 +77,7 @@ class Branch:
 
     nodes: list[ir.Node] = field(default_factory=list)
     outcome: Outcome = field(default_factory=Outcome)
+    values: dict[Key, Any] = field(default_factory=dict)  # what the leaves hold at its end
     changed: dict[Slot, Any] = field(default_factory=dict)  # None for one that cannot be read
 
 
@@ -90,6 +93,9 @@ def branch(walk: Walk) -> Iterator[Branch]:
     try:
         with walk.tape.inner() as found.nodes:
             yield found
+            for key, leaf in found.outcome.leaves.items():
+                if not leaf.spoiled:
+                    found.values[key] = leaf.read()
         for change in walk.changes:
             slot = change.slot
             if slot.birth < mark and not slot.is_view:  # views follow their base
@@ -131,30 +137,35 @@ def _joined(walk: Walk, condition: Any, yes: Branch, no: Branch, mark: int) -> O
     join = _Join(walk.tape)
     leaves = {}
     for key in yes.outcome.leaves | no.outcome.leaves:
-        sides = [yes.outcome.leaves.get(key), no.outcome.leaves.get(key)]
-        leaves[key] = _shared(sides, mark) or join.output(sides)
+        sides = [side for side in (yes, no) if key in side.outcome.leaves]
+        leaves[key] = _shared(key, sides, mark) or join.output(
+            yes.values.get(key, _LACKING), no.values.get(key, _LACKING)
+        )
     writes: list[tuple[Slot, Slot | None]] = []
     for slot in yes.changed | no.changed:
         now = None if slot.spoiled else slot.read()
         values = [side.changed.get(slot, now) for side in (yes, no)]
-        writes.append((slot, None if None in values else join.output(list(map(Slot, values)))))
+        writes.append((slot, None if None in values else join.output(*values)))
     join.finish(_truth(walk.tape, condition), yes.nodes, no.nodes)
     for slot, made in writes:
         walk.changes += slot.spoil() if made is None else slot.write(made.read())
     return Outcome(leaves, forms)
 
 
-def _shared(sides: list[Slot | None], mark: int) -> Slot | None:
+def _shared(key: Key, sides: list[Branch], mark: int) -> Slot | None:
     """The leaf itself, where it needs no output of the If."""
-    present = [side for side in sides if side is not None]
-    if len(set(present)) == 1 and present[0].birth < mark:
-        return present[0]
-    values = [side.read() for side in present]
+    slots = {side.outcome.leaves[key] for side in sides}
+    first_slot = next(iter(slots))
+    if len(slots) == 1 and first_slot.birth < mark:
+        return first_slot
+    if any(key not in side.values for side in sides):
+        raise UnsupportedOpError("a branch returns a value whose storage was changed in place")
+    values = [side.values[key] for side in sides]
     if any(isinstance(v, ir.Value) for v in values):
         return None
     first = values[0]
     if all(type(v) is type(first) and v == first for v in values):
-        return present[0]
+        return Slot(first)
     if any(v is None or isinstance(v, (*FUNCTIONS, Complex, Monad, str)) for v in values):
         raise UnsupportedOpError("the two branches return values that ONNX cannot choose between")
     return None
@@ -177,10 +188,9 @@ class _Join:
         self.pairs: list[tuple[Any, Any]] = []
         self.outputs: list[ir.Value] = []
 
-    def output(self, sides: list[Slot | None]) -> Slot:
-        """One more output."""
-        values = [None if side is None else side.read() for side in sides]
-        present = [v for v in values if v is not None]
+    def output(self, *values: Any) -> Slot:
+        """One more output, of two values, one of which may be lacking."""
+        present = [v for v in values if v is not _LACKING]
         dtype = self.tape.promoted(*present)
         made = ir.Value(
             name=self.tape.unique(f"{self.tape.label or 'if'}:out"),
@@ -188,7 +198,7 @@ class _Join:
             shape=_common_shape([shape_of(self.tape, v) for v in present]),
         )
         empty = np.zeros((0,) * len(made.shape or ()), dtype)
-        yes, no = (empty if v is None else v for v in values)
+        yes, no = (empty if v is _LACKING else v for v in values)
         self.pairs.append((yes, no))
         self.outputs.append(made)
         return Slot(made)
@@ -221,8 +231,9 @@ def sub_outputs(
     try:
         for operand, dtype in wanted:
             assert dtype is not None
+            count = len(nodes)
             value = t.cast(operand, dtype.numpy())
-            if nodes and value.producer() is nodes[-1]:
+            if len(nodes) > count:
                 free.add(id(value))  # the cast itself
             if id(value) not in free:
                 source, value = value, t.op("Identity", [value])

@@ -137,11 +137,12 @@ def _round(
             for slot, inside in insides.items():
                 walk.changes += slot.write(inside)
             found.nodes, found.outcome = side.nodes, walk.graph(graph, begin, depth + 1, loop)
+            side.outcome = found.outcome
             if found.outcome.failed:
                 return found
-            found.values = {key: leaf.read() for key, leaf in found.outcome.leaves.items()}
     finally:
         walk.active.pop()
+    found.values = side.values
     for slot, value in side.changed.items():
         if slot in state.leaves.values():  # the first round changed the caller's, later ones not
             found.spoiled += [arguments[k] for k in carried if slot in _flat(begin[k])]

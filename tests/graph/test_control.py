@@ -134,6 +134,15 @@ def test_a_storage_changed_in_one_branch_is_changed_after_the_if() -> None:
         np.testing.assert_array_equal(negated, -abs(X) * factor)
 
 
+def test_a_storage_that_one_branch_changes_and_returns_is_returned_changed() -> None:
+    change = Net("yes")
+    v, u = change.input("v", SHAPE), change.monad()
+    changed = change.graph(change.call("InplaceMuls", v, change.constant(10), u))
+    model = choice(changed, branch("no", neg))
+    np.testing.assert_array_equal(run(model, X, YES)[0], X * 10)
+    np.testing.assert_array_equal(run(model, X, NO)[0], -X)
+
+
 def test_a_view_of_a_storage_changed_in_a_branch_follows() -> None:
     change = Net("yes")
     v, u = change.input("v", SHAPE), change.monad()
@@ -350,3 +359,12 @@ def test_a_call_whose_result_is_used_is_no_tail() -> None:
     called = net.call(r.GraphRef("g"), x)
     net.call("Neg", called)
     assert tail_of(net.graph(called)) is None
+
+
+def test_a_value_that_comes_out_of_a_branch_twice_has_two_names() -> None:
+    """ONNX Runtime fills only one of two outputs of the same name."""
+    pair = branch("yes", lambda net, v: net.tuple(*[net.call("Neg", v)] * 2))
+    other = branch("no", lambda net, v: net.tuple(v, v))
+    for truth, factor in ((YES, -1), (NO, 1)):
+        for got in run(choice(pair, other), X, truth):
+            np.testing.assert_array_equal(got, X * factor)
