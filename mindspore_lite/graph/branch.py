@@ -135,12 +135,14 @@ def _joined(walk: Walk, condition: Any, yes: Branch, no: Branch, mark: int) -> O
         if yes.outcome.forms[key] != no.outcome.forms[key]:
             raise UnsupportedOpError("the two branches return tuples of different lengths")
     join = _Join(walk.tape)
-    leaves = {}
+    leaves, rivals = {}, []
     for key in yes.outcome.leaves | no.outcome.leaves:
         sides = [side for side in (yes, no) if key in side.outcome.leaves]
-        leaves[key] = _shared(key, sides, mark) or join.output(
-            yes.values.get(key, _LACKING), no.values.get(key, _LACKING)
-        )
+        shared = _shared(key, sides, mark)
+        if shared is None:
+            shared = join.output(*(side.values.get(key, _LACKING) for side in (yes, no)))
+            rivals.append((shared, [side.outcome.leaves[key] for side in sides]))
+        leaves[key] = shared
     writes: list[tuple[Slot, Slot | None]] = []
     for slot in yes.changed | no.changed:
         now = None if slot.spoiled else slot.read()
@@ -149,6 +151,8 @@ def _joined(walk: Walk, condition: Any, yes: Branch, no: Branch, mark: int) -> O
     join.finish(_truth(walk.tape, condition), yes.nodes, no.nodes)
     for slot, made in writes:
         walk.changes += slot.spoil() if made is None else slot.write(made.read())
+    for leaf, sources in rivals:
+        leaf.may_share(sources)
     return Outcome(leaves, forms)
 
 

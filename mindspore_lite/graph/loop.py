@@ -95,17 +95,20 @@ def run_loop(
     label = walk.tape.label
     carried: set[int] = set()
     stored: list[Slot] = []
+    rivals = False  # whether carried values may share a storage, in some round
     while True:
         problems = walk.problems_so_far()
-        found = _round(walk, graph, arguments, depth, carried, stored)
+        found = _round(walk, graph, arguments, depth, carried, stored, rivals)
         if found.outcome.failed:
             return found.outcome
         replaced = _replaced(arguments, found.outcome) - carried
         written = [slot for slot in found.stored if slot not in stored]
-        if not replaced and not written:
+        met = not rivals and _may_share(arguments, found)
+        if not replaced and not written and not met:
             break
         carried |= replaced
         stored += written
+        rivals |= met
         walk.problems = problems
     walk.tape.label = label
     return walk.apply(_emitted(walk, arguments, found), [], depth + 1, outer)
@@ -118,6 +121,7 @@ def _round(
     depth: int,
     carried: set[int],
     stored: list[Slot],
+    rivals: bool,
 ) -> _Round:
     """Translate one round, with these arguments and storages carried."""
     mark = birth_mark()
@@ -128,6 +132,10 @@ def _round(
     state = Outcome()
     for k in sorted(carried):
         state.put((_STATE, k), begin[k])
+    if rivals:
+        outside = [part for slot in arguments for part in _flat(slot)]
+        for entry in state.leaves.values():
+            entry.may_share([*outside, *state.leaves.values()])
     loop = Loop(graph.name, begin, frozenset(walk.active))
     found = _Round([], Outcome(), loop.exits, mark, state, {}, {}, [])
     insides = {slot: _fresh_value(walk, slot.read(), None) for slot in stored}
@@ -143,6 +151,8 @@ def _round(
     finally:
         walk.active.pop()
     found.values = side.values
+    if any(key[0] == _STATE and key not in found.values for key in found.outcome.leaves):
+        raise UnsupportedOpError("a loop hands on a value whose storage was changed in place")
     for slot, value in side.changed.items():
         if slot in state.leaves.values():  # the first round changed the caller's, later ones not
             found.spoiled += [arguments[k] for k in carried if slot in _flat(begin[k])]
@@ -152,6 +162,24 @@ def _round(
             inside = insides.get(slot) or _fresh_value(walk, slot.read(), None)
             found.stored[slot] = _Carried(slot.read(), inside, value)
     return found
+
+
+def _may_share(arguments: list[Slot], found: _Round) -> bool:
+    """Whether two values that a round begins with may be one storage: at first, or later."""
+    kept = [slot for k, slot in enumerate(arguments) if (_STATE, k) not in found.state.forms]
+    first = [part for slot in arguments for part in _flat(slot)]
+    later = [found.outcome.leaves[key] for key in found.state.leaves]
+    return _overlap(first) or _overlap([*later, *(part for slot in kept for part in _flat(slot))])
+
+
+def _overlap(slots: list[Slot]) -> bool:
+    seen: set[int] = set()
+    for slot in slots:
+        if isinstance(slot.held, ir.Value):
+            if slot.kin in seen:
+                return True
+            seen.add(slot.kin)
+    return False
 
 
 def _flat(slot: Slot) -> Iterator[Slot]:
@@ -215,11 +243,9 @@ def _emitted(walk: Walk, arguments: list[Slot], found: _Round) -> Function:
     """Record the Loop; returns the function to go on with after it."""
     if found.values[_AGAIN,] is True:
         raise UnsupportedOpError("a loop that never ends")
-    starts = Outcome()
-    for key in found.state.forms:
-        starts.put(key, arguments[int(str(key[1]))])
+    starts = _starts(arguments, found)
     carried = {
-        key: _Carried(starts.leaves[key].read(), entry.read(), found.values[key])
+        key: _Carried(starts[key].read(), entry.read(), found.values[key])
         for key, entry in found.state.leaves.items()
     }
     carried |= {key: _leaving(walk, key, found) for key in _made_inside(found)}
@@ -229,7 +255,15 @@ def _emitted(walk: Walk, arguments: list[Slot], found: _Round) -> Function:
         walk.changes += slot.write(value)
     for slot in found.spoiled:
         walk.changes += slot.spoil()
-    return _way_out(walk, found, after)
+    return _way_out(walk, arguments, found, after)
+
+
+def _starts(arguments: list[Slot], found: _Round) -> dict[Key, Slot]:
+    """What the first round is given, leaf by leaf, where it is carried."""
+    starts = Outcome()
+    for key in found.state.forms:
+        starts.put(key, arguments[int(str(key[1]))])
+    return starts.leaves
 
 
 def _made_inside(found: _Round) -> list[Key]:
@@ -239,7 +273,7 @@ def _made_inside(found: _Round) -> list[Key]:
         key
         for key, leaf in found.outcome.leaves.items()
         if key[0] in (_WHICH, _EXIT)
-        and isinstance(found.values[key], ir.Value)
+        and isinstance(found.values.get(key), ir.Value)
         and leaf not in begin
         and leaf.birth > found.mark
     ]
@@ -280,25 +314,34 @@ def _loop_node(walk: Walk, found: _Round, carried: list[_Carried]) -> list[ir.Va
     return outputs
 
 
-def _way_out(walk: Walk, found: _Round, after: dict[Key, ir.Value]) -> Function:
+def _way_out(
+    walk: Walk, arguments: list[Slot], found: _Round, after: dict[Key, ir.Value]
+) -> Function:
     """What was left for, with its arguments as they are after the loop."""
     final = {entry: after[key] for key, entry in found.state.leaves.items()}
+    # what a round begins with is what it was called with, or what the round before handed on
+    starts = _starts(arguments, found)
+    beginnings = {
+        entry: (starts[key], found.outcome.leaves[key]) for key, entry in found.state.leaves.items()
+    }
 
     def seen(key: Key, leaf: Slot) -> Slot:
-        if key in after:
-            return Slot(after[key])
-        return Slot(final[leaf]) if leaf in final else leaf
+        if key not in after and leaf not in final:
+            return leaf
+        made = Slot(after[key] if key in after else final[leaf])
+        made.may_share([leaf, *beginnings.get(leaf, ())])
+        return made
 
     leaves = {key: seen(key, leaf) for key, leaf in found.outcome.leaves.items()}
     outside = Outcome(leaves, found.outcome.forms)
     ways: list[Function] = []
     for way, target in enumerate(found.exits):
-        arguments = outside.get((_EXIT, way)).items()
+        taken = outside.get((_EXIT, way)).items()
         known = target is None
-        ways.append(Known(arguments[0]) if known else Closure(GraphRef(str(target)), arguments))
+        ways.append(Known(taken[0]) if known else Closure(GraphRef(str(target)), taken))
     which = outside.leaves[_WHICH,].read()
     chosen = ways[-1]
     for way in range(len(ways) - 2, -1, -1):
-        taken = walk.tape.op("Equal", [which, np.asarray(way, np.int64)])
-        chosen = Choice(taken, ways[way], chosen)
+        left = walk.tape.op("Equal", [which, np.asarray(way, np.int64)])
+        chosen = Choice(left, ways[way], chosen)
     return chosen

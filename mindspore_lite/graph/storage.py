@@ -5,6 +5,9 @@ Slot on, an in-place operator puts its result into it, and every later reader se
 view (TransposeView, ...) has a Slot of its own, but shares the storage of its base: writing a view
 writes its base, and whatever shares a storage that was written is taken from its base anew.
 
+After an `if` or a loop, a value may or may not share its storage with one from before it. Such
+Slots are rivals: writing one makes the others unreadable, for only the run could tell.
+
 A branch of an `if` may change storages that exist outside of it. Every write says what it replaced,
 so that a walk can take back what it did inside a branch and join the outcomes of both.
 """
@@ -12,7 +15,7 @@ so that a walk can take back what it did inside a branch and join the outcomes o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,13 +51,24 @@ class View:
 class Slot:
     """One storage and what it holds now: a tensor, a constant, or a tuple of further Slots."""
 
-    __slots__ = ("_depth", "_group", "_size", "_spoiled", "_stale", "_value", "_view", "birth")
+    __slots__ = (
+        "_depth",
+        "_group",
+        "_rivals",
+        "_size",
+        "_spoiled",
+        "_stale",
+        "_value",
+        "_view",
+        "birth",
+    )
 
     def __init__(self, value: Any, view: View | None = None) -> None:
         self.birth = next(_births)  # tells which Slots were there when a branch began
         self._value = value
         self._size, self._depth = _extent(value)
         self._stale = self._spoiled = False
+        self._rivals: list[Slot] = [self]  # bases; one list for all that may be one storage
         self._view = view
         self._group: list[Slot] = [] if view is None else view.base._group
         self._group.append(self)
@@ -83,6 +97,9 @@ class Slot:
             before = [slot._now() for slot in self._group]
             for slot in self._group:
                 slot._stale, slot._spoiled = slot is not self, False
+            for rival in self._rivals:
+                if rival is not self:
+                    before += rival.spoil()
         else:
             base = self._view.base
             before = base.write(self._view.put(base.read(), value, self._view.take))
@@ -96,6 +113,28 @@ class Slot:
         for slot in self._group:
             slot._spoiled = True
         return before
+
+    def may_share(self, others: Iterable[Slot]) -> None:
+        """Note that its storage may be that of one of these."""
+        for other in others:
+            small, large = self._group[0]._rivals, other._group[0]._rivals
+            if small is large:
+                continue
+            if len(small) > len(large):
+                small, large = large, small
+            large += small
+            for slot in small:
+                slot._rivals = large
+
+    @property
+    def kin(self) -> int:
+        """The same number for all that may be one storage."""
+        return id(self._group[0]._rivals)
+
+    @property
+    def held(self) -> Any:
+        """What it was last given, readable or not."""
+        return self._value
 
     def _now(self) -> Before:
         return Before(self, self._value, self._stale, self._spoiled)

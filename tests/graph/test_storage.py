@@ -336,3 +336,20 @@ def test_a_slot_knows_whether_it_was_there_before() -> None:
     old = Slot(1)
     mark = birth_mark()
     assert old.birth < mark < Slot(2).birth
+
+
+def test_what_may_share_a_storage_is_unreadable_once_one_is_written() -> None:
+    one, two, three, other = Slot("one"), Slot("two"), Slot("three"), Slot("other")
+    two.may_share([one])
+    three.may_share([two])  # and so perhaps with the first
+    assert one.kin == three.kin != other.kin
+    changes = one.write("new")
+    assert (one.read(), other.read()) == ("new", "other")
+    for slot in (two, three):
+        with pytest.raises(UnsupportedOpError, match="storage was changed in place"):
+            slot.read()
+    take_back(changes)
+    assert (one.read(), two.read(), three.read()) == ("one", "two", "three")
+    two.write("newer")
+    assert two.read() == "newer"
+    assert one.spoiled
