@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.open_rank import OpenRankError, of_open_rank, trial
 from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
-from mindspore_lite.mindir.files import mapped
+from mindspore_lite.mindir.files import Glimpses, mapped
 from mindspore_lite.mindir.side_files import SideFiles
 
 if TYPE_CHECKING:
@@ -108,7 +108,10 @@ def _mindir_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -
             raise OpenRankError(trial(model, names))
         return from_mindir(model, input_shapes)
 
-    return side().paths(data), translate, not encrypted
+    if encrypted or given.path is None:
+        return side().paths(data), translate, not encrypted
+    with Glimpses(given.path) as glimpses:
+        return side().paths(glimpses), translate, True
 
 
 def _onnx_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -> _Parts:

@@ -1,4 +1,4 @@
-"""Opens model files and the files they name as untrusted input: a path in, mapped bytes out."""
+"""Opens model files and the files they name as untrusted input: a path in, bytes out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import mmap
 import os
 import stat
 from pathlib import Path, PurePosixPath
+from typing import Self, overload
 
 from mindspore_lite.errors import ModelFileError
 
@@ -20,22 +21,77 @@ _KINDS = {
 
 def mapped(path: Path) -> memoryview:
     """The bytes of a plain file, read-only, in pages that all processes share."""
+    descriptor, size = _opened(path)
     try:
-        # without O_NONBLOCK a pipe would keep us waiting for its writer
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as exc:  # ValueError: a zero byte in the name
-        raise ModelFileError(f"cannot read {str(path)!r}: {_reason(exc)}") from exc
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelFileError(f"cannot read {str(path)!r}: {_not_plain(found)}")
-        if found.st_size == 0:  # cannot be mapped
+        if size == 0:  # cannot be mapped
             return memoryview(b"")
         return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     except OSError as exc:
         raise ModelFileError(f"cannot read {str(path)!r}: {_reason(exc)}") from exc
     finally:
         os.close(descriptor)
+
+
+class Glimpses:
+    """A plain file of which only a few places are looked at, read piece by piece.
+
+    A mapping would count long stretches around each place as memory, where the file was just
+    written, and would end the process if the file were cut off meanwhile.
+    """
+
+    _PIECE = 4096
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor, self._size = _opened(path)
+        self._at, self._piece = 0, b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._descriptor)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, key: int) -> int: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> bytes: ...
+
+    def __getitem__(self, key: int | slice) -> int | bytes:
+        if isinstance(key, slice):
+            start, stop, _ = key.indices(self._size)
+            return self._read(start, stop - start)
+        if not self._at <= key < self._at + len(self._piece):
+            self._at, self._piece = key, self._read(key, self._PIECE)
+        if not self._piece:
+            raise ModelFileError(
+                f"{str(self._path)!r} ends before byte {key}; is it being written?"
+            )
+        return self._piece[key - self._at]
+
+    def _read(self, start: int, count: int) -> bytes:
+        try:
+            return os.pread(self._descriptor, count, start)
+        except OSError as exc:
+            raise ModelFileError(f"cannot read {str(self._path)!r}: {_reason(exc)}") from exc
+
+
+def _opened(path: Path) -> tuple[int, int]:
+    """The descriptor and size of a plain file."""
+    try:
+        # without O_NONBLOCK a pipe would keep us waiting for its writer
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as exc:  # ValueError: a zero byte in the name
+        raise ModelFileError(f"cannot read {str(path)!r}: {_reason(exc)}") from exc
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise ModelFileError(f"cannot read {str(path)!r}: {_not_plain(found)}")
+    return descriptor, found.st_size
 
 
 def contained(folder: Path, location: str) -> Path:

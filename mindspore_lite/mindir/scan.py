@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.mindir.files import Glimpses
 
 _GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # Model.graph, Graph.parameter, Tensor.raw_data
 _EXTERNAL_DATA, _LOCATION = 12, 1  # Tensor.external_data, ExternalData.location
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 MAPPED_BYTES = 4096  # a page: smaller weights are cheaper copied than kept as spans
 
+Data = memoryview | Glimpses
 Span = tuple[int, int]
 # (start, end) of a payload -> the new payload; None keeps the old one
 Change = Callable[[int, int], bytes | None]
@@ -39,7 +41,7 @@ def split_graph_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
     return _without_weights(data, 0, len(data), spans, itertools.count()), spans
 
 
-def weights_outside(data: memoryview) -> tuple[set[str], bool]:
+def weights_outside(data: Data) -> tuple[set[str], bool]:
     """Names of the files in which weights lie, and whether the graph has any weight at all.
 
     Found without parsing the file: a start from the compile cache has to know them, too.
@@ -72,7 +74,7 @@ class Field:
     end: int
 
 
-def fields(data: memoryview, start: int, end: int) -> Iterator[Field]:
+def fields(data: Data, start: int, end: int) -> Iterator[Field]:
     """The fields of one message, with every length checked against what is there."""
     at = start
     while at < end:
@@ -96,7 +98,7 @@ def fields(data: memoryview, start: int, end: int) -> Iterator[Field]:
         yield Field(number, wire == _BYTES, begin, first, at)
 
 
-def payloads(data: memoryview, start: int, end: int, number: int) -> Iterator[Span]:
+def payloads(data: Data, start: int, end: int, number: int) -> Iterator[Span]:
     """Where the payloads of all bytes fields `number` of one message lie."""
     return ((f.start, f.end) for f in fields(data, start, end) if f.number == number and f.is_bytes)
 
@@ -139,7 +141,7 @@ def _rewrite(data: memoryview, start: int, end: int, number: int, change: Change
     return b"".join(parts)
 
 
-def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+def _varint(data: Data, at: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while at < end and shift < 64:
         byte = data[at]

@@ -15,7 +15,7 @@ from pathlib import Path
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
 from mindspore_lite.mindir.files import contained, mapped
-from mindspore_lite.mindir.scan import weights_outside
+from mindspore_lite.mindir.scan import Data, weights_outside
 
 HEADER_BYTES = 64
 _GRAPH_SUFFIX, _FOLDER_SUFFIX = "_graph.mindir", "_variables"
@@ -36,7 +36,7 @@ class SideFiles:
         self._weights = weights
         self._open: dict[str, memoryview] = {}
 
-    def paths(self, data: memoryview) -> tuple[Path, ...]:
+    def paths(self, data: Data) -> tuple[Path, ...]:
         """The side files of a model, given its (decrypted) bytes, found without parsing it."""
         locations, has_weights = weights_outside(data)
         if self._weights is not None:

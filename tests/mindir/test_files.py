@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.files import contained, mapped
+from mindspore_lite.mindir.files import Glimpses, contained, mapped
 
 # --- mapped -----------------------------------------------------------------------------------
 
@@ -136,3 +136,28 @@ def test_what_is_no_plain_file_is_not_taken(tmp_path: Path, kind: str) -> None:
     special(tmp_path, kind)
     with pytest.raises(ModelFileError, match=f"it is a {kind}, wanted a plain file"):
         contained(tmp_path, kind)
+
+
+def test_glimpses_show_what_the_file_holds(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 40
+    (tmp_path / "f").write_bytes(content)
+    with Glimpses(tmp_path / "f") as glimpses:
+        assert len(glimpses) == len(content)
+        for at in (0, 255, 4095, 4096, 9999, 7):
+            assert glimpses[at] == content[at]
+        assert glimpses[5:300] == content[5:300]
+        assert glimpses[10230:99999] == content[10230:]
+
+
+def test_glimpses_of_a_file_that_was_cut_off_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(bytes(9000))
+    with Glimpses(tmp_path / "f") as glimpses:
+        assert glimpses[0] == 0
+        os.truncate(tmp_path / "f", 100)
+        with pytest.raises(ModelFileError, match="ends before byte 8000; is it being written"):
+            _ = glimpses[8000]
+
+
+def test_glimpses_of_no_plain_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="it is a directory, wanted a plain file"):
+        Glimpses(tmp_path)
