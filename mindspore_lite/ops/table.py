@@ -64,7 +64,7 @@ def op(
 def bind(row: Op, inputs: Sequence[Val], attributes: Mapping[str, Any]) -> dict[str, Val]:
     """Match a node's inputs (monads already dropped) and attributes with the op's arguments."""
     params = [*row.call_args, *row.init_args]
-    if inputs and params[0].name == "values" and not isinstance(inputs[0], tuple | list):
+    if params and params[0].name == "values" and not isinstance(inputs[0], tuple | list):
         inputs = [tuple(inputs)]  # converters and old files leave out the MakeTuple
     if len(inputs) > len(params):
         raise UnsupportedOpError(
