@@ -114,6 +114,14 @@ def key(content: Content, recipe: str, engine: str, version: str, options: str, 
 
 
 @cache
+def code_of(*modules: str) -> str:
+    """Changes with any line of these modules beside this one: no artefact outlives its makers."""
+    folder = Path(__file__).parent
+    texts = [(folder / f"{name}.py").read_bytes() for name in modules]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+@cache
 def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """Machine and instruction sets: compiled graphs and packed weights fit only these."""
     flags: list[str] = []

@@ -270,8 +270,9 @@ def _load_cached(
 ) -> OrtSession:
     """The session on a cached artefact, which is built first if need be."""
     content = digest.read(source.files, store.seen)
+    recipe = f"{source.recipe} {digest.code_of('widen', 'quirks')}"
     key = digest.key(
-        content, source.recipe, OnnxRuntimeEngine.name, VERSION, str(entries), artefact.FORMAT
+        content, recipe, OnnxRuntimeEngine.name, VERSION, str(entries), artefact.FORMAT
     )
     with store.locked(key, alone=False):
         session = _try_open(store.find(key), options, entries)

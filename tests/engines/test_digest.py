@@ -110,3 +110,8 @@ def test_unwritable_memory_is_done_without(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("content")
     assert digest.read([file], file).sha256 == digest.read([file], tmp_path / "absent").sha256
+
+
+def test_the_code_that_changes_graphs_is_part_of_the_key() -> None:
+    assert digest.code_of("widen") != digest.code_of("quirks") != digest.code_of("widen", "quirks")
+    assert len(digest.code_of("widen")) == 64
