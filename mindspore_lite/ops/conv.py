@@ -11,11 +11,11 @@ from mindspore_lite.ops.spatial import (
     batched,
     beyond_same,
     both_sides,
-    in_kernel_type,
     in_nchw,
     padded,
     padding,
     per_axis,
+    reals_only,
     same_pads,
 )
 from mindspore_lite.ops.table import Val, op
@@ -23,7 +23,8 @@ from mindspore_lite.ops.tape import Tape
 
 
 def convolution(t: Tape, x: Val, w: Val, bias: Val = None, **attributes: Val) -> Val:
-    """ONNX Conv, which knows float32 alone on a CPU."""
+    """ONNX Conv, with MindSpore's 'same'."""
+    reals_only(t, x)
     # a kernel of unknown size is left to ONNX Runtime, unless it is dilated
     known = None not in t.shape(w)[2:] or max(attributes["dilations"]) > 1
     if "auto_pad" in attributes and known and beyond_same(attributes, kernel := kernel_of(t, w)):
@@ -35,7 +36,7 @@ def convolution(t: Tape, x: Val, w: Val, bias: Val = None, **attributes: Val) ->
         else:
             x = padded(t, x, pads, len(window[0]))
     operands = [x, w] if bias is None else [x, w, bias]
-    return in_kernel_type(t, lambda *given: t.op("Conv", given, **attributes), *operands)
+    return t.op("Conv", operands, **attributes)
 
 
 @op("Conv2D")

@@ -17,18 +17,18 @@ from mindspore_lite.ops.arguments import elements, interleaved, ints, layout
 from mindspore_lite.ops.spatial import (
     batched,
     both_sides,
-    in_kernel_type,
     in_nchw,
     per_axis,
+    reals_only,
 )
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
 
 
 def conv_transposed(t: Tape, x: Val, w: Val, bias: Val = None, **attributes: Val) -> Val:
-    """ONNX ConvTranspose, which knows float32 alone on a CPU."""
-    operands = [x, w] if bias is None else [x, w, bias]
-    return in_kernel_type(t, lambda *given: t.op("ConvTranspose", given, **attributes), *operands)
+    """ONNX ConvTranspose."""
+    reals_only(t, x)
+    return t.op("ConvTranspose", [x, w] if bias is None else [x, w, bias], **attributes)
 
 
 @op("Conv2DTranspose", "Conv2DBackpropInput")

@@ -6,7 +6,7 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import ints, layout
-from mindspore_lite.ops.spatial import F32, in_kernel_type, numbers_of, per_axis
+from mindspore_lite.ops.spatial import F32, numbers_of, per_axis, reals_only
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, bounded
 
@@ -38,13 +38,10 @@ def deformable_offsets(
         per_axis(dilations, 2, "dilations"),
         ints(pads, "pads")[0::2],
     )
-    return in_kernel_type(
-        t,
-        lambda x, offsets: _sampled(t, x, offsets, windows, deformable_groups),
-        x,
-        offsets,
-        kernels=("float32",),
-    )
+    reals_only(t, x)
+    # places are counted in float32, whatever the type of the image
+    moves = t.cast(offsets, F32)
+    return t.cast(_sampled(t, t.cast(x, F32), moves, windows, deformable_groups), t.dtype(x))
 
 
 def _sampled(t: Tape, x: Val, offsets: Val, windows: tuple[Val, ...], groups: int) -> Val:

@@ -8,14 +8,13 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import elements
-from mindspore_lite.ops.spatial import F32, in_kernel_type
+from mindspore_lite.ops.spatial import F32, reals_only
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded
 
 I64 = np.dtype(np.int64)
 _GRID_MODES = {0: "linear", 1: "nearest", 2: "cubic", "bilinear": "linear", "bicubic": "cubic"}
 _GRID_EDGES = {0: "zeros", 1: "border", 2: "reflection"}
-FLOATS = ("float16", "float32", "float64")
 
 
 def f32(value: float) -> np.ndarray:
@@ -42,13 +41,11 @@ def grid_sampler(
         "padding_mode": _GRID_EDGES.get(padding_mode, padding_mode),
         "align_corners": int(align_corners),
     }
-    if t.dtype(x) == np.float64 and t.rank(x) == 5:  # ONNX Runtime's kernel is for images alone
-        kernels: tuple[str, ...] = ("float16", "float32")
-    else:
-        kernels = FLOATS
-    return in_kernel_type(
-        t, lambda x, grid: t.op("GridSample", [x, grid], **how), x, grid, kernels=kernels
-    )
+    reals_only(t, x)
+    if t.dtype(x) == np.float64 and t.rank(x) == 5:  # that kernel of ONNX Runtime is for images
+        x, grid = t.cast(x, F32), t.cast(grid, F32)
+        return t.cast(t.op("GridSample", [x, grid], **how), np.dtype(np.float64))
+    return t.op("GridSample", [x, grid], **how)
 
 
 @op("AffineGrid")
@@ -110,13 +107,8 @@ def roi_align(
         "sampling_ratio": sample_num,
         "coordinate_transformation_mode": mode,
     }
-    return in_kernel_type(
-        t,
-        lambda x, corners: t.op("RoiAlign", [x, corners, image], **how),
-        x,
-        corners,
-        kernels=FLOATS,
-    )
+    reals_only(t, x)
+    return t.op("RoiAlign", [x, corners, image], **how)
 
 
 @op("CropAndResize")

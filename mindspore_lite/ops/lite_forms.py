@@ -178,22 +178,6 @@ def depth_space(t: Tape, x: Val, *, block_size: int, mode: str = "DCR") -> Val:
     return restored(t, t.op(t.primitive, [turned], blocksize=block_size, mode=order), "NHWC")
 
 
-@form("LRN", when=_is_channels_last)
-def lrn(
-    t: Tape,
-    x: Val,
-    *,
-    depth_radius: int = 5,
-    bias: float = 1.0,
-    alpha: float = 1.0,
-    beta: float = 0.5,
-) -> Val:
-    """ONNX divides alpha by the window's size, MindSpore does not."""
-    size = 2 * depth_radius + 1
-    how: dict[str, Val] = {"alpha": alpha * size, "beta": float(beta), "bias": float(bias)}
-    return restored(t, t.op("LRN", [channels_first(t, x, "NHWC")], size=size, **how), "NHWC")
-
-
 @form("InstanceNorm", when=_has_inputs(3))
 def instance_norm(
     t: Tape, x: Val, gamma: Val, beta: Val, *, epsilon: float = 1e-5, data_format: Val = "NCHW"

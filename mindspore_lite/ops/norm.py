@@ -312,7 +312,9 @@ def lrn(
     bias: float = 1.0,
     alpha: float = 1.0,
     beta: float = 0.5,
+    data_format: Val = "NCHW",
 ) -> Val:
-    """ONNX divides alpha by the window's size, MindSpore does not."""
+    """ONNX divides alpha by the window's size, MindSpore does not; converters keep a layout."""
     size = 2 * depth_radius + 1
-    return t.op("LRN", [x], size=size, alpha=alpha * size, beta=float(beta), bias=float(bias))
+    how: dict[str, Val] = {"alpha": alpha * size, "beta": float(beta), "bias": float(bias)}
+    return in_nchw(t, x, data_format, lambda x: t.op("LRN", [x], size=size, **how))

@@ -13,10 +13,10 @@ from mindspore_lite.ops.arguments import elements, number, pad_mode
 from mindspore_lite.ops.spatial import (
     batched,
     both_sides,
-    in_kernel_type,
     in_nchw,
     padded,
     per_axis,
+    reals_only,
     same_pads,
 )
 from mindspore_lite.ops.table import Val, op
@@ -116,7 +116,8 @@ def _image(
         "pads": both_sides(padding, 2),
         "strides": per_axis(stride, 2, "stride"),
     }
-    return in_kernel_type(t, lambda x: t.op("Col2Im", [x, image, block], **how), x)
+    reals_only(t, x)
+    return t.op("Col2Im", [x, image, block], **how)
 
 
 @op("ExtractImagePatches")

@@ -15,36 +15,28 @@ from mindspore_lite.ops.spatial import (
     batched,
     beyond_same,
     both_sides,
-    in_kernel_type,
     in_nchw,
     padding,
     per_axis,
+    reals_only,
     same_pads,
     zeros_around,
 )
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, constant_of
 
-I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
+I64 = np.dtype(np.int64)
 
 
 def max_pool(t: Tape, x: Val, outputs: int = 1, **attributes: Val) -> Val:
-    """ONNX MaxPool; integers go by float64, which holds them up to 2**53."""
-    attributes = with_same_pads(t, x, attributes)
-    kernels = ("float16", "float32", "float64", "int8", "uint8")
-    return in_kernel_type(
-        t,
-        lambda x: t.op("MaxPool", [x], outputs=outputs, **attributes),
-        x,
-        kernels=kernels,
-        instead=F64,
-    )
+    """ONNX MaxPool, with MindSpore's 'same'."""
+    return t.op("MaxPool", [x], outputs=outputs, **with_same_pads(t, x, attributes))
 
 
 def average_pool(t: Tape, x: Val, **attributes: Val) -> Val:
-    """ONNX AveragePool, which knows float32 alone on a CPU."""
-    attributes = with_same_pads(t, x, attributes)
-    return in_kernel_type(t, lambda x: t.op("AveragePool", [x], **attributes), x)
+    """ONNX AveragePool, with MindSpore's 'same'."""
+    reals_only(t, x)
+    return t.op("AveragePool", [x], **with_same_pads(t, x, attributes))
 
 
 def with_same_pads(t: Tape, x: Val, attributes: dict[str, Val]) -> dict[str, Val]:

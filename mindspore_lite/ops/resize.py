@@ -13,7 +13,7 @@ import numpy as np
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.ops.arguments import elements, ints
-from mindspore_lite.ops.spatial import F32, in_kernel_type
+from mindspore_lite.ops.spatial import F32, reals_only
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import MAX_TABLE, Tape, bounded
 
@@ -49,7 +49,8 @@ def smooth(t: Tape, x: Val, size: Val, mode: str, how: str, scales: Val = None, 
     if sizes is None and unchanged(t, x, scales):
         return t.op("Identity", [x])
     attributes = {"mode": mode, "coordinate_transformation_mode": how, **more}
-    return in_kernel_type(t, lambda x: resized(t, x, sizes, scales, **attributes), x)
+    reals_only(t, x)
+    return resized(t, x, sizes, scales, **attributes)
 
 
 def scaled(t: Tape, x: Val, scales: Val) -> list[int | None]:

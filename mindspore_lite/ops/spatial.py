@@ -1,4 +1,4 @@
-"""What ops over image axes share: layouts, pads, window sizes, element types without a kernel."""
+"""What ops over image axes share: layouts, pads, window sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mindspore_lite.ops.table import Val
 from mindspore_lite.ops.tape import Tape, constant_of
 
 F32 = np.dtype(np.float32)
-HALF_AND_SINGLE = ("float16", "float32")  # ONNX Runtime widens float16 by itself where it must
 
 
 def in_nchw(t: Tape, x: Val, data_format: Val, run: Callable[[Val], Val]) -> Val:
@@ -23,23 +22,10 @@ def in_nchw(t: Tape, x: Val, data_format: Val, run: Callable[[Val], Val]) -> Val
     return t.op("Transpose", [y], perm=[0, 2, 3, 1])
 
 
-def in_kernel_type(
-    t: Tape,
-    run: Callable[..., Val],
-    *operands: Val,
-    kernels: Sequence[str] = HALF_AND_SINGLE,
-    instead: np.dtype = F32,
-) -> Val:
-    """Run an op in a type that has a CPU kernel; its first result gets the operands' type back."""
-    dtype = t.dtype(operands[0])
-    if dtype.name in kernels:
-        return run(*operands)
-    if dtype.kind in "iub" and instead == F32:  # float32 does not hold all of them
+def reals_only(t: Tape, x: Val) -> None:
+    """Refuse integers: the kernels are of float32, which does not hold all of them."""
+    if (dtype := t.dtype(x)).kind in "iub":
         raise UnsupportedOpError(f"{t.primitive} of {dtype.name} is not supported")
-    found = run(*(None if v is None else t.cast(v, instead) for v in operands))
-    if isinstance(found, tuple):
-        return t.cast(found[0], dtype), *found[1:]
-    return t.cast(found, dtype)
 
 
 def batched(t: Tape, x: Val, dims: int, run: Callable[[Val], Val]) -> Val:

@@ -12,7 +12,8 @@ import onnx_ir as ir
 import pytest
 from engines.conftest import model, tensor
 from onnx import TensorProto, helper
-from support.running import DATA
+from support.mindir_builder import Net, tensor_type
+from support.running import DATA, run
 
 from mindspore_lite.engines import widen as module
 from mindspore_lite.engines.base import Options, Source
@@ -211,3 +212,17 @@ def test_a_bfloat16_input_handed_through_comes_out(source_of: MakeSource) -> Non
     made = model([node("Identity", "x")], [tensor("x", [1], BF16)], [tensor("y", [1], BF16)])
     (y,) = ENGINE.load(source_of(made), Options()).run([np.array([1.5], ml_dtypes.bfloat16)])
     assert y.tolist() == [1.5]
+
+
+def test_a_convolution_of_float64_says_that_it_loses_digits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_warned", set())
+    net = Net()
+    x = net.input("x", (1, 1, 3, 3), np.float64)
+    w = net.weight("w", np.ones((1, 1, 2, 2)))
+    y = net.call("Conv2D", x, w, pad_mode="valid", type=tensor_type((1, 1, 2, 2), np.float64))
+    with pytest.warns(RuntimeWarning, match=r"less precision .* Conv of double"):
+        (got,) = run(net.model(y), np.ones((1, 1, 3, 3)))
+    assert got.dtype == np.float64
+    np.testing.assert_array_equal(got, np.full((1, 1, 2, 2), 4.0))

@@ -84,7 +84,7 @@ def _dims(kind: r.TensorType) -> tuple[int, ...]:
 
 
 def legacy_value(attr: pb.Attribute, value: Any) -> None:
-    """One constant or attribute; NotImplementedError for what old releases could not export."""
+    """One constant or attribute."""
     if value is None:
         attr.ref_attr_name = "none"
     elif isinstance(value, r.Monad):
@@ -137,8 +137,6 @@ _SCALARS = {
 
 
 def _scalar(value: Any) -> tuple[int, str, str]:
-    if type(value) not in _SCALARS:
-        raise NotImplementedError(f"no place for a {type(value).__name__}")
     return _SCALARS[type(value)]
 
 
