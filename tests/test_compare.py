@@ -27,7 +27,8 @@ def test_models_that_agree_are_listed_with_their_errors() -> None:
 def test_a_model_that_disagrees_fails(tmp_path: Path) -> None:
     shutil.copy(DATA / "models/mobilenet_v3_mini.mindir", tmp_path)
     with np.load(DATA / "models/mobilenet_v3_mini.npz") as held:
-        np.savez(tmp_path / "mobilenet_v3_mini.npz", i0=held["i0"], o0=held["o0"] * 1.01)
+        changed = {k: held[k] * (1.01 if k.startswith("o") else 1) for k in held.files}
+    np.savez(tmp_path / "mobilenet_v3_mini.npz", **changed)
     done = compare(tmp_path)
     assert done.returncode == 1
     assert "mobilenet_v3_mini  DISAGREES" in done.stdout
