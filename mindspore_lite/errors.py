@@ -7,6 +7,8 @@ LiteError(RuntimeError)         the documented API promises RuntimeError, so the
   InputError                    an input is missing, unfilled, of the wrong type or size
   EngineError                   a runtime failed; its own error stays as __cause__
     EngineUnavailableError      the package or device is missing; names the way out
+  StoppedError                  a run was told to stop; who told it knows why
+  QueueFullError                too many requests are waiting already
   RequestTimeoutError           the deadline passed before the work was done
   ClosedError                   the object was closed; it did not break
 TypeError, ValueError           a wrong argument: the builtin, no class of ours
@@ -52,6 +54,14 @@ class EngineError(LiteError):
 
 class EngineUnavailableError(EngineError):
     """The runtime or the device for a target is not there."""
+
+
+class StoppedError(LiteError):
+    """A run was told to stop, and did."""
+
+
+class QueueFullError(LiteError):
+    """As many requests as allowed are waiting already; this one was not taken."""
 
 
 class RequestTimeoutError(LiteError):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
+from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes
 
@@ -35,12 +35,10 @@ class AnyRankSession:
         self._open = [at for at, info in enumerate(inputs) if info.shape == ANY_RANK]
         self._closed = False
 
-    def run(
-        self, inputs: Sequence[np.ndarray], deadline_s: float | None = None
-    ) -> list[np.ndarray]:
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs with the session of these ranks, made first if need be."""
         ranks = tuple(inputs[at].ndim for at in self._open)
-        return self._session(ranks).run(inputs, deadline_s)
+        return self._session(ranks).run(inputs, stop)
 
     def _session(self, ranks: tuple[int, ...]) -> Session:
         with self._lock:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
 
 ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
@@ -32,6 +33,7 @@ class Options:
     threads: int = 1  # per running request
     inter_op_threads: int = 1
     cores: tuple[int, ...] = ()  # empty: not bound; else one core per thread, the caller's included
+    binds_caller: bool = True  # False: who calls is on the first core already
     precision: str = "enforce_fp32"
 
 
@@ -41,14 +43,12 @@ class Session(Protocol):
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     metadata: dict[str, str]
+    mapped: bool  # the weights are pages of a file: another session of the model adds none
 
-    def run(
-        self, inputs: Sequence[np.ndarray], deadline_s: float | None = None
-    ) -> list[np.ndarray]:
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """One C-contiguous array per input in, one array that owns its memory per output out.
 
-        deadline_s is a time.monotonic() value; when it passes, the work is ended where the engine
-        can and RequestTimeoutError is raised.
+        When `stop` is fired the work is ended where the engine can, and StoppedError is raised.
         """
 
     def skeleton(self) -> bytes:

@@ -17,12 +17,10 @@ import gc
 import os
 import platform
 import re
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache as remembered
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,15 +28,14 @@ import numpy as np
 
 from mindspore_lite.engines import artefact, binding, border, cache, digest
 from mindspore_lite.engines.alignment import align_weights
-from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
-from mindspore_lite.engines.deadline import WATCHDOG
+from mindspore_lite.engines.base import Options, Session, Source, Stop, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
     InputError,
     LiteError,
-    RequestTimeoutError,
+    StoppedError,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +107,8 @@ class OnnxRuntimeEngine:
 class OrtSession:
     """A compiled model that many threads may run at once; see engines/base.py for the contract."""
 
-    def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...]) -> None:
+    def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...] = ()) -> None:
+        """Each run binds the calling thread to the given cores."""
         self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
         inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
         inputs = [_info(arg, "input") for arg in native.session.get_inputs()]
@@ -121,15 +119,14 @@ class OrtSession:
         self._forked = False
         self._skeleton = skeleton
         self._cores = cores
+        self.mapped = not native.weights
         self._input_names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
         self._inward = {n: inward[n] for n in self._input_names if n in inward}
         self._outward = {at: outward[n] for at, n in enumerate(self._output_names) if n in outward}
         _SESSIONS.add(self)
 
-    def run(
-        self, inputs: Sequence[np.ndarray], deadline_s: float | None = None
-    ) -> list[np.ndarray]:
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs; they are ours alone, ONNX Runtime never writes to them again."""
         native = self._native
         if native is None:
@@ -142,45 +139,23 @@ class OrtSession:
         feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
         for name, kind in self._inward.items():
             feed[name] = border.inward(feed[name], kind)
+        options = None if stop is None else stop.handle(ort.RunOptions, _terminate)
+        outputs: list[np.ndarray]
         try:
-            run = self._run_bound if self._cores else self._run_until
-            outputs = run(native, feed, deadline_s)
+            if self._cores:
+                with binding.bound(self._cores):  # the others have ONNX Runtime's own threads
+                    outputs = native.session.run(self._output_names, feed, options)
+            else:
+                outputs = native.session.run(self._output_names, feed, options)
         except LiteError:
             raise
         except Exception as exc:
+            if stop is not None and stop.fired:
+                raise StoppedError("the run was told to stop") from exc
             raise EngineError(f"ONNX Runtime could not run the model: {readable(exc)}") from exc
         for at, kind in self._outward.items():
             outputs[at] = border.outward(outputs[at], kind)
         return outputs
-
-    def _run_bound(
-        self, native: Native, feed: dict[str, np.ndarray], deadline_s: float | None
-    ) -> list[np.ndarray]:
-        """A run with the caller's thread on the first core; the others have ORT's own threads."""
-        with binding.bound(self._cores[:1]):
-            return self._run_until(native, feed, deadline_s)
-
-    def _run_until(
-        self, native: Native, feed: dict[str, np.ndarray], deadline_s: float | None
-    ) -> list[np.ndarray]:
-        """A run that is ended when its deadline passes."""
-        outputs: list[np.ndarray]
-        if deadline_s is None:
-            outputs = native.session.run(self._output_names, feed)
-            return outputs
-        if deadline_s <= time.monotonic():
-            raise RequestTimeoutError("the deadline had passed before the run began")
-        options = ort.RunOptions()
-        watched = WATCHDOG.watch(deadline_s, partial(setattr, options, "terminate", True))
-        try:
-            outputs = native.session.run(self._output_names, feed, options)
-            return outputs
-        except Exception as exc:
-            if options.terminate:
-                raise RequestTimeoutError("the deadline passed; the run was ended") from exc
-            raise
-        finally:
-            WATCHDOG.cancel(watched)
 
     def skeleton(self) -> bytes:
         """The untouched ONNX graph without its large weights."""
@@ -212,6 +187,10 @@ def _after_fork() -> None:
 
 _SESSIONS: weakref.WeakSet[OrtSession] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _terminate(options: Any) -> None:
+    options.terminate = True
 
 
 def readable(exc: BaseException) -> str:
@@ -351,7 +330,8 @@ def _open(
     if isinstance(model, str):  # it was optimised when it was stored
         settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     with binding.bound(options.cores):  # threads that get no core of their own inherit these
-        return OrtSession(_native(model, weights, settings), skeleton, options.cores)
+        callers = options.cores[:1] if options.binds_caller else ()
+        return OrtSession(_native(model, weights, settings), skeleton, callers)
 
 
 def _settings(options: Options, entries: dict[str, str]) -> Any:

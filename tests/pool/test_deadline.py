@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from mindspore_lite.engines.deadline import Watchdog
+from mindspore_lite.pool.deadline import Watchdog
 
 FAR_S = 1e6
 

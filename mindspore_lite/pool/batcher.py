@@ -1,0 +1,58 @@
+"""Joining requests along the batch axis: arrays of many go in as one, outputs come out in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mindspore_lite.errors import EngineError
+from mindspore_lite.pool.request import Arrays
+
+
+def rows_and_key(inputs: Arrays) -> tuple[int, object]:
+    """How many rows a request has, and what must be equal for another to join it.
+
+    The key is None where the inputs do not agree on the rows: such a request is computed alone.
+    """
+    rows = {array.shape[0] if array.ndim else -1 for array in inputs}
+    if len(rows) != 1 or -1 in rows:
+        return 1, None
+    return rows.pop(), tuple(array.shape[1:] for array in inputs)
+
+
+def joined(requests: Sequence[Arrays]) -> list[np.ndarray]:
+    """The inputs of all, one after the other along the first axis."""
+    return [np.concatenate(arrays) for arrays in zip(*requests, strict=True)]
+
+
+def parted(outputs: Sequence[np.ndarray], rows: Sequence[int]) -> list[list[np.ndarray]]:
+    """The outputs of each, in memory of their own: one caller's must not keep all others' alive."""
+    _check_rows(outputs, sum(rows))
+    ends = np.cumsum(rows)
+    return [
+        [output[end - count : end].copy() for output in outputs]
+        for count, end in zip(rows, ends, strict=True)
+    ]
+
+
+def pieces(inputs: Arrays, most: int) -> Iterator[list[np.ndarray]]:
+    """The inputs of one request, in parts of at most so many rows."""
+    for start in range(0, len(inputs[0]), most):
+        yield [array[start : start + most] for array in inputs]
+
+
+def put_together(parts: Sequence[Sequence[np.ndarray]], rows: int) -> list[np.ndarray]:
+    """The outputs of parts as those of the whole request."""
+    outputs = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    _check_rows(outputs, rows)
+    return outputs
+
+
+def _check_rows(outputs: Sequence[np.ndarray], rows: int) -> None:
+    for number, output in enumerate(outputs):
+        if output.ndim == 0 or output.shape[0] != rows:
+            raise EngineError(
+                f"output {number} has shape {list(output.shape)} for {rows} rows: it does not "
+                "carry the batch axis; switch batching off for this model"
+            )

@@ -1,0 +1,331 @@
+"""The desk of a pool: requests and free slots go in, who computes what next comes out.
+
+Pure bookkeeping, without threads, locks or clocks: every method is called under the pool's lock, and
+times come as arguments. That makes it the part that is tested as a state machine.
+
+What always holds:
+- a request is in the queue, or in the batch of one slot, or has ended; it ends once (request.py);
+- a slot is idle, or gathering (waiting for more rows of a batch), or busy;
+- sent = queued + running + done + failed + timed_out + cancelled + rejected + closed;
+- requests of equal keys start in the order in which they came.
+
+A slot whose engine hangs is replaced by a new one in its place; the old one is `lost`, and whatever
+its thread still brings is thrown away.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.errors import ClosedError, QueueFullError
+from mindspore_lite.pool.request import Request, State
+from mindspore_lite.pool.statistics import Histogram
+
+_MEMORY = 16  # about as many runs the crowd is remembered after it left; guess
+_SCANNED = 256  # waiting requests that are looked through for the same key; guess
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker runs: its sessions, widest first, and its cores.
+
+    Each session comes with its lanes, the number of requests that may be as wide at the same time.
+    """
+
+    index: int
+    sessions: tuple[tuple[int, Session], ...]
+    cores: tuple[int, ...] = ()
+    node: int = -1
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How requests are joined: at most so many rows, after waiting so long for them."""
+
+    max_rows: int
+    wait_ns: int = 0
+
+
+class Tally:
+    """What a worker did; it stays when the slot is replaced."""
+
+    __slots__ = ("done", "failed", "runs", "waits")
+
+    def __init__(self) -> None:
+        self.done = self.failed = 0
+        self.waits, self.runs = Histogram(), Histogram()
+
+
+class Slot:
+    """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
+
+    __slots__ = (
+        "awake", "batch", "computing", "lost", "place", "session", "signal", "started_ns", "stop",
+        "tally", "thread",
+    )  # fmt: skip
+
+    def __init__(self, place: Place, tally: Tally) -> None:
+        self.place = place
+        self.tally = tally
+        self.session = place.sessions[-1][1]
+        self.stop = Stop()
+        self.batch: list[Request] = []  # what was claimed
+        self.computing: list[Request] = []  # what the engine works on; the batch, or one of it
+        self.started_ns = 0
+        self.lost = False
+        self.awake = False  # its thread was called, and has not looked at the queue since
+        self.thread: threading.Thread | None = None
+        self.signal = threading.Lock()
+        self.signal.acquire()
+
+
+class Desk:
+    """The queue, the slots, and the exact count of everything that was sent."""
+
+    def __init__(
+        self, places: Sequence[Place], queue_size: int, batching: Batching | None = None
+    ) -> None:
+        self.slots = [Slot(place, Tally()) for place in places]
+        self.queue: OrderedDict[Request, None] = OrderedDict()
+        self.queue_size = queue_size
+        self.batching = batching
+        self.closing = False
+        self.gathering: Slot | None = None
+        self.sent = self.running = self.stuck = 0
+        self.ended = dict.fromkeys(State, 0)
+        self.batches: Counter[int] = Counter()
+        self._idle = list(range(len(self.slots)))  # a heap: the first lanes are the wide ones
+        self._rows: Counter[object] = Counter()  # waiting rows of each key
+        self._crowd = 0.0
+
+    @property
+    def drained(self) -> bool:
+        """Nothing waits and nobody works."""
+        return not self.queue and len(self._idle) == len(self.slots)
+
+    def admit(self, request: Request, now_ns: int, *, direct: bool) -> Slot | None:
+        """Take a request: with an idle slot to compute it in at once, if `direct`; else queue it.
+
+        Raises:
+            ClosedError: The pool takes no requests any more.
+            QueueFullError: As many as allowed are waiting.
+        """
+        self.sent += 1
+        if self.closing:
+            self._refuse(request, State.CLOSED)
+            raise ClosedError("the runner is closed; build it again to use it")
+        if direct and self._idle and not self.queue:
+            slot = self.slots[heapq.heappop(self._idle)]
+            self._start(slot, [request], now_ns)
+            return slot
+        if len(self.queue) >= self.queue_size and not self._idle:
+            self._refuse(request, State.REJECTED)
+            raise QueueFullError(
+                f"{len(self.queue)} requests are waiting already, as many as the queue takes; "
+                "send fewer at once, or raise context.parallel.queue_size"
+            )
+        request.state = State.QUEUED
+        self.queue[request] = None
+        if self.batching is not None and request.key is not None:
+            self._rows[request.key] += request.rows
+        return None
+
+    def admit_into(self, slot: Slot, request: Request, now_ns: int) -> None:
+        """Take a request that the slot's own thread makes, from within a callback."""
+        self.sent += 1
+        self._start(slot, [request], now_ns)
+
+    def leave(self, slot: Slot, now_ns: int) -> bool:
+        """A caller gives the slot back that it computed in; True: its thread must be called."""
+        if self.queue:
+            slot.batch = slot.computing = []
+            slot.awake = True
+            return True
+        self.claim(slot, now_ns)
+        return False
+
+    def to_wake(self) -> Slot | None:
+        """The slot whose thread should look at the queue now, if any; it is idle no longer."""
+        if not self.queue:
+            return None
+        slot = self.gathering
+        if slot is not None:
+            if not self._full(next(iter(self.queue))):
+                return None
+            self.gathering = None
+        elif self._idle:
+            slot = self.slots[heapq.heappop(self._idle)]
+        else:
+            return None
+        slot.awake = True
+        return slot
+
+    def claim(self, slot: Slot, now_ns: int) -> int | None:
+        """Give the slot its next batch, or make it idle; the batch is in `slot.batch`.
+
+        Returns when to ask again, on the clock of `now_ns`, if a fuller batch is worth waiting for.
+        """
+        slot.awake = False
+        slot.batch = slot.computing = []
+        if self.gathering is slot:
+            self.gathering = None
+        if not self.queue:
+            heapq.heappush(self._idle, slot.place.index)
+            return None
+        head = next(iter(self.queue))
+        if self.batching is not None and self.batching.wait_ns and not self.closing:
+            due_ns = head.arrived_ns + self.batching.wait_ns
+            if now_ns < due_ns and not self._full(head) and self.gathering is None:
+                self.gathering = slot
+                return due_ns
+        self._start(slot, self._taken(head), now_ns)
+        return None
+
+    def finish(
+        self,
+        slot: Slot,
+        request: Request,
+        now_ns: int,
+        outputs: list[np.ndarray] | None,
+        error: BaseException | None = None,
+    ) -> bool:
+        """End a request with what the engine made of it; False when it had ended before."""
+        if request.state is not State.RUNNING:
+            return False
+        request.outputs, request.error = outputs, error
+        self._ended(request, State.DONE if error is None else State.FAILED)
+        tally = slot.tally
+        if error is None:
+            tally.done += 1
+        else:
+            tally.failed += 1
+        tally.runs.add(now_ns - slot.started_ns)
+        return True
+
+    def end(self, request: Request, state: State, error: BaseException) -> bool:
+        """End a request from outside; False when it had ended before.
+
+        The engine is told to stop once nobody wants what it computes.
+        """
+        if request.state is State.QUEUED:
+            self._leave(request)
+        elif request.state is not State.RUNNING:
+            return False
+        else:
+            self._unwanted(request)
+        request.error = error
+        self._ended(request, state)
+        return True
+
+    def close(self) -> None:
+        """Take no more requests; those that were taken are still computed."""
+        self.closing = True
+
+    def abort(self, error: BaseException) -> list[Request]:
+        """End all that waits or runs; returns what was ended."""
+        open_ones = [*self.queue, *(r for slot in self.slots for r in slot.batch)]
+        return [r for r in open_ones if self.end(r, State.CLOSED, error)]
+
+    def replace(self, slot: Slot) -> Slot | None:
+        """A new slot in the place of one whose engine hangs; None when too many hang already."""
+        if slot.lost or self.stuck >= len(self.slots):
+            return None
+        slot.lost = True
+        self.stuck += 1
+        fresh = Slot(slot.place, slot.tally)
+        self.slots[slot.place.index] = fresh
+        return fresh
+
+    def found_again(self, slot: Slot) -> None:
+        """The engine of a lost slot let go after all."""
+        self.stuck -= 1
+
+    # --- inside ---
+
+    def _refuse(self, request: Request, state: State) -> None:
+        request.state = state
+        self.ended[state] += 1
+
+    def _ended(self, request: Request, state: State) -> None:
+        if request.state is State.RUNNING:
+            self.running -= 1
+        request.state = state
+        request.inputs = ()  # the caller may keep the request, but no longer its arrays
+        self.ended[state] += 1
+
+    def _unwanted(self, request: Request) -> None:
+        for slot in self.slots:
+            if any(other is request for other in slot.computing):
+                others = (r for r in slot.computing if r is not request)
+                if all(r.state is not State.RUNNING for r in others):
+                    slot.stop.fire()
+
+    def _start(self, slot: Slot, batch: list[Request], now_ns: int) -> None:
+        if slot.stop.fired:
+            slot.stop = Stop()
+        slot.batch = slot.computing = batch
+        slot.started_ns = now_ns
+        slot.session = self._session(slot.place)
+        self.running += len(batch)
+        waits = slot.tally.waits
+        for request in batch:
+            request.state = State.RUNNING
+            waits.add(now_ns - request.arrived_ns)
+        self._count_rows(batch[0].rows if len(batch) == 1 else sum(r.rows for r in batch))
+
+    def _count_rows(self, rows: int) -> None:
+        most = rows if self.batching is None else self.batching.max_rows
+        while rows > most:  # a request with more rows than a batch may have is computed in parts
+            self.batches[most] += 1
+            rows -= most
+        self.batches[rows] += 1
+
+    def _session(self, place: Place) -> Session:
+        """The widest session for the crowd of late: this run, those beside it and those waiting."""
+        if len(place.sessions) == 1:
+            return place.sessions[0][1]
+        waiting = len(self.queue)
+        if self.batching is not None:
+            waiting = -(-waiting // self.batching.max_rows)
+        now = len(self.slots) - len(self._idle) + waiting
+        # a crowd is noticed at once and forgotten slowly
+        self._crowd = max(now, self._crowd + (now - self._crowd) / _MEMORY)
+        for lanes, session in place.sessions:
+            if lanes >= self._crowd - 0.5:
+                return session
+        return place.sessions[-1][1]
+
+    def _taken(self, head: Request) -> list[Request]:
+        batch, rows = [head], head.rows
+        if self.batching is not None and head.key is not None:
+            for number, request in enumerate(self.queue):
+                if number == _SCANNED:
+                    break
+                if request is head or request.key != head.key:
+                    continue
+                if rows + request.rows > self.batching.max_rows:
+                    break  # a smaller one behind it must not overtake
+                batch.append(request)
+                rows += request.rows
+        for request in batch:
+            self._leave(request)
+        return batch
+
+    def _leave(self, request: Request) -> None:
+        del self.queue[request]
+        if self.batching is not None and request.key is not None:
+            self._rows[request.key] -= request.rows
+            if not self._rows[request.key]:
+                del self._rows[request.key]
+
+    def _full(self, head: Request) -> bool:
+        assert self.batching is not None
+        return head.key is None or self._rows[head.key] >= self.batching.max_rows
+

@@ -1,0 +1,447 @@
+"""Many callers, few workers: arrays go in from any number of threads, each gets its own outputs.
+
+Who owns what. The Desk holds the queue and the slots, and is touched under `_lock` only; the lock is
+never held while an engine runs or a caller's code is called. A slot belongs to one thread at a
+time: to a caller that found it idle and computes in it himself, without a change of threads, or to
+its own thread, which is woken when a request had to wait and stays awake while the queue is not
+empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is the
+one that sits on the right cores, and a caller must be free to leave when his time is up.
+
+Promises. A request with a deadline ends by it. Nothing that failed looks like a success. A request
+that fails, hangs or is cancelled takes no other with it: a hanging engine keeps its thread, but the
+slot gets a new one. Closing drains, and ends in bounded time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+
+from mindspore_lite.engines.stop import Stop
+from mindspore_lite.errors import (
+    ClosedError,
+    EngineError,
+    LiteError,
+    RequestTimeoutError,
+    StoppedError,
+)
+from mindspore_lite.pool import batcher
+from mindspore_lite.pool.deadline import WATCHDOG, Entry, Watchdog
+from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
+from mindspore_lite.pool.layout import Layout
+from mindspore_lite.pool.request import Arrays, Request, State
+from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, together
+
+_LOG = logging.getLogger(__name__)
+GRACE_S = 5.0  # how long an engine may take to notice that it shall stop; guess
+_EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way; guess
+
+_own = threading.local()  # on a slot's thread: its pool and slot
+
+Deliver = Callable[[Request], None]
+
+
+class Pool:
+    """Worker slots over engine sessions; see the module's text for who may do what."""
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        layout: Layout,
+        *,
+        queue_size: int = 1000,
+        batching: Batching | None = None,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        watchdog: Watchdog = WATCHDOG,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)  # told when a closing pool gets emptier
+        self._desk = Desk(places, queue_size, batching)
+        self._layout = layout
+        self._bound = any(place.cores for place in places)
+        self._most_rows = batching.max_rows if batching else 0
+        # gathering a batch is the slot threads' work
+        self._direct = not self._bound and not (batching and batching.wait_ns)
+        self._clock_ns = clock_ns
+        self._watchdog = watchdog
+        self._forked = self._gave_up = False
+        for slot in self._desk.slots:
+            self._start_thread(slot)
+        _POOLS.add(self)
+
+    def run(self, inputs: Arrays, timeout_s: float | None = None) -> list[np.ndarray]:
+        """Compute the outputs for one caller, who waits for them.
+
+        Raises:
+            QueueFullError, RequestTimeoutError, ClosedError: As their names say.
+            Exception: What the engine raised for these inputs.
+        """
+        request = self._request(inputs)
+        inside = getattr(_own, "pool", None) is self
+        slot: Slot | None
+        woken = None
+        with self._lock:
+            if inside:
+                slot = _own.slot
+                self._desk.admit_into(slot, request, request.arrived_ns)
+            else:
+                slot = self._admit(request, direct=self._direct and timeout_s is None)
+            if slot is None:
+                answered = threading.Lock()
+                answered.acquire()
+                request.deliver = lambda _: answered.release()
+                woken = self._desk.to_wake()
+        if slot is not None:
+            self._run_here(slot, request, inside)
+        else:
+            if woken is not None:
+                woken.signal.release()
+            self._wait(request, answered, timeout_s)
+        if request.error is not None:
+            raise request.error
+        assert request.outputs is not None
+        return request.outputs
+
+    def submit(
+        self, inputs: Arrays, deliver: Deliver, timeout_s: float | None = None
+    ) -> Request:
+        """Queue a request; `deliver` is called with it, on another thread, when it has ended."""
+        entry: Entry | None = None
+
+        def ended(request: Request) -> None:
+            if entry is not None:
+                self._watchdog.cancel(entry)
+            deliver(request)
+
+        request = self._request(inputs)
+        request.deliver = ended
+        with self._lock:
+            self._admit(request, direct=False)
+            if timeout_s is not None:  # before a slot can have it: `ended` must know the entry
+                entry = self._watch(request, timeout_s)
+            woken = self._desk.to_wake()
+        if woken is not None:
+            woken.signal.release()
+        return request
+
+    def cancel(self, request: Request) -> bool:
+        """End a request that nobody wants any more; False when it has ended already."""
+        with self._lock:
+            return self._desk.end(request, State.CANCELLED, CancelledError())
+
+    def statistics(self) -> Statistics:
+        """What was done so far, and what is going on."""
+        with self._lock:
+            desk = self._desk
+            ended = dict(desk.ended)
+            places = [(slot.place, slot.tally) for slot in desk.slots]
+            return Statistics(
+                sent=desk.sent,
+                queued=len(desk.queue),
+                running=desk.running,
+                done=ended[State.DONE],
+                failed=ended[State.FAILED],
+                timed_out=ended[State.TIMED_OUT],
+                cancelled=ended[State.CANCELLED],
+                rejected=ended[State.REJECTED],
+                closed=ended[State.CLOSED],
+                stuck=desk.stuck,
+                batches=dict(sorted(desk.batches.items())),
+                queue_wait=together(tally.waits for _, tally in places),
+                run_time=together(tally.runs for _, tally in places),
+                workers=tuple(
+                    WorkerStatistics(
+                        place.index,
+                        self._layout.threads,
+                        place.cores,
+                        place.node,
+                        tally.done,
+                        tally.failed,
+                        tally.waits.latency(),
+                        tally.runs.latency(),
+                    )
+                    for place, tally in places
+                ),
+                layout=self._layout,
+            )
+
+    def close(self, timeout_s: float | None) -> None:
+        """Take no more requests, finish those that were taken, end the threads.
+
+        After timeout_s (None: never) what still waits or runs is ended with ClosedError. Harmless
+        when repeated, or called by a callback on a slot's thread, which cannot wait for itself.
+        """
+        if self._forked:
+            return
+        entry = None
+        with self._lock:
+            self._desk.close()
+            self._end_idle_threads()
+            inside = getattr(_own, "pool", None) is self
+            if not self._desk.drained and not inside:
+                if timeout_s is not None:
+                    due_s = self._clock_ns() / 1e9 + timeout_s
+                    entry = self._watchdog.watch(due_s, partial(self._abort, timeout_s))
+                while not (self._desk.drained or self._gave_up):
+                    self._changed.wait()
+        if entry is not None:
+            self._watchdog.cancel(entry)
+        if inside:
+            return
+        for slot in self._desk.slots:
+            if slot.thread is not None and not slot.batch:
+                slot.thread.join()
+        for session in {id(s): s for slot in self._desk.slots for _, s in slot.place.sessions}:
+            del session
+        self._close_sessions()
+
+    def abandon(self) -> None:
+        """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
+        it wherever one happens; the threads end once nothing is queued."""
+        self._desk.close()
+        self._end_idle_threads()
+
+    # --- admitting ---
+
+    def _request(self, inputs: Arrays) -> Request:
+        if self._forked:
+            raise EngineError(
+                "the runner was built before this process was forked, and its workers stayed with "
+                "the parent; build it in the child, or use the spawn start method"
+            )
+        now_ns = self._clock_ns()
+        if not self._most_rows:
+            return Request(inputs, now_ns)
+        rows, key = batcher.rows_and_key(inputs)
+        return Request(inputs, now_ns, rows=rows, key=key)
+
+    def _admit(self, request: Request, *, direct: bool) -> Slot | None:
+        return self._desk.admit(request, request.arrived_ns, direct=direct)
+
+    def _wait(self, request: Request, answered: threading.Lock, timeout_s: float | None) -> None:
+        entry = None if timeout_s is None else self._watch(request, timeout_s)
+        try:
+            answered.acquire()
+        except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
+            self.cancel(request)
+            raise
+        finally:
+            if entry is not None:
+                self._watchdog.cancel(entry)
+
+    # --- deadlines ---
+
+    def _watch(self, request: Request, timeout_s: float) -> Entry:
+        due_s = request.arrived_ns / 1e9 + timeout_s
+        return self._watchdog.watch(due_s, partial(self._expire, request, timeout_s))
+
+    def _expire(self, request: Request, timeout_s: float) -> None:
+        with self._lock:
+            waiting = request.state is State.QUEUED
+            what = (
+                f"it still waited, one of {len(self._desk.queue)} in the queue"
+                if waiting
+                else "it was running, and was told to stop"
+            )
+            text = f"no answer within timeout_s={timeout_s:g}: {what}"
+            slot = next((s for s in self._desk.slots if request in s.computing), None)
+            if not self._desk.end(request, State.TIMED_OUT, RequestTimeoutError(text)):
+                return
+            if slot is not None and slot.stop.fired:
+                self._expect_end(slot)
+        _deliver(request)
+
+    def _expect_end(self, slot: Slot) -> None:
+        """Give the slot a new thread if its engine does not stop soon."""
+        due_s = self._clock_ns() / 1e9 + GRACE_S
+        self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
+
+    def _replace(self, slot: Slot, stop: Stop) -> None:
+        with self._lock:
+            if slot.stop is not stop or not slot.batch or self._gave_up:
+                return  # it ended in time
+            fresh = self._desk.replace(slot)
+            if fresh is None:
+                _LOG.error("%d runs hang, as many as there are workers", self._desk.stuck)
+                return
+            fresh.awake = True
+        _LOG.warning("a run does not stop; worker %d goes on with a new thread", slot.place.index)
+        self._start_thread(fresh)
+        fresh.signal.release()
+
+    # --- computing ---
+
+    def _run_here(self, slot: Slot, request: Request, inside: bool) -> None:
+        """Compute in the caller's own thread."""
+        outputs, error = self._attempt(slot, request)
+        now_ns = self._clock_ns()
+        with self._lock:
+            self._desk.finish(slot, request, now_ns, outputs, error)
+            if inside:  # the slot stays with its thread, which claims when the callback returns
+                slot.batch = slot.computing = []
+                return
+            called = self._desk.leave(slot, now_ns)
+            if self._desk.closing:
+                self._changed.notify_all()
+        if called:
+            slot.signal.release()
+
+    def _serve(self, slot: Slot) -> None:
+        """The life of a slot's thread."""
+        _own.pool, _own.slot = self, slot
+        if slot.place.cores:
+            with suppress(OSError):  # checked when the layout was made; may have gone since
+                os.sched_setaffinity(0, slot.place.cores[:1])
+        slot.signal.acquire()
+        while True:
+            with self._lock:
+                if slot.awake or slot is self._desk.gathering:
+                    due_ns = self._desk.claim(slot, self._clock_ns())
+                    woken = self._desk.to_wake()
+                else:
+                    due_ns, woken = None, None
+                if self._desk.closing:
+                    self._changed.notify_all()
+                    if not slot.batch:
+                        return
+            if woken is not None:
+                woken.signal.release()
+            if due_ns is not None:
+                slot.signal.acquire(timeout=max(0.0, (due_ns - self._clock_ns()) / 1e9))
+            elif not slot.batch:
+                slot.signal.acquire()
+            elif not self._serve_batch(slot):
+                return
+
+    def _serve_batch(self, slot: Slot) -> bool:
+        """Compute what was claimed and tell the callers; False when the slot was lost meanwhile."""
+        results = self._compute(slot)
+        now_ns = self._clock_ns()
+        with self._lock:
+            ended = [
+                request
+                for request, outputs, error in results
+                if self._desk.finish(slot, request, now_ns, outputs, error)
+            ]
+            slot.batch = slot.computing = []
+            if slot.lost:
+                self._desk.found_again(slot)
+            slot.awake = True
+        for request in ended:
+            _deliver(request)
+        return not slot.lost
+
+    def _compute(
+        self, slot: Slot
+    ) -> list[tuple[Request, list[np.ndarray] | None, BaseException | None]]:
+        batch = slot.batch
+        if len(batch) > 1:
+            try:
+                outputs = slot.session.run(batcher.joined([r.inputs for r in batch]), slot.stop)
+                parts = batcher.parted(outputs, [r.rows for r in batch])
+                return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
+            except StoppedError:  # all of them have ended
+                return []
+            except Exception as exc:  # noqa: BLE001 - whatever it is, one of them caused it
+                _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), exc)
+        results = []
+        for request in batch:
+            if len(batch) > 1:
+                with self._lock:
+                    if request.state is not State.RUNNING:
+                        continue
+                    slot.computing = [request]
+                    if slot.stop.fired:
+                        slot.stop = Stop()
+            results.append((request, *self._attempt(slot, request)))
+        return results
+
+    def _attempt(
+        self, slot: Slot, request: Request
+    ) -> tuple[list[np.ndarray] | None, BaseException | None]:
+        inputs, most = request.inputs, self._most_rows
+        try:
+            if most and request.key is not None and request.rows > most:
+                parts = [slot.session.run(p, slot.stop) for p in batcher.pieces(inputs, most)]
+                return batcher.put_together(parts, request.rows), None
+            return slot.session.run(inputs, slot.stop), None
+        except BaseException as exc:  # noqa: BLE001 - the request ends with it, whatever it is
+            return None, exc
+
+    # --- threads ---
+
+    def _start_thread(self, slot: Slot) -> None:
+        name = f"mslite-worker-{slot.place.index}"
+        slot.thread = threading.Thread(target=self._serve, args=(slot,), name=name, daemon=True)
+        slot.thread.start()
+
+    def _end_idle_threads(self) -> None:
+        for slot in self._desk.slots:
+            with suppress(RuntimeError):  # it was called already
+                slot.signal.release()
+
+    def _abort(self, timeout_s: float) -> None:
+        text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
+        with self._lock:
+            ended = self._desk.abort(ClosedError(text))
+            due_s = self._clock_ns() / 1e9 + GRACE_S
+            self._watchdog.watch(due_s, self._give_up)
+            self._changed.notify_all()
+        for request in ended:
+            _deliver(request)
+
+    def _give_up(self) -> None:
+        with self._lock:
+            if self._desk.drained:
+                return
+            self._gave_up = True
+            busy = sum(bool(slot.batch) for slot in self._desk.slots)
+            self._changed.notify_all()
+        _LOG.warning("closed while %d runs do not stop; their threads are left to themselves", busy)
+
+    def _close_sessions(self) -> None:
+        sessions = {id(s): s for slot in self._desk.slots for _, s in slot.place.sessions}
+        for session in sessions.values():
+            session.close()
+
+    def _leave_to_parent(self) -> None:
+        self._forked = True
+        self._lock = threading.Lock()  # the old one may be held for ever
+        self._changed = threading.Condition(self._lock)
+
+
+def _deliver(request: Request) -> None:
+    if request.deliver is None:
+        return
+    try:
+        request.deliver(request)
+    except Exception:  # a caller's mistake must not cost a worker
+        _LOG.exception("a callback of a request failed")
+
+
+def _after_fork() -> None:
+    _own.pool = None
+    for pool in list(_POOLS):
+        pool._leave_to_parent()
+
+
+def _at_exit() -> None:
+    """End runs under way: a thread inside of native code must not meet a dying interpreter."""
+    for pool in list(_POOLS):
+        with suppress(LiteError):
+            pool.close(_EXIT_S)
+
+
+_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,63 @@
+"""A request: arrays of one caller go in, and it ends exactly once.
+
+                 admit                 claim                  finish
+    new ───────────────▶ QUEUED ───────────────▶ RUNNING ───────────────▶ DONE, FAILED
+     │                      │                       │
+     │ queue full: REJECTED │ deadline: TIMED_OUT   │ deadline: TIMED_OUT
+     ▼                      │ cancel: CANCELLED     │ cancel: CANCELLED
+    QueueFullError          ▼ close: CLOSED         ▼ close: CLOSED
+
+The Desk alone moves a request, under the pool's lock. The six states without an arrow out are final.
+A running request that was ended from outside leaves its slot busy until the engine lets go; what
+the engine then returns belongs to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+import numpy as np
+
+Arrays = Sequence[np.ndarray]
+
+
+class State(Enum):
+    """Where a request is in its life."""
+
+    NEW = "new"
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    CLOSED = "closed"
+    REJECTED = "rejected"
+
+
+class Request:
+    """What one caller wants computed, and what came of it.
+
+    `deliver` is called once, after the end and outside the lock, by the thread that ended the
+    request; None when that thread is the caller's own.
+    """
+
+    __slots__ = ("arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state")
+
+    def __init__(
+        self,
+        inputs: Arrays,
+        arrived_ns: int,
+        deliver: Callable[[Request], None] | None = None,
+        rows: int = 1,
+        key: object = None,
+    ) -> None:
+        self.inputs = inputs
+        self.arrived_ns = arrived_ns
+        self.deliver = deliver
+        self.rows = rows  # along the batch axis
+        self.key = key  # requests of equal keys may be computed together; None: always alone
+        self.state = State.NEW
+        self.outputs: list[np.ndarray] | None = None
+        self.error: BaseException | None = None
