@@ -55,7 +55,12 @@ class Cores:
     def pick(self, mode: int, count: int, core_list: Sequence[int] = ()) -> tuple[int, ...]:
         """The cores to bind `count` threads to; () means no binding. A list wins over the mode."""
         if core_list:
-            return self._picked_by_user(count, core_list)
+            if len(self.checked_list(core_list)) < count:
+                raise ValueError(
+                    f"thread affinity core list {list(core_list)} has {len(core_list)} cores, "
+                    f"wanted at least one for each of {count} threads"
+                )
+            return tuple(core_list[:count])
         if mode == 0:
             return ()
         if mode not in (1, 2):
@@ -69,7 +74,8 @@ class Cores:
             )
         return self.ordered(mode)[:count]
 
-    def _picked_by_user(self, count: int, core_list: Sequence[int]) -> tuple[int, ...]:
+    def checked_list(self, core_list: Sequence[int]) -> tuple[int, ...]:
+        """A list that the user wrote, if each of its cores is usable and named once."""
         given = list(core_list)
         outside = sorted(set(given) - set(self.ids))
         if outside:
@@ -81,12 +87,7 @@ class Cores:
             raise ValueError(
                 f"thread affinity core list {given} holds a core twice; name each once"
             )
-        if len(given) < count:
-            raise ValueError(
-                f"thread affinity core list {given} has {len(given)} cores, wanted at least one "
-                f"for each of {count} threads"
-            )
-        return tuple(given[:count])
+        return tuple(given)
 
 
 def default_threads(cores: Cores) -> int:
@@ -145,11 +146,15 @@ def _core(number: int, cpus: Path) -> Core:
 
 
 def _nodes(ids: tuple[int, ...], nodes: Path) -> tuple[tuple[int, ...], ...]:
+    """The ids by node, nodes without any left out; one node unless every id has its own."""
+    numbers = sorted(int(p.name[4:]) for p in nodes.glob("node[0-9]*") if p.name[4:].isdecimal())
     found = []
-    for node in sorted(nodes.glob("node[0-9]*"), key=lambda p: int(p.name[4:])):
-        members = set(_id_list(_text(node / "cpulist")))
+    for number in numbers:
+        members = set(_id_list(_text(nodes / f"node{number}/cpulist")))
         found.append(tuple(i for i in ids if i in members))
-    return tuple(node for node in found if node) or (ids,)
+    if sorted(i for node in found for i in node) != list(ids):
+        return (ids,)
+    return tuple(node for node in found if node)
 
 
 def _quotas(mount: Path, proc_root: Path) -> Iterator[tuple[float, str]]:
