@@ -32,7 +32,7 @@ class Cores:
     limit: int
     limit_from: str  # "affinity mask", or the quota that is smaller
     physical: int  # distinct physical cores among ids
-    nodes: tuple[tuple[int, ...], ...]  # ids by NUMA node
+    nodes: tuple[tuple[int, ...], ...]  # ids by NUMA node, each id once
     topology: tuple[Core, ...]  # one per id
 
     def ordered(self, mode: int) -> tuple[int, ...]:
@@ -146,11 +146,10 @@ def _core(number: int, cpus: Path) -> Core:
 
 
 def _nodes(ids: tuple[int, ...], nodes: Path) -> tuple[tuple[int, ...], ...]:
-    """The ids by node, nodes without any left out; one node unless every id has its own."""
-    numbers = sorted(int(p.name[4:]) for p in nodes.glob("node[0-9]*") if p.name[4:].isdecimal())
+    """The ids by node; all in one where the machine does not say of each to which it belongs."""
     found = []
-    for number in numbers:
-        members = set(_id_list(_text(nodes / f"node{number}/cpulist")))
+    for node in sorted(nodes.glob("node[0-9]*"), key=lambda p: int(p.name[4:])):
+        members = set(_id_list(_text(node / "cpulist")))
         found.append(tuple(i for i in ids if i in members))
     if sorted(i for node in found for i in node) != list(ids):
         return (ids,)
