@@ -184,8 +184,9 @@ def _dealt(cores: Cores, workers: int, threads: int) -> Iterator[tuple[int, ...]
             yield tuple(fits[0][:threads])
         else:  # the fullest nodes first, so that the worker spans as few as possible
             rest = [core for node in sorted(free, key=len, reverse=True) for core in node]
-            free = [[core for core in node if core not in rest[:threads]] for node in free]
-            yield tuple(rest[:threads])
+            taken = tuple(rest[:threads])
+            free = [[core for core in node if core not in taken] for node in free]
+            yield taken
 
 
 def _warning(cores: Cores, workers: int, threads: int) -> str:

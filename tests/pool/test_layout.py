@@ -140,6 +140,12 @@ def test_binding_within_a_quota_takes_no_more_cores_than_that() -> None:
     assert (found.cores, found.widths, found.warning) == (((0,), (1,)), (1,), "")
 
 
+def test_the_mask_and_not_the_quota_says_how_many_can_be_bound() -> None:
+    found = layout(QUOTA, Wanted(workers=4, threads=2, affinity_mode=1))
+    assert found.cores == ((0, 1), (2, 3), (4, 5), (6, 7))
+    assert "make 8 threads, but 2 cores are usable" in found.warning
+
+
 def test_big_cores_are_dealt_before_small_ones() -> None:
     found = layout(BIG_LITTLE, Wanted(workers=3, threads=2, affinity_mode=1))
     assert found.cores == ((4, 5), (0, 1), (2, 3))
@@ -185,6 +191,8 @@ def test_a_worker_spans_nodes_only_when_none_has_room() -> None:
     found = layout(uneven, Wanted(3, 3, affinity_mode=1))
     assert found.cores == ((0, 1, 2), (5, 6, 7), (8, 9, 3))
     assert found.nodes == (0, 1, 1)  # where most of its cores are
+    found = layout(machine(physical=2, sockets=3), Wanted(2, 3, affinity_mode=1))
+    assert found.cores == ((0, 1, 2), (4, 5, 3))
 
 
 @pytest.mark.parametrize("mode", [0, 1])
