@@ -5,21 +5,38 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
+import time
 from pathlib import Path
 
 from mindspore_lite.cli.console import fail, say, working
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
+from mindspore_lite.cli.inspect import printable, size_text
+from mindspore_lite.cli.run import closed, model_type, synthetic
+from mindspore_lite.context import Context
 from mindspore_lite.engines import cache, select
 from mindspore_lite.errors import LiteError
+from mindspore_lite.graph.source import Given, source_of
 from mindspore_lite.model import Model, ModelType
 from mindspore_lite.pool import cores
+from mindspore_lite.pool.layout import Layout, Wanted, layout
+from mindspore_lite.tensor import Tensor
 from mindspore_lite.version import __version__
 
 _PACKAGES = ("numpy", "protobuf", "onnx", "onnx-ir", "onnxruntime")
 
 
-def doctor() -> None:
-    """Show versions, engines, cores, cache, and run a model as a test; exit 1 if none can run."""
+def doctor(model: Path | None = None, /, *, workers: int = 0, threads: int = 0) -> None:
+    """Show versions, engines, cores, cache, and run a model as a test; exit 1 if it cannot.
+
+    Parameters
+    ----------
+    model
+        The MindIR or ONNX file to run; without one, an embedded model runs.
+    workers
+        How many requests shall run at the same time; 0 decides by the machine.
+    threads
+        Number of threads of each; 0 decides by the machine.
+    """
     say(f"mslite {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for package in _PACKAGES:
         say(f"  {package}: {_version(package)}")
@@ -29,12 +46,12 @@ def doctor() -> None:
     _show_devices()
     _show_cores()
     _show_cache()
-    try:
-        with working("running the embedded model"):
-            score = _self_test()
-    except (LiteError, ValueError) as exc:
-        fail(f"no model can run: {exc}", code=1)
-    say(f"self-test: the embedded model runs, {score}")
+    plan = layout(cores.usable(), Wanted(workers, threads))
+    show_layout(plan)
+    if model is None:
+        _test_embedded_model()
+    else:
+        _test_model(model, plan.widths[0])
 
 
 def _version(package: str) -> str:
@@ -90,6 +107,34 @@ def _show_cache() -> None:
     say(f"  {state.entries} models, {size:.1f} MiB of at most {most:.0f} MiB")
 
 
+def show_layout(plan: Layout) -> None:
+    """How concurrent requests share the cores."""
+    say("concurrent inference (ModelParallelRunner):")
+    say(f"  workers: {plan.workers}, as many requests run at the same time")
+    if len(plan.widths) > 1:
+        widths = ", ".join(map(str, plan.widths[:-1]))
+        say(f"  threads of a request: {widths} while there are few, {plan.threads} in a crowd")
+    else:
+        say(f"  threads of a request: {plan.threads}")
+    say(f"  limit: {plan.usable} usable cores ({plan.limit_from})")
+    if not any(plan.cores):
+        say("  cores: any, nothing is bound")
+    for number, (bound, node) in enumerate(zip(plan.cores, plan.nodes, strict=True)):
+        if bound:
+            say(f"  worker {number}: cores {_ranges(bound)}, NUMA node {node}")
+    if plan.warning:
+        say(f"  warning: {plan.warning}")
+
+
+def _test_embedded_model() -> None:
+    try:
+        with working("running the embedded model"):
+            score = _self_test()
+    except (LiteError, ValueError) as exc:
+        fail(f"no model can run: {exc}", code=1)
+    say(f"self-test: the embedded model runs, {score}")
+
+
 def _self_test() -> str:
     images, labels = samples()
     with Model() as model:
@@ -97,3 +142,52 @@ def _self_test() -> str:
         (output,) = model.predict([images])
     right = int((output.get_data_to_numpy().argmax(1) == labels).sum())
     return f"{right} of {len(labels)} digits right"
+
+
+def _test_model(path: Path, threads: int) -> None:
+    """Build the user's model and run it once, as a request that is alone."""
+    say(f"model: {printable(str(path))}")
+    context = Context()
+    context.cpu.thread_num = threads
+    try:
+        with Model() as model:
+            start = time.perf_counter()
+            with working(f"building {path.name}"):
+                model.build_from_file(str(path), model_type(path), context)
+            built = time.perf_counter()
+            say(f"  on disk, weights included: {_size_on_disk(path)}")
+            inputs = _synthetic_inputs(model)
+            _show_tensors("input", inputs)
+            ready = time.perf_counter()
+            outputs = model.predict(inputs)
+            done = time.perf_counter()
+    except (LiteError, ValueError) as exc:
+        fail(f"the model cannot run: {exc}", code=1)
+    _show_tensors("output", outputs)
+    say(
+        f"  it runs: built in {(built - start) * 1e3:.1f} ms, one request with synthetic inputs "
+        f"and {threads} threads took {(done - ready) * 1e3:.1f} ms"
+    )
+
+
+def _size_on_disk(path: Path) -> str:
+    """The model file with the files that its weights lie in."""
+    files = source_of(Given(model_type(path).name, path)).files
+    size = size_text(sum(file.stat().st_size for file in files))
+    return size if len(files) == 1 else f"{size} in {len(files)} files"
+
+
+def _synthetic_inputs(model: Model) -> list[Tensor]:
+    inputs = model.get_inputs()
+    shapes = [closed(tensor.shape) for tensor in inputs]
+    if shapes != [tensor.shape for tensor in inputs]:
+        model.resize(inputs, shapes)
+    for tensor in inputs:
+        tensor.set_data_from_numpy(synthetic(tensor))
+    return inputs
+
+
+def _show_tensors(what: str, tensors: list[Tensor]) -> None:
+    for tensor in tensors:
+        dtype = tensor.get_data_to_numpy().dtype  # the API has no name for some
+        say(f"  {what} {printable(tensor.name)}: {dtype} {tensor.shape}")

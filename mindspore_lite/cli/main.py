@@ -28,7 +28,11 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "2 when the file cannot be read.",
         "mslite inspect resnet50.mindir --html resnet50.html",
     ),
-    "doctor": ("Show versions, cores and cache, and test that a model runs.", "mslite doctor"),
+    "doctor": (
+        "Show versions, cores and cache, how concurrent requests share the cores, and whether a "
+        "model runs.",
+        "mslite doctor resnet50.mindir --workers 4",
+    ),
 }
 for name, (what, example) in COMMANDS.items():
     text = f"{what}\n\nExample: {example}"

@@ -53,7 +53,7 @@ def run(
     with Model() as loaded:
         start = time.perf_counter()
         with working(f"building {model.name}"):
-            loaded.build_from_file(str(model), _TYPES.get(model.suffix, ModelType.MINDIR), context)
+            loaded.build_from_file(str(model), model_type(model), context)
         built = time.perf_counter()
         inputs = loaded.get_inputs()
         _check_names([tensor.name for tensor in inputs], {**files, **shapes})
@@ -72,6 +72,25 @@ def run(
     if save is not None:
         _save(save, outputs)
         say(f"saved {len(outputs)} outputs in {save}")
+
+
+def model_type(path: Path) -> ModelType:
+    """What the name of a file says about its kind."""
+    return _TYPES.get(path.suffix, ModelType.MINDIR)
+
+
+def closed(shape: list[int]) -> list[int]:
+    """The shape with 1 for every open dim."""
+    return [1 if dim < 0 else dim for dim in shape]
+
+
+def synthetic(tensor: Tensor) -> np.ndarray:
+    """Repeatable values: fractions for floats; 0 or 1 otherwise, which any index table has."""
+    rng = np.random.default_rng(0)
+    like = tensor.get_data_to_numpy()
+    if like.dtype.kind in "fc" or tensor.dtype is DataType.BFLOAT16:
+        return np.asarray(rng.random(like.shape), like.dtype)
+    return np.asarray(rng.integers(0, 2, like.shape), like.dtype)
 
 
 def _pairs(flag: str, given: list[str] | None) -> dict[str, str]:
@@ -109,7 +128,7 @@ def _resize(
         if dims is None and is_open and file.endswith(".npy"):
             dims = list(_array(file).shape)
         if dims is None and is_open:
-            dims = [1 if dim < 0 else dim for dim in tensor.shape]
+            dims = closed(tensor.shape)
             say(f"input {tensor.name} is {tensor.shape}; taking {dims}, --shape changes that")
         wanted.append(tensor.shape if dims is None else dims)
     if wanted != [tensor.shape for tensor in inputs]:
@@ -118,7 +137,7 @@ def _resize(
 
 def _fill(tensor: Tensor, file: str | None) -> None:
     if file is None:
-        tensor.set_data_from_numpy(_random(tensor))
+        tensor.set_data_from_numpy(synthetic(tensor))
         say(f"input {tensor.name} {tensor.shape} is random; --input {tensor.name}=FILE.npy sets it")
     elif file.endswith(".npy"):
         tensor.set_data_from_numpy(_array(file))
@@ -145,12 +164,3 @@ def _array(file: str) -> np.ndarray:
         return found
     except ValueError as exc:
         raise ValueError(f"{file!r} is no .npy file of plain numbers: {exc}") from exc
-
-
-def _random(tensor: Tensor) -> np.ndarray:
-    """Repeatable values: fractions for floats; 0 or 1 otherwise, which any index table has."""
-    rng = np.random.default_rng(0)
-    like = tensor.get_data_to_numpy()
-    if like.dtype.kind in "fc" or tensor.dtype is DataType.BFLOAT16:
-        return np.asarray(rng.random(like.shape), like.dtype)
-    return np.asarray(rng.integers(0, 2, like.shape), like.dtype)

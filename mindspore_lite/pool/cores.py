@@ -32,7 +32,7 @@ class Cores:
     limit: int
     limit_from: str  # "affinity mask", or the quota that is smaller
     physical: int  # distinct physical cores among ids
-    nodes: tuple[tuple[int, ...], ...]  # ids by NUMA node
+    nodes: tuple[tuple[int, ...], ...]  # ids by NUMA node, each id once
     topology: tuple[Core, ...]  # one per id
 
     def ordered(self, mode: int) -> tuple[int, ...]:
@@ -55,7 +55,12 @@ class Cores:
     def pick(self, mode: int, count: int, core_list: Sequence[int] = ()) -> tuple[int, ...]:
         """The cores to bind `count` threads to; () means no binding. A list wins over the mode."""
         if core_list:
-            return self._picked_by_user(count, core_list)
+            if len(self.checked_list(core_list)) < count:
+                raise ValueError(
+                    f"thread affinity core list {list(core_list)} has {len(core_list)} cores, "
+                    f"wanted at least one for each of {count} threads"
+                )
+            return tuple(core_list[:count])
         if mode == 0:
             return ()
         if mode not in (1, 2):
@@ -69,7 +74,8 @@ class Cores:
             )
         return self.ordered(mode)[:count]
 
-    def _picked_by_user(self, count: int, core_list: Sequence[int]) -> tuple[int, ...]:
+    def checked_list(self, core_list: Sequence[int]) -> tuple[int, ...]:
+        """A list that the user wrote, if each of its cores is usable and named once."""
         given = list(core_list)
         outside = sorted(set(given) - set(self.ids))
         if outside:
@@ -81,12 +87,7 @@ class Cores:
             raise ValueError(
                 f"thread affinity core list {given} holds a core twice; name each once"
             )
-        if len(given) < count:
-            raise ValueError(
-                f"thread affinity core list {given} has {len(given)} cores, wanted at least one "
-                f"for each of {count} threads"
-            )
-        return tuple(given[:count])
+        return tuple(given)
 
 
 def default_threads(cores: Cores) -> int:
@@ -145,11 +146,14 @@ def _core(number: int, cpus: Path) -> Core:
 
 
 def _nodes(ids: tuple[int, ...], nodes: Path) -> tuple[tuple[int, ...], ...]:
+    """The ids by node; all in one where the machine does not say of each to which it belongs."""
     found = []
     for node in sorted(nodes.glob("node[0-9]*"), key=lambda p: int(p.name[4:])):
         members = set(_id_list(_text(node / "cpulist")))
         found.append(tuple(i for i in ids if i in members))
-    return tuple(node for node in found if node) or (ids,)
+    if sorted(i for node in found for i in node) != list(ids):
+        return (ids,)
+    return tuple(node for node in found if node)
 
 
 def _quotas(mount: Path, proc_root: Path) -> Iterator[tuple[float, str]]:

@@ -4,11 +4,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from mindspore_lite.cli import doctor as doctor_module
+from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.engines import select
 from mindspore_lite.errors import EngineUnavailableError
+from mindspore_lite.pool.cores import Core, Cores
+from mindspore_lite.pool.layout import Wanted, layout
 
 Run = Callable[..., Any]
 
@@ -75,3 +81,106 @@ def test_a_missing_package_is_named_with_the_way_to_install_it() -> None:
 )
 def test_core_ids_are_shown_as_ranges(ids: tuple[int, ...], text: str) -> None:
     assert doctor_module._ranges(ids) == text
+
+
+EIGHT = Cores(
+    ids=tuple(range(8)),
+    limit=8,
+    limit_from="affinity mask",
+    physical=8,
+    nodes=((0, 1, 2, 3), (4, 5, 6, 7)),
+    topology=tuple(Core(number, (number,), 0) for number in range(8)),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lines"),
+    [
+        (
+            Wanted(),
+            [
+                "  workers: 8, as many requests run at the same time",
+                "  threads of a request: 8, 2 while there are few, 1 in a crowd",
+                "  limit: 8 usable cores (affinity mask)",
+                "  cores: any, nothing is bound",
+            ],
+        ),
+        (
+            Wanted(workers=2, threads=3, affinity_mode=1),
+            [
+                "  workers: 2, as many requests run at the same time",
+                "  threads of a request: 3",
+                "  limit: 8 usable cores (affinity mask)",
+                "  worker 0: cores 0-2, NUMA node 0",
+                "  worker 1: cores 4-6, NUMA node 1",
+            ],
+        ),
+    ],
+)
+def test_a_layout_is_shown(
+    capsys: pytest.CaptureFixture[str], wanted: Wanted, lines: list[str]
+) -> None:
+    doctor_module.show_layout(layout(EIGHT, wanted))
+    assert capsys.readouterr().out.splitlines()[1:] == lines
+
+
+def test_doctor_runs_the_model_it_is_given(mslite: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_module.cores, "usable", lambda: EIGHT)
+    done = mslite("doctor", DIGITS_MODEL, "--workers", 4)
+    assert (done.code, done.err) == (0, "")
+    for line in (
+        "  workers: 4, as many requests run at the same time",
+        "  threads of a request: 8 while there are few, 2 in a crowd",
+        f"model: {DIGITS_MODEL}",
+        "  on disk, weights included: 937.4 KiB",
+        "  input x: float32 [1, 1, 8, 8]",
+        "  output Default/Softmax-op0: float32 [1, 10]",
+    ):
+        assert line in done.out.splitlines()
+    assert "one request with synthetic inputs and 8 threads took" in done.out
+    assert "warning" not in done.out
+    assert "self-test" not in done.out
+
+
+def test_doctor_warns_of_more_threads_than_cores(
+    mslite: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_module.cores, "usable", lambda: EIGHT)
+    done = mslite("doctor", DIGITS_MODEL, "--workers", 9, "--threads", 1)
+    assert done.code == 0
+    assert "  warning: 9 workers of 1 threads make 9 threads, but 8 cores" in done.out
+
+
+def test_doctor_counts_weights_in_files_beside_the_model(mslite: Run, tmp_path: Path) -> None:
+    weights = np.ones(3 * 2**18, np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "sum",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, list(weights.shape))],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, tmp_path / "sum.onnx", save_as_external_data=True, location="sum.data")
+    done = mslite("doctor", tmp_path / "sum.onnx")
+    assert done.code == 0
+    assert "on disk, weights included: 3.0 MiB in 2 files" in done.out
+
+
+def test_doctor_says_why_a_model_cannot_run(mslite: Run, tmp_path: Path) -> None:
+    (tmp_path / "text.mindir").write_text("no model")
+    done = mslite("doctor", tmp_path / "text.mindir")
+    assert done.code == 1
+    assert "workers: " in done.out  # the layout needs no model
+    assert "the model cannot run: build_from_file failed! Error is" in done.err
+    assert "does not exist" in mslite("doctor", tmp_path / "missing.onnx").err
+
+
+def test_doctor_refuses_a_layout_that_cannot_be(mslite: Run) -> None:
+    done = mslite("doctor", DIGITS_MODEL, "--workers", 2000)
+    assert done.code == 1
+    assert "2000 workers were asked for, wanted 1 to 1024" in done.err
+
+
+def test_help_of_doctor_has_an_example_with_a_model(mslite: Run) -> None:
+    assert "Example: mslite doctor resnet50.mindir --workers 4" in mslite("doctor", "--help").out

@@ -88,6 +88,16 @@ def test_path_of_the_host_still_finds_the_root_of_the_container(machine: Machine
     assert machine.usable(*range(8)).limit == 2
 
 
+def test_only_the_own_branch_of_nested_cgroups_counts(machine: Machine) -> None:
+    machine.write(machine.proc / "self/cgroup", "0::/pods/mine/box\n")
+    machine.cgroup("pods/cpu.max", "max 100000")
+    machine.cgroup("pods/mine/cpu.max", "620000 100000")
+    machine.cgroup("pods/other/cpu.max", "100000 100000")
+    machine.cgroup("pods/mine/box/inner/cpu.max", "100000 100000")
+    found = machine.usable(*range(8))
+    assert (found.limit, found.limit_from) == (7, "cgroup v2 quota 6.2")
+
+
 @pytest.mark.parametrize("mount", ["cpu", "cpu,cpuacct"])
 def test_v1_quota(machine: Machine, mount: str) -> None:
     machine.write(machine.proc / "self/cgroup", "4:memory:/job\n3:cpu,cpuacct:/job\n0::/\n")
@@ -102,6 +112,30 @@ def test_v1_quota_of_minus_one_means_none(machine: Machine) -> None:
     machine.cgroup("cpu/cpu.cfs_quota_us", "-1\n")
     machine.cgroup("cpu/cpu.cfs_period_us", "100000\n")
     assert machine.usable(0, 1).limit_from == "affinity mask"
+
+
+def test_v1_quota_of_a_parent_counts(machine: Machine) -> None:
+    machine.write(machine.proc / "self/cgroup", "1:cpu:/pod/box\n")
+    for group, quota in {"": -1, "pod": 50000, "pod/box": 200000}.items():
+        machine.cgroup(f"cpu/{group}/cpu.cfs_quota_us", f"{quota}\n")
+        machine.cgroup(f"cpu/{group}/cpu.cfs_period_us", "100000\n")
+    found = machine.usable(*range(8))
+    assert (found.limit, found.limit_from) == (1, "cgroup v1 quota 0.5")
+
+
+def test_smaller_of_v1_and_v2_counts(machine: Machine) -> None:
+    machine.write(machine.proc / "self/cgroup", "1:cpu:/\n0::/\n")
+    machine.cgroup("cpu/cpu.cfs_quota_us", "300000\n")
+    machine.cgroup("cpu/cpu.cfs_period_us", "100000\n")
+    machine.cgroup("unified/cpu.max", "500000 100000")
+    assert machine.usable(*range(8)).limit_from == "cgroup v1 quota 3"
+
+
+def test_a_cpuset_is_seen_through_the_mask(machine: Machine) -> None:
+    """The kernel keeps the mask inside of the cpuset, so the file could only repeat it."""
+    machine.cgroup("cpuset.cpus.effective", "0\n")
+    machine.cgroup("cpuset/cpuset.cpus", "0\n")
+    assert machine.usable(2, 3).limit == 2
 
 
 def test_v2_beside_v1_is_read_from_its_own_mount(machine: Machine) -> None:
@@ -148,10 +182,33 @@ def test_equal_cores_have_no_middle(machine: Machine) -> None:
     assert found.ordered(2) == found.ordered(1)
 
 
+def numa(machine: Machine, nodes: dict[str, str]) -> None:
+    for name, ids in nodes.items():
+        machine.write(machine.sys / f"devices/system/node/{name}/cpulist", f"{ids}\n")
+
+
 def test_nodes_hold_only_usable_cores(machine: Machine) -> None:
-    for node, ids in {0: "0-3", 1: "4-7", 10: "8-11", 2: ""}.items():
-        machine.write(machine.sys / f"devices/system/node/node{node}/cpulist", f"{ids}\n")
+    numa(machine, {"node0": "0-3", "node1": "4-7", "node10": "8-11", "node2": ""})
     assert machine.usable(1, 2, 5, 8).nodes == ((1, 2), (5,), (8,))
+
+
+def test_lists_of_nodes_may_be_single_numbers_or_mixed(machine: Machine) -> None:
+    numa(machine, {"node0": "3", "node1": "0-1,4", "node2": "2"})
+    assert machine.usable(*range(5)).nodes == ((3,), (0, 1, 4), (2,))
+
+
+def test_nodes_without_cores_or_offline_do_not_count(machine: Machine) -> None:
+    numa(machine, {"node1": "0-1", "node3": "2-3", "node4": ""})  # 0 and 2 are offline
+    machine.write(machine.sys / "devices/system/node/possible", "0-4\n")
+    assert machine.usable(*range(4)).nodes == ((0, 1), (2, 3))
+
+
+@pytest.mark.parametrize("nodes", [{"node0": "0-1"}, {"node0": "0-2", "node1": "2-3"}])
+def test_nodes_that_miss_or_repeat_a_core_are_not_believed(
+    machine: Machine, nodes: dict[str, str]
+) -> None:
+    numa(machine, nodes)
+    assert machine.usable(*range(4)).nodes == ((0, 1, 2, 3),)
 
 
 def test_pick_without_binding(machine: Machine) -> None:
