@@ -1,7 +1,7 @@
 """mslite: MindSpore Lite's cloud-side inference API on today's runtimes."""
 
 from mindspore_lite.context import Context
-from mindspore_lite.model import Model, ModelType
+from mindspore_lite.model import Model, ModelParallelRunner, ModelType
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
 
@@ -10,6 +10,7 @@ __all__ = [
     "DataType",
     "Format",
     "Model",
+    "ModelParallelRunner",
     "ModelType",
     "Tensor",
     "TensorMeta",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mindspore_lite.context import Context
 from mindspore_lite.engines.any_rank import AnyRankSession
+from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, TensorInfo
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
@@ -34,8 +35,8 @@ class Built:
     any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
 
 
-def build(given: Given, context: Context) -> Built:
-    """Load a model for the first target of the context."""
+def build(given: Given, context: Context, options: Options | None = None) -> Built:
+    """Load a model for the first target of the context; options None follow from the context."""
     if given.path is not None and given.path.is_dir():
         raise ModelFileError(f"{given.name} is a directory, wanted a model file")
     if given.kind == "MINDIR_LITE":
@@ -44,7 +45,7 @@ def build(given: Given, context: Context) -> Built:
             "original model to MindIR and pass ModelType.MINDIR"
         )
     engine = engine_for(_target(context))
-    options = _options(context)
+    options = options or _options(context)
     source = source_of(given)
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()
@@ -91,7 +92,7 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
     wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
     _check_dims(built, wanted)
     session = built.session
-    if not all(_accepts(i.shape, wanted[i.name]) for i in session.inputs):
+    if not accepts(session.inputs, [wanted[i.name] for i in session.inputs]):
         session = _relaxed(built, wanted)
     from mindspore_lite.graph.shapes import output_shapes
 
@@ -102,6 +103,19 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
         replace(o, shape=outer_shape(o, s)) for o, s in zip(session.outputs, found, strict=True)
     )
     return replace(built, session=session, inputs=inputs, outputs=outputs)
+
+
+def any_shape(built: Built) -> Session:
+    """A session that also takes requests of other sizes, without a resize."""
+    if built.any_rank:  # which leaves all sizes open
+        return built.session
+
+    def load(shapes: list[tuple[int, ...]]) -> Session:
+        wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
+        _check_dims(built, wanted)
+        return _relaxed(built, wanted)
+
+    return AnyShapeSession(built.session, load)
 
 
 def _target(context: Context) -> str:
@@ -130,7 +144,7 @@ def _options(context: Context) -> Options:
         bound = usable.pick(cpu.thread_affinity_mode, threads, cpu.thread_affinity_core_list)
     except ValueError as exc:
         raise EngineError(str(exc)) from exc
-    return Options(threads, inter_op, bound, cpu.precision_mode)
+    return Options(threads, inter_op, bound, precision=cpu.precision_mode)
 
 
 def _load(engine: Engine, source: Source, options: Options) -> Session:
@@ -150,12 +164,6 @@ def _check_dims(built: Built, wanted: dict[str, tuple[int, ...]]) -> None:
             )
         if any(d <= 0 or d > 2**31 - 1 for d in dims):
             raise ShapeError(f"input {info.name!r} got {list(dims)}; every dim must be 1 or more")
-
-
-def _accepts(pattern: tuple[int, ...], dims: tuple[int, ...]) -> bool:
-    return len(pattern) == len(dims) and all(
-        p in (-1, d) for p, d in zip(pattern, dims, strict=True)
-    )
 
 
 def _freed(pattern: tuple[int, ...], dims: tuple[int, ...]) -> list[int | None]:

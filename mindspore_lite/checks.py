@@ -57,6 +57,28 @@ def non_negative(name: str, value: Any) -> int:
     return number
 
 
+def positive(name: str, value: Any) -> int:
+    """The value as an int that is 1 or more."""
+    number = integer(name, value)
+    if number < 1:
+        raise ValueError(f"{name} must be a positive int, but got {number}.")
+    return number
+
+
+def seconds(name: str, value: Any) -> float:
+    """The value as a number of seconds that is 0 or more."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        raise wrong_type(name, "int or float", value)
+    if not value >= 0:  # NaN is not
+        raise ValueError(f"{name} must be 0 or more seconds, but got {value}.")
+    return float(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """The value itself, which must be a bool."""
+    return instance(name, value, bool)
+
+
 def one_of(*legal: str) -> Callable[[str, object], str]:
     """A check that lets only the given texts through."""
 

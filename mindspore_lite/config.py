@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 from mindspore_lite import checks
+from mindspore_lite.errors import ModelFileError
 
 Sections = dict[str, dict[str, str]]
 
@@ -56,6 +58,29 @@ def merged(base: Sections, over: Sections) -> Sections:
     return {
         name: {**base.get(name, {}), **over.get(name, {})} for name in dict.fromkeys([*base, *over])
     }
+
+
+def read_settings(doing: str, path: str, over: object, name: str = "config_dict") -> Sections:
+    """The configuration of a build: a file, if there is one, and entries that count before it."""
+    sections: Sections = {}
+    if path:
+        if not os.path.exists(path):
+            raise ModelFileError(f"{doing} failed, config_path does not exist: {path!r}")
+        try:
+            sections = read_config(path)
+        except (OSError, ValueError) as exc:
+            raise ModelFileError(
+                f"{doing} failed, load configuration failed! Error is {exc}"
+            ) from exc
+    return merged(sections, checked_sections(over, name)) if over else sections
+
+
+def model_file(settings: Sections) -> Path | None:
+    """Where the side files of a model are looked for, if the configuration says so."""
+    for section, entries in settings.items():  # the original's documents write [model_File]
+        if section.lower() == "model_file" and entries.get("mindir_path"):
+            return Path(entries["mindir_path"])
+    return None
 
 
 def _useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:

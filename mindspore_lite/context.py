@@ -177,11 +177,22 @@ class _Ascend(_Settings):
 
 
 class _Parallel(_Settings):
-    """Settings of ModelParallelRunner; 0 workers means automatic."""
+    """Settings of ModelParallelRunner; 0 workers means automatic.
+
+    Additions of mslite: queue_size, how many requests may wait; timeout_s, within which each must
+    be answered (0: no limit); max_batch_rows, up to how many rows requests are joined (0: never);
+    max_batch_wait_us, how long a request waits for others to join it; warm_up, whether the build
+    runs the model once on made-up inputs.
+    """
 
     _path = "context.parallel"
 
     workers_num = _Setting(checks.non_negative, 0)
+    queue_size = _Setting(checks.positive, 1000)
+    timeout_s = _Setting(checks.seconds, 0.0)
+    max_batch_rows = _Setting(checks.non_negative, 0)
+    max_batch_wait_us = _Setting(checks.non_negative, 0)
+    warm_up = _Setting(checks.flag, True)
     config_info = _Setting[config.Sections](_config_info, {})
     config_path = _Setting(_config_path, "")
     device_ids = _Setting[list[int]](_device_ids, [])

@@ -15,11 +15,16 @@ import numpy as np
 from mindspore_lite import checks
 from mindspore_lite.engines.base import ANY_RANK, TensorInfo
 from mindspore_lite.errors import InputError
-from mindspore_lite.tensor import Tensor, rounded
+from mindspore_lite.tensor import Format, Tensor, TensorMeta, rounded
 
 
-def arrays(infos: Sequence[TensorInfo], inputs: object) -> list[np.ndarray]:
-    """One C-contiguous array per input, from Tensors or arrays in order, or a dict by name."""
+def arrays(
+    infos: Sequence[TensorInfo], inputs: object, *, any_size: bool = False
+) -> list[np.ndarray]:
+    """One C-contiguous array per input, from Tensors or arrays in order, or a dict by name.
+
+    With any_size, arrays of other sizes than the model's pass, too: the session settles that.
+    """
     given: Sequence[Any]
     if isinstance(inputs, Mapping):
         given = _by_name(infos, inputs)
@@ -32,7 +37,7 @@ def arrays(infos: Sequence[TensorInfo], inputs: object) -> list[np.ndarray]:
             f"model input len:{len(infos)} not equal input len:{len(given)}! "
             f"The model's inputs are {[info.name for info in infos]}"
         )
-    return [_array(info, value) for info, value in zip(infos, given)]  # noqa: B905 - counted above
+    return [_array(i, value, any_size) for i, value in zip(infos, given)]  # noqa: B905 - counted above
 
 
 def tensors(
@@ -44,6 +49,15 @@ def tensors(
     for tensor, array in zip(outputs, results, strict=True):
         tensor._fill(array)
     return list(outputs)
+
+
+def metas(infos: Sequence[TensorInfo]) -> tuple[TensorMeta, ...]:
+    """What is known of tensors before a run."""
+    shaped = (Tensor._unfilled(info.name, info.shape, info.dtype) for info in infos)
+    return tuple(
+        TensorMeta(t.name, t.dtype, t.shape, Format.NCHW, t.element_num, t.data_size)
+        for t in shaped
+    )
 
 
 def checked_outputs(infos: Sequence[TensorInfo], outputs: object) -> Sequence[Tensor] | None:
@@ -71,7 +85,7 @@ def _by_name(infos: Sequence[TensorInfo], inputs: Mapping[Any, Any]) -> list[Any
     return [inputs[name] for name in names]
 
 
-def _array(info: TensorInfo, given: object) -> np.ndarray:
+def _array(info: TensorInfo, given: object, any_size: bool) -> np.ndarray:
     if isinstance(given, Tensor):
         data = given._filled()
         if data is None:
@@ -85,7 +99,7 @@ def _array(info: TensorInfo, given: object) -> np.ndarray:
     if given.dtype != info.dtype:  # a byte-swapped array differs here, too
         given = _converted(info, given)
     if given.shape != info.shape:
-        given = _shaped(info, given)
+        given = _shaped(info, given, any_size)
     return given if given.flags.c_contiguous else np.ascontiguousarray(given)
 
 
@@ -100,26 +114,27 @@ def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:
     )
 
 
-def _shaped(info: TensorInfo, array: np.ndarray) -> np.ndarray:
+def _shaped(info: TensorInfo, array: np.ndarray, any_size: bool) -> np.ndarray:
     """Another shape of the same size is taken as it lies in memory: quick starts rely on it."""
     if info.shape == ANY_RANK:
         return array
-    if -1 not in info.shape:
-        if array.size == math.prod(info.shape):
-            return array.reshape(info.shape)
+    fixed = -1 not in info.shape
+    if fixed and array.size == math.prod(info.shape):
+        return array.reshape(info.shape)
+    same_rank = len(array.shape) == len(info.shape)
+    if same_rank and (
+        any_size
+        or all(want in (-1, have) for want, have in zip(info.shape, array.shape, strict=True))
+    ):
+        return array
+    got = f"{info.name!r} got shape {list(array.shape)}, the model wants {list(info.shape)}"
+    remedy = f"give {len(info.shape)} dims" if any_size else "call resize() first"
+    if fixed:
         size = math.prod(info.shape) * info.dtype.itemsize
         raise InputError(
             f"data size not equal! Numpy size: {array.nbytes}, Tensor size: {size}; "
-            f"input {info.name!r} got shape {list(array.shape)}, the model wants "
-            f"{list(info.shape)}; resize() changes that"
+            f"input {got}; {remedy}"
         )
-    fits = len(array.shape) == len(info.shape) and all(
-        want in (-1, have) for want, have in zip(info.shape, array.shape, strict=True)
+    raise InputError(
+        f"data size not equal! Input {got} where -1 is free; give the array that shape, or {remedy}"
     )
-    if not fits:
-        raise InputError(
-            f"data size not equal! Input {info.name!r} got shape {list(array.shape)}, "
-            f"the model wants {list(info.shape)} where -1 is free; give the array that shape, "
-            "or call resize() first"
-        )
-    return array

@@ -15,12 +15,13 @@ import numpy as np
 
 from mindspore_lite import checks, feeds
 from mindspore_lite.build import Built, build, resized
-from mindspore_lite.config import Sections, checked_sections, merged, read_config
+from mindspore_lite.config import model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.mindir.decrypt import MODES, Key
-from mindspore_lite.tensor import Format, Tensor, TensorMeta
+from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
+from mindspore_lite.tensor import Tensor, TensorMeta
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
@@ -111,9 +112,9 @@ class Model:
             )
         self._check_unbuilt("build_from_file")
         self.model_path_ = model_path
-        settings = _read_settings("build_from_file", config_path, config_dict)
+        settings = read_settings("build_from_file", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
-        given = Given(kind, Path(model_path), beside=_model_file(settings), key=key)
+        given = Given(kind, Path(model_path), beside=model_file(settings), key=key)
         self._build("build_from_file", given, context)
 
     def build_from_buffer(
@@ -163,9 +164,9 @@ class Model:
             raise ModelFileError("build_from_buffer failed, model_bytes is empty")
         self._check_unbuilt("build_from_buffer")
         self.model_path_ = ""
-        settings = _read_settings("build_from_buffer", config_path, config_dict)
+        settings = read_settings("build_from_buffer", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
-        beside = _model_file(settings)
+        beside = model_file(settings)
         given = Given(kind, data=data, weights=weights, beside=beside, key=key)
         self._build("build_from_buffer", given, context)
 
@@ -178,13 +179,7 @@ class Model:
 
     def get_outputs(self) -> tuple[TensorMeta, ...]:
         """What is known of the outputs before a run; a dim known only afterwards is -1."""
-        if self._built is None:
-            return ()
-        shaped = (Tensor._unfilled(o.name, o.shape, o.dtype) for o in self._built.outputs)
-        return tuple(
-            TensorMeta(t.name, t.dtype, t.shape, Format.NCHW, t.element_num, t.data_size)
-            for t in shaped
-        )
+        return () if self._built is None else feeds.metas(self._built.outputs)
 
     def predict(
         self,
@@ -343,31 +338,6 @@ class Model:
         if self._closed:
             return ClosedError(f"{prefix}the model was closed; build it again to use it")
         return EngineError(f"{prefix}the model is not built; call build_from_file() first")
-
-
-def _read_settings(doing: str, config_path: str, config_dict: object) -> Sections:
-    """The configuration of a build, checked."""
-    sections: Sections = {}
-    if config_path:
-        if not os.path.exists(config_path):
-            raise ModelFileError(f"{doing} failed, config_path does not exist: {config_path!r}")
-        try:
-            sections = read_config(config_path)
-        except (OSError, ValueError) as exc:
-            raise ModelFileError(
-                f"{doing} failed, load configuration failed! Error is {exc}"
-            ) from exc
-    return (
-        merged(sections, checked_sections(config_dict, "config_dict")) if config_dict else sections
-    )
-
-
-def _model_file(settings: Sections) -> Path | None:
-    """Where the side files of a model are looked for, if the configuration says so."""
-    for section, entries in settings.items():  # the original's documents write [model_File]
-        if section.lower() == "model_file" and entries.get("mindir_path"):
-            return Path(entries["mindir_path"])
-    return None
 
 
 def _checked_key(key: object, mode: object, parallel: object) -> Key | None:

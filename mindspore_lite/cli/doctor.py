@@ -11,13 +11,13 @@ from pathlib import Path
 from mindspore_lite.cli.console import fail, say, working
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
 from mindspore_lite.cli.inspect import printable, size_text
-from mindspore_lite.cli.run import closed, model_type, synthetic
+from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
 from mindspore_lite.engines import cache, select
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import Given, source_of
-from mindspore_lite.model import Model, ModelType
-from mindspore_lite.pool import cores
+from mindspore_lite.model import Model, ModelParallelRunner, ModelType
+from mindspore_lite.pool import cores, synthetic
 from mindspore_lite.pool.layout import Layout, Wanted, layout
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.version import __version__
@@ -46,12 +46,11 @@ def doctor(model: Path | None = None, /, *, workers: int = 0, threads: int = 0) 
     _show_devices()
     _show_cores()
     _show_cache()
-    plan = layout(cores.usable(), Wanted(workers, threads))
-    show_layout(plan)
     if model is None:
+        show_layout(layout(cores.usable(), Wanted(workers, threads)))
         _test_embedded_model()
     else:
-        _test_model(model, plan.widths[0])
+        _test_model(model, workers, threads)
 
 
 def _version(package: str) -> str:
@@ -144,29 +143,31 @@ def _self_test() -> str:
     return f"{right} of {len(labels)} digits right"
 
 
-def _test_model(path: Path, threads: int) -> None:
-    """Build the user's model and run it once, as a request that is alone."""
-    say(f"model: {printable(str(path))}")
+def _test_model(path: Path, workers: int, threads: int) -> None:
+    """Build the user's model for many callers and send it one request."""
     context = Context()
-    context.cpu.thread_num = threads
+    context.parallel.workers_num, context.cpu.thread_num = workers, threads
+    context.parallel.warm_up = False  # the one request shall show what it costs
     try:
-        with Model() as model:
+        with ModelParallelRunner() as runner:
             start = time.perf_counter()
             with working(f"building {path.name}"):
-                model.build_from_file(str(path), model_type(path), context)
+                runner.build_from_file(str(path), context)
             built = time.perf_counter()
+            show_layout(runner.statistics().layout)
+            say(f"model: {printable(str(path))}")
             say(f"  on disk, weights included: {_size_on_disk(path)}")
-            inputs = _synthetic_inputs(model)
+            inputs = _synthetic_inputs(runner)
             _show_tensors("input", inputs)
             ready = time.perf_counter()
-            outputs = model.predict(inputs)
+            outputs = runner.predict(inputs)
             done = time.perf_counter()
     except (LiteError, ValueError) as exc:
         fail(f"the model cannot run: {exc}", code=1)
     _show_tensors("output", outputs)
     say(
         f"  it runs: built in {(built - start) * 1e3:.1f} ms, one request with synthetic inputs "
-        f"and {threads} threads took {(done - ready) * 1e3:.1f} ms"
+        f"took {(done - ready) * 1e3:.1f} ms"
     )
 
 
@@ -177,13 +178,12 @@ def _size_on_disk(path: Path) -> str:
     return size if len(files) == 1 else f"{size} in {len(files)} files"
 
 
-def _synthetic_inputs(model: Model) -> list[Tensor]:
-    inputs = model.get_inputs()
-    shapes = [closed(tensor.shape) for tensor in inputs]
-    if shapes != [tensor.shape for tensor in inputs]:
-        model.resize(inputs, shapes)
+def _synthetic_inputs(runner: ModelParallelRunner) -> list[Tensor]:
+    inputs = runner.get_inputs()
     for tensor in inputs:
-        tensor.set_data_from_numpy(synthetic(tensor))
+        tensor.shape = synthetic.closed(tensor.shape)
+        like = tensor.get_data_to_numpy()
+        tensor.set_data_from_numpy(synthetic.array(like.dtype, like.shape))
     return inputs
 
 

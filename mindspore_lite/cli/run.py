@@ -15,6 +15,7 @@ from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.errors import InputError
 from mindspore_lite.model import Model, ModelType
+from mindspore_lite.pool import synthetic
 from mindspore_lite.tensor import DataType, Tensor
 
 _TYPES = {".onnx": ModelType.ONNX, ".ms": ModelType.MINDIR_LITE}  # anything else is MindIR
@@ -79,20 +80,6 @@ def model_type(path: Path) -> ModelType:
     return _TYPES.get(path.suffix, ModelType.MINDIR)
 
 
-def closed(shape: list[int]) -> list[int]:
-    """The shape with 1 for every open dim."""
-    return [1 if dim < 0 else dim for dim in shape]
-
-
-def synthetic(tensor: Tensor) -> np.ndarray:
-    """Repeatable values: fractions for floats; 0 or 1 otherwise, which any index table has."""
-    rng = np.random.default_rng(0)
-    like = tensor.get_data_to_numpy()
-    if like.dtype.kind in "fc" or tensor.dtype is DataType.BFLOAT16:
-        return np.asarray(rng.random(like.shape), like.dtype)
-    return np.asarray(rng.integers(0, 2, like.shape), like.dtype)
-
-
 def _pairs(flag: str, given: list[str] | None) -> dict[str, str]:
     pairs = {}
     for text in given or []:
@@ -128,7 +115,7 @@ def _resize(
         if dims is None and is_open and file.endswith(".npy"):
             dims = list(_array(file).shape)
         if dims is None and is_open:
-            dims = closed(tensor.shape)
+            dims = synthetic.closed(tensor.shape)
             say(f"input {tensor.name} is {tensor.shape}; taking {dims}, --shape changes that")
         wanted.append(tensor.shape if dims is None else dims)
     if wanted != [tensor.shape for tensor in inputs]:
@@ -137,7 +124,8 @@ def _resize(
 
 def _fill(tensor: Tensor, file: str | None) -> None:
     if file is None:
-        tensor.set_data_from_numpy(synthetic(tensor))
+        like = tensor.get_data_to_numpy()
+        tensor.set_data_from_numpy(synthetic.array(like.dtype, like.shape))
         say(f"input {tensor.name} {tensor.shape} is random; --input {tensor.name}=FILE.npy sets it")
     elif file.endswith(".npy"):
         tensor.set_data_from_numpy(_array(file))

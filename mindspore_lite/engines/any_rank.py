@@ -21,6 +21,8 @@ MAX_SESSIONS = 16  # numbers of dims, or combinations of them, of one model; gue
 class AnyRankSession:
     """Many sessions that look like one; see engines/base.py for the contract."""
 
+    mapped = False  # another such session would make all of these again
+
     def __init__(
         self,
         inputs: tuple[TensorInfo, ...],

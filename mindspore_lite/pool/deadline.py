@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 import os
 import threading
 import time
@@ -42,6 +43,7 @@ class Watchdog:
         self._heap: list[tuple[float, int, Entry]] = []
         self._numbers = count()
         self._cancelled = 0
+        self._wakes_s = math.inf  # when the watching thread looks again by itself
         self._thread: threading.Thread | None = None
         _WATCHDOGS.add(self)
 
@@ -50,7 +52,7 @@ class Watchdog:
         with self._changed:
             entry = Entry(act)
             heapq.heappush(self._heap, (deadline_s, next(self._numbers), entry))
-            if self._heap[0][2] is entry:
+            if deadline_s < self._wakes_s:  # else the thread looks again in time anyway
                 self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -105,12 +107,15 @@ class Watchdog:
                 # asked again under the lock: an entry added since fire_due() would not wake us
                 wait_s = self._next_s()
                 if wait_s is None or wait_s > 0:
-                    self._changed.wait(None if wait_s is None else min(wait_s, _IDLE_S))
+                    wait_s = _IDLE_S if wait_s is None else min(wait_s, _IDLE_S)
+                    self._wakes_s = self._clock() + wait_s
+                    self._changed.wait(wait_s)
 
     def _start_over(self) -> None:
         self._changed = threading.Condition(threading.Lock())  # the old one may be held for ever
         self._heap = []
         self._cancelled = 0
+        self._wakes_s = math.inf
         self._thread = None
 
 

@@ -1,7 +1,7 @@
 """The desk of a pool: requests and free slots go in, who computes what next comes out.
 
-Pure bookkeeping, without threads, locks or clocks: every method is called under the pool's lock, and
-times come as arguments. That makes it the part that is tested as a state machine.
+Pure bookkeeping, without threads, locks or clocks: every method is called under the pool's lock,
+and times come as arguments. That makes it the part that is tested as a state machine.
 
 What always holds:
 - a request is in the queue, or in the batch of one slot, or has ended; it ends once (request.py);
@@ -228,10 +228,14 @@ class Desk:
         """Take no more requests; those that were taken are still computed."""
         self.closing = True
 
-    def abort(self, error: BaseException) -> list[Request]:
+    def abort(self, why: str) -> list[Request]:
         """End all that waits or runs; returns what was ended."""
         open_ones = [*self.queue, *(r for slot in self.slots for r in slot.batch)]
-        return [r for r in open_ones if self.end(r, State.CLOSED, error)]
+        return [r for r in open_ones if self.end(r, State.CLOSED, ClosedError(why))]
+
+    def idle_slots(self) -> list[Slot]:
+        """The slots that nobody computes in."""
+        return [self.slots[index] for index in self._idle]
 
     def replace(self, slot: Slot) -> Slot | None:
         """A new slot in the place of one whose engine hangs; None when too many hang already."""
@@ -328,4 +332,3 @@ class Desk:
     def _full(self, head: Request) -> bool:
         assert self.batching is not None
         return head.key is None or self._rows[head.key] >= self.batching.max_rows
-

@@ -1,7 +1,7 @@
 """Many callers, few workers: arrays go in from any number of threads, each gets its own outputs.
 
-Who owns what. The Desk holds the queue and the slots, and is touched under `_lock` only; the lock is
-never held while an engine runs or a caller's code is called. A slot belongs to one thread at a
+Who owns what. The Desk holds the queue and the slots, and is touched under `_lock` only; the lock
+is never held while an engine runs or a caller's code is called. A slot belongs to one thread at a
 time: to a caller that found it idle and computes in it himself, without a change of threads, or to
 its own thread, which is woken when a request had to wait and stays awake while the queue is not
 empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is the
@@ -29,14 +29,13 @@ import numpy as np
 
 from mindspore_lite.engines.stop import Stop
 from mindspore_lite.errors import (
-    ClosedError,
     EngineError,
     LiteError,
     RequestTimeoutError,
     StoppedError,
 )
 from mindspore_lite.pool import batcher
-from mindspore_lite.pool.deadline import WATCHDOG, Entry, Watchdog
+from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.layout import Layout
 from mindspore_lite.pool.request import Arrays, Request, State
@@ -75,8 +74,12 @@ class Pool:
         self._clock_ns = clock_ns
         self._watchdog = watchdog
         self._forked = self._gave_up = False
-        for slot in self._desk.slots:
-            self._start_thread(slot)
+        try:
+            for slot in self._desk.slots:
+                self._start_thread(slot)
+        except RuntimeError as exc:
+            self.abandon()
+            raise EngineError(f"{len(places)} worker threads cannot be started: {exc}") from exc
         _POOLS.add(self)
 
     def run(self, inputs: Arrays, timeout_s: float | None = None) -> list[np.ndarray]:
@@ -112,32 +115,26 @@ class Pool:
         assert request.outputs is not None
         return request.outputs
 
-    def submit(
-        self, inputs: Arrays, deliver: Deliver, timeout_s: float | None = None
-    ) -> Request:
+    def submit(self, inputs: Arrays, deliver: Deliver, timeout_s: float | None = None) -> Request:
         """Queue a request; `deliver` is called with it, on another thread, when it has ended."""
-        entry: Entry | None = None
-
-        def ended(request: Request) -> None:
-            if entry is not None:
-                self._watchdog.cancel(entry)
-            deliver(request)
-
         request = self._request(inputs)
-        request.deliver = ended
+        request.deliver = deliver
         with self._lock:
             self._admit(request, direct=False)
-            if timeout_s is not None:  # before a slot can have it: `ended` must know the entry
-                entry = self._watch(request, timeout_s)
+            if timeout_s is not None:
+                self._watch(request, timeout_s)
             woken = self._desk.to_wake()
         if woken is not None:
             woken.signal.release()
         return request
 
     def cancel(self, request: Request) -> bool:
-        """End a request that nobody wants any more; False when it has ended already."""
+        """End a request that nobody wants any more, undelivered; False when it has ended."""
         with self._lock:
-            return self._desk.end(request, State.CANCELLED, CancelledError())
+            if not self._desk.end(request, State.CANCELLED, CancelledError()):
+                return False
+            self._unwatch(request)
+            return True
 
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
@@ -198,12 +195,12 @@ class Pool:
             self._watchdog.cancel(entry)
         if inside:
             return
-        for slot in self._desk.slots:
-            if slot.thread is not None and not slot.batch:
+        for slot in self._desk.idle_slots():  # the others were given up
+            if slot.thread is not None:
                 slot.thread.join()
-        for session in {id(s): s for slot in self._desk.slots for _, s in slot.place.sessions}:
-            del session
-        self._close_sessions()
+        sessions = {id(s): s for slot in self._desk.slots for _, s in slot.place.sessions}
+        for session in sessions.values():
+            session.close()
 
     def abandon(self) -> None:
         """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
@@ -229,21 +226,24 @@ class Pool:
         return self._desk.admit(request, request.arrived_ns, direct=direct)
 
     def _wait(self, request: Request, answered: threading.Lock, timeout_s: float | None) -> None:
-        entry = None if timeout_s is None else self._watch(request, timeout_s)
+        if timeout_s is not None:
+            self._watch(request, timeout_s)
         try:
             answered.acquire()
         except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
             self.cancel(request)
             raise
-        finally:
-            if entry is not None:
-                self._watchdog.cancel(entry)
+        self._unwatch(request)
 
     # --- deadlines ---
 
-    def _watch(self, request: Request, timeout_s: float) -> Entry:
+    def _watch(self, request: Request, timeout_s: float) -> None:
         due_s = request.arrived_ns / 1e9 + timeout_s
-        return self._watchdog.watch(due_s, partial(self._expire, request, timeout_s))
+        request.watched = self._watchdog.watch(due_s, partial(self._expire, request, timeout_s))
+
+    def _unwatch(self, request: Request) -> None:
+        if request.watched is not None:
+            self._watchdog.cancel(request.watched)
 
     def _expire(self, request: Request, timeout_s: float) -> None:
         with self._lock:
@@ -259,7 +259,7 @@ class Pool:
                 return
             if slot is not None and slot.stop.fired:
                 self._expect_end(slot)
-        _deliver(request)
+        self._deliver(request)
 
     def _expect_end(self, slot: Slot) -> None:
         """Give the slot a new thread if its engine does not stop soon."""
@@ -292,9 +292,11 @@ class Pool:
                 return
             called = self._desk.leave(slot, now_ns)
             if self._desk.closing:
+                called = True  # its thread may have been kept from ending by this run
                 self._changed.notify_all()
         if called:
-            slot.signal.release()
+            with suppress(RuntimeError):  # it was called already
+                slot.signal.release()
 
     def _serve(self, slot: Slot) -> None:
         """The life of a slot's thread."""
@@ -304,24 +306,27 @@ class Pool:
                 os.sched_setaffinity(0, slot.place.cores[:1])
         slot.signal.acquire()
         while True:
+            due_ns = woken = None
             with self._lock:
-                if slot.awake or slot is self._desk.gathering:
+                # neither: woken to end, while the slot is idle or a caller computes in it
+                mine = slot.awake or self._desk.gathering is slot
+                if mine:
                     due_ns = self._desk.claim(slot, self._clock_ns())
                     woken = self._desk.to_wake()
-                else:
-                    due_ns, woken = None, None
-                if self._desk.closing:
+                    mine = bool(slot.batch)
+                if self._desk.closing and not mine:
                     self._changed.notify_all()
-                    if not slot.batch:
+                    if not self._desk.queue:
                         return
             if woken is not None:
                 woken.signal.release()
-            if due_ns is not None:
-                slot.signal.acquire(timeout=max(0.0, (due_ns - self._clock_ns()) / 1e9))
-            elif not slot.batch:
+            if mine:
+                if not self._serve_batch(slot):
+                    return
+            elif due_ns is None:
                 slot.signal.acquire()
-            elif not self._serve_batch(slot):
-                return
+            else:
+                slot.signal.acquire(timeout=max(0.0, (due_ns - self._clock_ns()) / 1e9))
 
     def _serve_batch(self, slot: Slot) -> bool:
         """Compute what was claimed and tell the callers; False when the slot was lost meanwhile."""
@@ -338,7 +343,7 @@ class Pool:
                 self._desk.found_again(slot)
             slot.awake = True
         for request in ended:
-            _deliver(request)
+            self._deliver(request)
         return not slot.lost
 
     def _compute(
@@ -347,7 +352,7 @@ class Pool:
         batch = slot.batch
         if len(batch) > 1:
             try:
-                outputs = slot.session.run(batcher.joined([r.inputs for r in batch]), slot.stop)
+                outputs = self._run(slot, batcher.joined([r.inputs for r in batch]))
                 parts = batcher.parted(outputs, [r.rows for r in batch])
                 return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
             except StoppedError:  # all of them have ended
@@ -372,11 +377,35 @@ class Pool:
         inputs, most = request.inputs, self._most_rows
         try:
             if most and request.key is not None and request.rows > most:
-                parts = [slot.session.run(p, slot.stop) for p in batcher.pieces(inputs, most)]
+                parts = [self._run(slot, part) for part in batcher.pieces(inputs, most)]
                 return batcher.put_together(parts, request.rows), None
-            return slot.session.run(inputs, slot.stop), None
-        except BaseException as exc:  # noqa: BLE001 - the request ends with it, whatever it is
+            return self._run(slot, inputs), None
+        except LiteError as exc:
             return None, exc
+        except Exception as exc:  # noqa: BLE001 - callers are promised a LiteError
+            error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
+            error.__cause__ = exc
+            return None, error
+        except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
+            return None, exc
+
+    def _run(self, slot: Slot, inputs: Arrays) -> list[np.ndarray]:
+        outputs = slot.session.run(inputs, slot.stop)
+        if len(outputs) != len(slot.session.outputs):
+            raise EngineError(
+                f"the engine returned {len(outputs)} outputs, the model has "
+                f"{len(slot.session.outputs)}"
+            )
+        return outputs
+
+    def _deliver(self, request: Request) -> None:
+        self._unwatch(request)
+        if request.deliver is None:  # it was computed on its caller's own thread
+            return
+        try:
+            request.deliver(request)
+        except Exception:  # noqa: BLE001 - a caller's mistake must not cost a worker
+            _LOG.exception("a callback of a request failed")
 
     # --- threads ---
 
@@ -393,12 +422,12 @@ class Pool:
     def _abort(self, timeout_s: float) -> None:
         text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
         with self._lock:
-            ended = self._desk.abort(ClosedError(text))
+            ended = self._desk.abort(text)
             due_s = self._clock_ns() / 1e9 + GRACE_S
             self._watchdog.watch(due_s, self._give_up)
             self._changed.notify_all()
         for request in ended:
-            _deliver(request)
+            self._deliver(request)
 
     def _give_up(self) -> None:
         with self._lock:
@@ -409,24 +438,10 @@ class Pool:
             self._changed.notify_all()
         _LOG.warning("closed while %d runs do not stop; their threads are left to themselves", busy)
 
-    def _close_sessions(self) -> None:
-        sessions = {id(s): s for slot in self._desk.slots for _, s in slot.place.sessions}
-        for session in sessions.values():
-            session.close()
-
     def _leave_to_parent(self) -> None:
         self._forked = True
         self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
-
-
-def _deliver(request: Request) -> None:
-    if request.deliver is None:
-        return
-    try:
-        request.deliver(request)
-    except Exception:  # a caller's mistake must not cost a worker
-        _LOG.exception("a callback of a request failed")
 
 
 def _after_fork() -> None:

@@ -7,9 +7,9 @@
      ▼                      │ cancel: CANCELLED     │ cancel: CANCELLED
     QueueFullError          ▼ close: CLOSED         ▼ close: CLOSED
 
-The Desk alone moves a request, under the pool's lock. The six states without an arrow out are final.
-A running request that was ended from outside leaves its slot busy until the engine lets go; what
-the engine then returns belongs to nobody.
+The Desk alone moves a request, under the pool's lock. The six states without an arrow out are
+final. A running request that was ended from outside leaves its slot busy until the engine lets go;
+what the engine then returns belongs to nobody.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 import numpy as np
+
+from mindspore_lite.pool.deadline import Entry
 
 Arrays = Sequence[np.ndarray]
 
@@ -43,7 +45,9 @@ class Request:
     request; None when that thread is the caller's own.
     """
 
-    __slots__ = ("arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state")
+    __slots__ = (
+        "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state", "watched",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -61,3 +65,4 @@ class Request:
         self.state = State.NEW
         self.outputs: list[np.ndarray] | None = None
         self.error: BaseException | None = None
+        self.watched: Entry | None = None  # its deadline

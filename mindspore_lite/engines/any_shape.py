@@ -1,0 +1,77 @@
+"""A session for inputs of any size: requests of other shapes go in than the model file declares.
+
+Engines compile for the sizes of the file. A session with the differing sizes left open is made
+when a shape is first met, and kept. Sessions are made under the lock, one at a time; the tuple of
+them is replaced, never changed, so that a run needs no lock to find its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mindspore_lite.engines.base import Session, Stop, TensorInfo
+from mindspore_lite.errors import ClosedError
+
+MAX_SESSIONS = 16  # beyond, the one that was made first is closed; guess
+
+Dims = tuple[int, ...]
+
+
+class AnyShapeSession:
+    """Many sessions that look like one; see engines/base.py for the contract."""
+
+    def __init__(self, first: Session, load: Callable[[list[Dims]], Session]) -> None:
+        self.inputs, self.outputs = first.inputs, first.outputs
+        self.metadata, self.mapped = first.metadata, first.mapped
+        self._first = first
+        self._shapes = [info.shape for info in first.inputs]
+        self._load = load
+        self._lock = threading.Lock()
+        self._others: tuple[Session, ...] = ()
+        self._closed = False
+
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
+        """Compute the outputs with the session for these shapes, made first if need be."""
+        shapes = [array.shape for array in inputs]
+        if shapes == self._shapes or accepts(self.inputs, shapes):
+            return self._first.run(inputs, stop)
+        return self._other(shapes).run(inputs, stop)
+
+    def _other(self, shapes: list[Dims]) -> Session:
+        for session in self._others:
+            if accepts(session.inputs, shapes):
+                return session
+        with self._lock:
+            for session in self._others:  # another thread may have been faster
+                if accepts(session.inputs, shapes):
+                    return session
+            if self._closed:
+                raise ClosedError("the session is closed; build the model again to run it")
+            made = self._load(shapes)
+            if len(self._others) == MAX_SESSIONS:
+                self._others[0].close()
+            self._others = (*self._others[-MAX_SESSIONS + 1 :], made)
+            return made
+
+    def skeleton(self) -> bytes:
+        """The graph with the sizes of the file."""
+        return self._first.skeleton()
+
+    def close(self) -> None:
+        """Close all sessions; harmless when repeated."""
+        with self._lock:
+            self._closed = True
+            for session in (self._first, *self._others):
+                session.close()
+
+
+def accepts(infos: Sequence[TensorInfo], shapes: Sequence[Dims]) -> bool:
+    """Whether inputs so declared take arrays of these shapes."""
+    return len(infos) == len(shapes) and all(
+        len(info.shape) == len(dims)
+        and all(p in (-1, d) for p, d in zip(info.shape, dims, strict=True))
+        for info, dims in zip(infos, shapes, strict=True)
+    )

@@ -1,0 +1,105 @@
+"""From a model and a Context to workers: the sessions that each may use, and its cores.
+
+A worker of one thread needs none of an engine's own, so all such workers share one session. Wider
+workers get a session each, because the threads of a session serve all who call it; their weights
+are pages of the same file, so that only the graph is there several times. A model that cannot be
+mapped from the compile cache is loaded once, in one session whose threads all workers share.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from mindspore_lite.build import Built, any_shape, build
+from mindspore_lite.context import Context
+from mindspore_lite.engines.base import Options, Session
+from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.source import Given
+from mindspore_lite.pool import cores
+from mindspore_lite.pool.desk import Place
+from mindspore_lite.pool.layout import Layout, Wanted, layout
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A model that workers can run."""
+
+    built: Built  # as seen by the first worker
+    layout: Layout
+    places: tuple[Place, ...]
+
+
+def place(given: Given, context: Context) -> Placed:
+    """Load a model for as many workers as the context asks for, or the machine has room for."""
+    plan = _plan(context)
+    inter_op = context.cpu.inter_op_parallel_num or 1
+
+    def options(width: int, worker: int) -> Options:
+        bound = plan.cores[worker] if width > 1 else ()
+        precision = context.cpu.precision_mode
+        return Options(width, inter_op, bound, binds_caller=False, precision=precision)
+
+    def load(width: int, worker: int) -> Session:
+        return any_shape(build(given, context, options(width, worker)))
+
+    built = build(given, context, options(plan.threads, 0))
+    first = any_shape(built)
+    if not first.mapped:
+        plan = replace(plan, widths=(plan.threads,))
+    wanted = _sessions(plan, mapped=first.mapped)[1:]
+    with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
+        made = [first, *pool.map(lambda one: load(*one), wanted)]
+    sessions = dict(zip([(plan.threads, 0), *wanted], made, strict=True))
+    return Placed(built, plan, tuple(_places(plan, sessions)))
+
+
+def _plan(context: Context) -> Layout:
+    cpu = context.cpu
+    inter_op = cpu.inter_op_parallel_num
+    threads = cpu.thread_num or (inter_op if inter_op > 1 else 0)
+    wanted = Wanted(
+        context.parallel.workers_num,
+        threads,
+        cpu.thread_affinity_mode,
+        tuple(cpu.thread_affinity_core_list),
+    )
+    try:
+        plan = layout(cores.usable(), wanted)
+    except ValueError as exc:
+        raise EngineError(str(exc)) from exc
+    if inter_op > plan.threads:
+        raise EngineError(
+            f"inter_op_parallel_num is {inter_op}, wanted at most thread_num, which is "
+            f"{plan.threads}"
+        )
+    if plan.warning:
+        warnings.warn(plan.warning, UserWarning, stacklevel=4)
+    return plan
+
+
+def _sessions(plan: Layout, *, mapped: bool) -> list[tuple[int, int]]:
+    """(width, worker) of every session to be made, that of the first worker first."""
+    found = []
+    for width in reversed(plan.widths):
+        shared = width == 1 or not mapped
+        found += [(width, worker) for worker in range(1 if shared else plan.lanes(width))]
+    return found
+
+
+def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> Sequence[Place]:
+    return [
+        Place(
+            worker,
+            tuple(
+                (plan.lanes(width), sessions.get((width, worker)) or sessions[width, 0])
+                for width in plan.widths
+                if worker < plan.lanes(width)
+            ),
+            plan.cores[worker],
+            plan.nodes[worker],
+        )
+        for worker in range(plan.workers)
+    ]

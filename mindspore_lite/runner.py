@@ -1,0 +1,395 @@
+"""ModelParallelRunner: one model, many callers at once, as many workers as there is room for.
+
+The runner checks arguments and turns Tensors into arrays and back; who computes what, when and
+where is the pool's matter (pool/pool.py).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+import numpy as np
+
+from mindspore_lite import checks, feeds
+from mindspore_lite.config import Sections, model_file, read_settings
+from mindspore_lite.context import Context
+from mindspore_lite.engines.base import ANY_RANK, TensorInfo
+from mindspore_lite.engines.binding import bound
+from mindspore_lite.errors import EngineError, LiteError, ModelFileError
+from mindspore_lite.graph.source import Given
+from mindspore_lite.placing import Placed, place
+from mindspore_lite.pool import batcher, synthetic
+from mindspore_lite.pool.desk import Batching
+from mindspore_lite.pool.pool import Pool
+from mindspore_lite.pool.request import Request
+from mindspore_lite.pool.statistics import Statistics
+from mindspore_lite.tensor import Tensor, TensorMeta
+
+Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
+Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
+
+_KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
+
+
+class ModelParallelRunner:
+    """A model that any number of threads run at the same time.
+
+    Requests are computed by `workers_num` workers, which share one copy of the weights; those that
+    find no free worker wait in a queue, first come, first served. Inputs may have any sizes that
+    the model can take; there is no resize(). Everything but building and closing may be called
+    from any thread. A runner is released by close(), by leaving a `with` block, or when nobody
+    refers to it any more.
+
+    Examples:
+        >>> import numpy as np
+        >>> import mindspore_lite as mslite
+        >>> from mindspore_lite.cli.demo import DIGITS_MODEL
+        >>> context = mslite.Context()
+        >>> context.parallel.workers_num = 1
+        >>> with mslite.ModelParallelRunner() as runner:
+        ...     runner.build_from_file(str(DIGITS_MODEL), context)
+        ...     (probabilities,) = runner.predict([np.zeros((2, 1, 8, 8), np.float32)])
+        ...     runner.statistics().done
+        1
+        >>> probabilities.shape
+        [2, 10]
+    """
+
+    def __init__(self) -> None:
+        self.model_path_ = ""
+        self._loaded: _Loaded | None = None
+        self._closed = False
+
+    def build_from_file(self, model_path: str, context: Context | None = None) -> None:
+        """Load and compile a model file for many callers; `.onnx` is ONNX, anything else MindIR.
+
+        A build that fails leaves the object as it was. The model is run once on made-up inputs, on
+        all workers at once, unless `context.parallel.warm_up` is False or its sizes are open.
+
+        Args:
+            model_path: The file.
+            context: Where and how to run; None is the CPU with automatic settings. It is only read.
+
+        Raises:
+            TypeError: An argument is of the wrong type.
+            RuntimeError: A file is missing or cannot be loaded, or a setting cannot be met.
+        """
+        checks.string("model_path", model_path)
+        if not os.path.exists(model_path):
+            raise ModelFileError(
+                f"build_from_file failed, model_path does not exist: {model_path!r}"
+            )
+        context = Context() if context is None else checks.instance("context", context, Context)
+        if self._loaded is not None and not self._closed:
+            raise EngineError(
+                "ModelParallelRunner's build from file failed! Error is this runner is built from "
+                f"{self.model_path_!r} already; make another one, or close() this one first"
+            )
+        try:
+            loaded = _Loaded(Path(model_path), context)
+        except LiteError as exc:
+            doing = "ModelParallelRunner's build from file failed! Error is "
+            raise exc.prefixed(doing) from exc.__cause__
+        self._loaded, self._closed, self.model_path_ = loaded, False, model_path
+        # the pool's threads know the pool, never the runner: nobody else keeps it from going
+        weakref.finalize(self, loaded.pool.abandon).atexit = False
+
+    def get_inputs(self) -> list[Tensor]:
+        """The model's inputs in order, to be filled and passed to predict(); [] before the build.
+
+        Every call returns new Tensors, so each caller has its own.
+        """
+        if self._loaded is None:
+            return []
+        return [Tensor._unfilled(i.name, i.shape, i.dtype) for i in self._loaded.inputs]
+
+    def get_outputs(self) -> tuple[TensorMeta, ...]:
+        """What is known of the outputs before a run; a dim known only afterwards is -1."""
+        return () if self._loaded is None else feeds.metas(self._loaded.outputs)
+
+    def predict(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> list[Tensor]:
+        """Run the model once and return its outputs, which own their memory.
+
+        Contiguous arrays are read without a copy. An array of another shape but the right size is
+        taken as it lies in memory; other sizes make the model run with those.
+
+        Args:
+            inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
+            outputs: Tensors to write the results into; None makes new ones.
+            timeout_s: Within which the answer must be there; None takes context.parallel.timeout_s.
+
+        Raises:
+            TypeError: An input is neither Tensor nor array.
+            QueueFullError: As many requests are waiting as context.parallel.queue_size allows.
+            RequestTimeoutError: There was no answer in time; the work was ended.
+            ClosedError: The runner was closed.
+            RuntimeError: Count or type differ from the model's, or the engine failed. It is the
+                class that all errors of mslite are derived from.
+        """
+        loaded = self._usable("predict failed! ")
+        try:
+            given = feeds.arrays(loaded.inputs, inputs, any_size=True)
+            wanted = feeds.checked_outputs(loaded.outputs, outputs)
+            results = loaded.pool.run(given, loaded.limit_s(timeout_s))
+            return feeds.tensors(loaded.outputs, results, wanted)
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    def submit(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> Future[list[Tensor]]:
+        """Queue a run and return at once; arguments and errors are those of predict().
+
+        What is given is read when a worker is free: leave it unchanged until then. The Future can
+        be cancelled while the request waits, and also while it runs.
+        """
+        loaded = self._usable("predict failed! ")
+        try:
+            given = feeds.arrays(loaded.inputs, inputs, any_size=True)
+            wanted = feeds.checked_outputs(loaded.outputs, outputs)
+            return _Answer(loaded, given, wanted, loaded.limit_s(timeout_s))
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    async def predict_async(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> list[Tensor]:
+        """predict() for coroutines: the event loop is free while a worker computes."""
+        import asyncio  # most programs never need it, and it is slow to load
+
+        return await asyncio.wrap_future(self.submit(inputs, outputs, timeout_s=timeout_s))
+
+    def warm_up(self, shapes: Shapes | None = None) -> None:
+        """Run made-up inputs on all workers at once, so that the first request is no slower.
+
+        Args:
+            shapes: One shape per input, in order or by name; None takes the model's, with 1 row
+                where the batch is open.
+
+        Raises:
+            ValueError: The model leaves other sizes open, and none were given.
+            RuntimeError: The model cannot be run so.
+        """
+        loaded = self._usable("warm_up failed! ")
+        dims = loaded.warm_up_shapes() if shapes is None else _given_shapes(loaded.inputs, shapes)
+        if dims is None:
+            raise ValueError(
+                "warm_up needs the shapes of the inputs, for the model leaves their sizes open: "
+                f"{ {i.name: list(i.shape) for i in loaded.inputs} }"
+            )
+        try:
+            loaded.warm_up(dims)
+        except LiteError as exc:
+            raise exc.prefixed("warm_up failed! ") from exc.__cause__
+
+    def statistics(self) -> Statistics:
+        """What the runner did so far and is doing now; also to be had after close().
+
+        Raises:
+            RuntimeError: The runner is not built.
+        """
+        return self._usable("there are no statistics: ").pool.statistics()
+
+    def close(self, timeout_s: float | None = 30.0) -> None:
+        """Take no more requests, finish those that were taken, and release the model.
+
+        Args:
+            timeout_s: After which requests that are not done yet end with ClosedError; None waits
+                as long as it takes. Some seconds later the call returns even if an engine hangs.
+        """
+        if self._loaded is not None:
+            limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
+            self._closed = True
+            self._loaded.pool.close(limit)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"model_path: {self.model_path_}."
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a ModelParallelRunner cannot be pickled; build it where it is used")
+
+    def _usable(self, prefix: str) -> _Loaded:
+        if self._loaded is None:
+            raise EngineError(f"{prefix}the runner is not built; call build_from_file() first")
+        return self._loaded
+
+
+class _Loaded:
+    """What a built runner holds: the pool, and what the model says about its ends."""
+
+    def __init__(self, path: Path, context: Context) -> None:
+        settings = context.parallel
+        sections = read_settings("build_from_file", settings.config_path, settings.config_info)
+        batching = _batching(context, sections)
+        if settings.device_ids and context.target[0].lower() == "cpu":
+            warnings.warn(
+                f"device_ids {settings.device_ids} have no effect on target 'cpu'",
+                UserWarning,
+                stacklevel=3,
+            )
+        kind = _KINDS.get(path.suffix, "MINDIR")
+        self._placed: Placed = place(Given(kind, path, beside=model_file(sections)), context)
+        self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
+        self._timeout_s = settings.timeout_s or None
+        if batching is not None:
+            batcher.check_model(self._placed.built.session)
+        if settings.warm_up:
+            self._try_warm_up()
+        self.pool = Pool(
+            self._placed.places,
+            self._placed.layout,
+            queue_size=settings.queue_size,
+            batching=batching,
+        )
+
+    def limit_s(self, timeout_s: float | None) -> float | None:
+        """How long a request may take, None for ever."""
+        if timeout_s is None:
+            timeout_s = self._timeout_s
+        elif not checks.seconds("timeout_s", timeout_s):
+            raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
+        return None if timeout_s == math.inf else timeout_s
+
+    def warm_up_shapes(self) -> list[list[int]] | None:
+        """The shapes of a smallest request; None when only the user can know them."""
+        if any(i.shape == ANY_RANK or -1 in i.shape[1:] for i in self.inputs):
+            return None
+        return [synthetic.closed(i.shape) for i in self.inputs]
+
+    def warm_up(self, shapes: Sequence[Sequence[int]]) -> None:
+        """Run every session once, and each as many times at once as workers share it."""
+        arrays = [
+            synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
+        ]
+
+        def once(number: int) -> None:
+            place = self._placed.places[number]
+            with bound(place.cores[:1]):
+                for _, session in place.sessions:
+                    session.run(arrays)
+
+        workers = self._placed.layout.workers
+        with ThreadPoolExecutor(workers, thread_name_prefix="mslite-warm-up") as threads:
+            for _ in threads.map(once, range(workers)):
+                pass
+
+    def _try_warm_up(self) -> None:
+        shapes = self.warm_up_shapes()
+        if shapes is None:
+            return
+        try:
+            self.warm_up(shapes)
+        except LiteError as exc:  # it may be the made-up values that are wrong
+            warnings.warn(
+                f"the model could not be warmed up on made-up inputs: {exc}; if requests work, "
+                "switch this off by context.parallel.warm_up = False",
+                UserWarning,
+                stacklevel=5,
+            )
+
+
+class _Answer(Future[list[Tensor]]):
+    """The Future of a request. It stays pending until the end, so that it can be cancelled."""
+
+    def __init__(
+        self,
+        loaded: _Loaded,
+        given: list[np.ndarray],
+        outputs: Sequence[Tensor] | None,
+        timeout_s: float | None,
+    ) -> None:
+        super().__init__()
+        self._loaded = loaded
+        self._outputs = outputs
+        self._request = loaded.pool.submit(given, self._ended, timeout_s)
+
+    def cancel(self) -> bool:
+        """End the request, waiting or running; False when it has ended already."""
+        if self._loaded.pool.cancel(self._request):  # for one caller only
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        return self.cancelled()
+
+    def _ended(self, request: Request) -> None:
+        try:
+            if request.error is not None:
+                raise request.error
+            assert request.outputs is not None
+            found = feeds.tensors(self._loaded.outputs, request.outputs, self._outputs)
+        except LiteError as exc:
+            self.set_exception(exc.prefixed("predict failed! "))
+        except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
+            self.set_exception(exc)
+        else:
+            self.set_result(found)
+
+
+def _batching(context: Context, sections: Sections) -> Batching | None:
+    """Attributes of the context count before the section [batching]."""
+    section = sections.get("batching", {})
+    known = {name: getattr(context.parallel, name) for name in _BATCHING}
+    unknown = sorted(set(section) - set(known))
+    if unknown:
+        warnings.warn(
+            f"section [batching] has no {unknown}, only {list(known)}", UserWarning, stacklevel=4
+        )
+    for name in known:
+        text = section.get(name, "0").strip()
+        if not text.isdecimal():
+            raise EngineError(f"[batching] {name} is {text!r}, wanted a number that is 0 or more")
+        known[name] = known[name] or int(text)
+    rows, wait_us = known.values()
+    return Batching(rows, wait_us * 1000) if rows else None
+
+
+_BATCHING = ("max_batch_rows", "max_batch_wait_us")
+
+
+def _given_shapes(infos: Sequence[TensorInfo], shapes: object) -> list[list[int]]:
+    names = [info.name for info in infos]
+    if isinstance(shapes, Mapping):
+        if set(shapes) != set(names):
+            raise ValueError(f"shapes are for {sorted(shapes)}, the model's inputs are {names}")
+        shapes = [shapes[name] for name in names]
+    found = [
+        checks.integers("shapes element", shape, "list or tuple of int")
+        for shape in checks.sequence("shapes", shapes, "list, tuple or dict")
+    ]
+    if len(found) != len(names):
+        raise ValueError(f"{len(found)} shapes were given for {len(names)} inputs {names}")
+    if any(dim < 0 for shape in found for dim in shape):
+        raise ValueError(f"shapes {found} hold a negative size; give the sizes of a request")
+    return found
