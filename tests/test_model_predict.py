@@ -160,7 +160,9 @@ def test_editing_a_declared_input_is_noticed_at_predict(dense: mslite.Model) -> 
     (tensor,) = dense.get_inputs()
     tensor.shape = [4, 3]
     tensor.set_data_from_numpy(np.ones((4, 3), np.float32))
-    with pytest.raises(InputError, match=r"got shape \[4, 3\], the model wants \[2, 3\]; resize"):
+    with pytest.raises(
+        InputError, match=r"got shape \[4, 3\], the model wants \[2, 3\]; call resize"
+    ):
         dense.predict([tensor])
     tensor.shape, tensor.dtype = [2, 3], mslite.DataType.INT32
     tensor.set_data_from_numpy(np.ones((2, 3), np.int32))

@@ -6,6 +6,7 @@ import importlib.metadata
 import platform
 import re
 import time
+import warnings
 from pathlib import Path
 
 from mindspore_lite.cli.console import fail, say, working
@@ -151,7 +152,8 @@ def _test_model(path: Path, workers: int, threads: int) -> None:
     try:
         with ModelParallelRunner() as runner:
             start = time.perf_counter()
-            with working(f"building {path.name}"):
+            with working(f"building {path.name}"), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "[0-9]+ workers of")  # the layout shows it
                 runner.build_from_file(str(path), context)
             built = time.perf_counter()
             show_layout(runner.statistics().layout)

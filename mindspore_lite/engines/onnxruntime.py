@@ -139,7 +139,11 @@ class OrtSession:
         feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
         for name, kind in self._inward.items():
             feed[name] = border.inward(feed[name], kind)
-        options = None if stop is None else stop.handle(ort.RunOptions, _terminate)
+        options = None
+        if stop is not None:
+            if stop.fired:
+                raise StoppedError("the run was told to stop before it began")
+            options = stop.handle(ort.RunOptions, _terminate)
         outputs: list[np.ndarray]
         try:
             if self._cores:

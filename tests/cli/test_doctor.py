@@ -137,7 +137,7 @@ def test_doctor_runs_the_model_it_is_given(mslite: Run, monkeypatch: pytest.Monk
         "  output Default/Softmax-op0: float32 [1, 10]",
     ):
         assert line in done.out.splitlines()
-    assert "one request with synthetic inputs and 8 threads took" in done.out
+    assert "one request with synthetic inputs took" in done.out
     assert "warning" not in done.out
     assert "self-test" not in done.out
 
@@ -147,7 +147,7 @@ def test_doctor_warns_of_more_threads_than_cores(
 ) -> None:
     monkeypatch.setattr(doctor_module.cores, "usable", lambda: EIGHT)
     done = mslite("doctor", DIGITS_MODEL, "--workers", 9, "--threads", 1)
-    assert done.code == 0
+    assert (done.code, done.err) == (0, "")
     assert "  warning: 9 workers of 1 threads make 9 threads, but 8 cores" in done.out
 
 
@@ -171,8 +171,9 @@ def test_doctor_says_why_a_model_cannot_run(mslite: Run, tmp_path: Path) -> None
     (tmp_path / "text.mindir").write_text("no model")
     done = mslite("doctor", tmp_path / "text.mindir")
     assert done.code == 1
-    assert "workers: " in done.out  # the layout needs no model
-    assert "the model cannot run: build_from_file failed! Error is" in done.err
+    assert (
+        "the model cannot run: ModelParallelRunner's build from file failed! Error is" in done.err
+    )
     assert "does not exist" in mslite("doctor", tmp_path / "missing.onnx").err
 
 

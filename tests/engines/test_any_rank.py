@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mindspore_lite.engines.any_rank import MAX_SESSIONS, AnyRankSession
-from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
+from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes
 
@@ -23,9 +23,9 @@ class Fake:
         self.inputs, self.outputs, self.metadata = (X, Y), (X,), {}  # type: ignore[var-annotated]
         self.closed = False
 
-    def run(
-        self, inputs: Sequence[np.ndarray], deadline_s: float | None = None
-    ) -> list[np.ndarray]:
+    mapped = False
+
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         return [inputs[0]]
 
     def skeleton(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The CPU engine: right results, deadlines, binding, closing, forking, readable errors."""
+"""The CPU engine: right results, stopping, binding, closing, forking, readable errors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from mindspore_lite.engines import onnxruntime as engine_module
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import Options, Source, Stop
 from mindspore_lite.engines.onnxruntime import Native, OnnxRuntimeEngine, OrtSession, readable
-from mindspore_lite.errors import ClosedError, EngineError, InputError, RequestTimeoutError
+from mindspore_lite.errors import ClosedError, EngineError, InputError, StoppedError
 
 ENGINE = OnnxRuntimeEngine()
-FAR_S = 1e6
 CACHES = pytest.mark.parametrize("cached", ["on", "off"])
 MakeSource = Callable[[onnx.ModelProto], Source]
 
@@ -213,7 +212,7 @@ def test_many_callers_get_their_own_results(dense: Any, options: Options) -> Non
     session = ENGINE.load(dense.source(), options)
 
     def one(scale: int) -> bool:
-        (y,) = session.run([dense.x * scale], time.monotonic() + FAR_S if scale % 2 else None)
+        (y,) = session.run([dense.x * scale], Stop() if scale % 2 else None)
         return np.allclose(y, dense.x * scale @ dense.w + 1, rtol=1e-4)
 
     with ThreadPoolExecutor(8) as callers:
@@ -248,12 +247,10 @@ def test_caller_is_bound_inside_run_and_restored_after(dense: Any) -> None:
     seen: list[set[int]] = []
     Spy(session, lambda: seen.append(os.sched_getaffinity(0)))  # type: ignore[arg-type]
     dense.check(session)
-    session.run([dense.x], time.monotonic() + FAR_S)
+    session.run([dense.x], Stop())
     assert seen == [{core}, {core}]
     with pytest.raises(EngineError):
         session.run([np.ones(3, np.float32)])
-    with pytest.raises(RequestTimeoutError):
-        session.run([dense.x], time.monotonic())
     assert os.sched_getaffinity(0) == before
 
 
@@ -308,40 +305,39 @@ def test_unknown_precision_is_refused(dense: Any) -> None:
         ENGINE.load(dense.source(), Options(precision="int8"))
 
 
-# --- deadlines ---
+# --- stopping ---
 
 
-def test_passed_deadline_does_not_run(dense: Any) -> None:
-    session = ENGINE.load(dense.source(), Options())
+def test_fired_stop_does_not_run(dense: Any) -> None:
+    session, stop = ENGINE.load(dense.source(), Options()), Stop()
     Spy(session, lambda: pytest.fail("it ran"))  # type: ignore[arg-type]
-    with pytest.raises(RequestTimeoutError, match="before the run began"):
-        session.run([dense.x], time.monotonic() - 1)
+    stop.fire()
+    with pytest.raises(StoppedError):
+        session.run([dense.x], stop)
 
 
-def test_deadline_ends_a_run_under_way(endless: Source) -> None:
+def test_stop_ends_a_run_under_way_and_no_other(endless: Source) -> None:
     session = ENGINE.load(endless, Options())
+    begun = threading.Semaphore(0)
+    Spy(session, begun.release)  # type: ignore[arg-type]
     x = np.ones((1, 64), np.float32)
-    with pytest.raises(RequestTimeoutError, match="was ended") as caught:
-        session.run([np.array(10**12), x], time.monotonic() + 0.05)
-    assert caught.value.__cause__ is not None
-    (y,) = session.run([np.array(3), x], time.monotonic() + FAR_S)  # and it goes on working
-    np.testing.assert_allclose(y, x / 8)
-
-
-def test_one_deadline_ends_only_its_own_run(endless: Source) -> None:
-    session = ENGINE.load(endless, Options())
-    x = np.ones((1, 64), np.float32)
+    stops = [Stop() for _ in range(6)]
 
     def one(number: int) -> str:
-        turns, left_s = (10**12, 0.05) if number % 2 else (3, FAR_S)
         try:
-            (y,) = session.run([np.array(turns), x], time.monotonic() + left_s)
-        except RequestTimeoutError:
-            return "ended"
+            (y,) = session.run([np.array(10**12 if number % 2 else 3), x], stops[number])
+        except StoppedError as exc:
+            return "ended" if exc.__cause__ is not None else "no cause"
         return "done" if np.allclose(y, x / 8) else "wrong"
 
     with ThreadPoolExecutor(6) as callers:
-        assert list(callers.map(one, range(6))) == ["done", "ended"] * 3
+        found = callers.map(one, range(6))
+        for _ in range(6):
+            assert begun.acquire(timeout=60)
+        for stop in stops[1::2]:
+            stop.fire()
+        assert list(found) == ["done", "ended"] * 3
+    assert one(0) == "done"  # and it goes on working, with a Stop that served before
 
 
 # --- closing and forking ---
@@ -376,7 +372,7 @@ FORK = """
 import gc, os, sys
 import numpy as np, onnx_ir as ir
 from pathlib import Path
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import Options, Source, Stop
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError
 path = Path(sys.argv[1])
@@ -468,7 +464,7 @@ LIGHT = """
 import sys
 import numpy as np
 from pathlib import Path
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import Options, Source, Stop
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 def translate():
     raise AssertionError("translated again")
