@@ -26,10 +26,10 @@ def arrays(
     With any_size, arrays of other sizes than the model's pass, too: the session settles that.
     """
     given: Sequence[Any]
-    if isinstance(inputs, Mapping):
-        given = _by_name(infos, inputs)
-    elif isinstance(inputs, list | tuple):
+    if isinstance(inputs, list | tuple):
         given = inputs
+    elif isinstance(inputs, Mapping):
+        given = _by_name(infos, inputs)
     else:
         raise checks.wrong_type("inputs", "list or tuple, or a dict by input name", inputs)
     if len(given) != len(infos):
@@ -37,7 +37,15 @@ def arrays(
             f"model input len:{len(infos)} not equal input len:{len(given)}! "
             f"The model's inputs are {[info.name for info in infos]}"
         )
-    return [_array(i, value, any_size) for i, value in zip(infos, given)]  # noqa: B905 - counted above
+    return [
+        value
+        if type(value) is np.ndarray
+        and value.dtype is info.dtype  # types that NumPy knows exist once
+        and value.shape == info.shape
+        and value.flags.c_contiguous
+        else _array(info, value, any_size)
+        for info, value in zip(infos, given)  # noqa: B905 - counted above
+    ]
 
 
 def tensors(

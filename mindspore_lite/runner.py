@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from mindspore_lite import checks, feeds
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
-from mindspore_lite.engines.base import ANY_RANK, TensorInfo
+from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
 from mindspore_lite.graph.source import Given
@@ -36,6 +37,7 @@ from mindspore_lite.tensor import Tensor, TensorMeta
 Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
 
+_QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/queue_overhead.py
 _KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
 
 
@@ -143,9 +145,9 @@ class ModelParallelRunner:
         loaded = self._usable("predict failed! ")
         try:
             given = feeds.arrays(loaded.inputs, inputs, any_size=True)
-            wanted = feeds.checked_outputs(loaded.outputs, outputs)
-            results = loaded.pool.run(given, loaded.limit_s(timeout_s))
-            return feeds.tensors(loaded.outputs, results, wanted)
+            wanted = None if outputs is None else feeds.checked_outputs(loaded.outputs, outputs)
+            limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+            return feeds.tensors(loaded.outputs, loaded.pool.run(given, limit_s), wanted)
         except LiteError as exc:
             raise exc.prefixed("predict failed! ") from exc.__cause__
 
@@ -165,7 +167,8 @@ class ModelParallelRunner:
         try:
             given = feeds.arrays(loaded.inputs, inputs, any_size=True)
             wanted = feeds.checked_outputs(loaded.outputs, outputs)
-            return _Answer(loaded, given, wanted, loaded.limit_s(timeout_s))
+            limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+            return _Answer(loaded, given, wanted, limit_s)
         except LiteError as exc:
             raise exc.prefixed("predict failed! ") from exc.__cause__
 
@@ -263,25 +266,25 @@ class _Loaded:
         kind = _KINDS.get(path.suffix, "MINDIR")
         self._placed: Placed = place(Given(kind, path, beside=model_file(sections)), context)
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
-        self._timeout_s = settings.timeout_s or None
+        self.timeout_s = self.limit_s(settings.timeout_s or math.inf)
         if batching is not None:
             batcher.check_model(self._placed.built.session)
-        if settings.warm_up:
-            self._try_warm_up()
+        # a number of workers that the user chose is kept to, however short the runs are
+        quick = settings.warm_up and self._try_warm_up() and not settings.workers_num
         self.pool = Pool(
             self._placed.places,
             self._placed.layout,
             queue_size=settings.queue_size,
             batching=batching,
+            quick=quick,
         )
 
-    def limit_s(self, timeout_s: float | None) -> float | None:
-        """How long a request may take, None for ever."""
-        if timeout_s is None:
-            timeout_s = self._timeout_s
-        elif not checks.seconds("timeout_s", timeout_s):
+    @staticmethod
+    def limit_s(timeout_s: float) -> float | None:
+        """How long a request may take; None for ever."""
+        if not checks.seconds("timeout_s", timeout_s):
             raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
-        return None if timeout_s == math.inf else timeout_s
+        return None if timeout_s == math.inf else float(timeout_s)
 
     def warm_up_shapes(self) -> list[list[int]] | None:
         """The shapes of a smallest request; None when only the user can know them."""
@@ -289,7 +292,7 @@ class _Loaded:
             return None
         return [synthetic.closed(i.shape) for i in self.inputs]
 
-    def warm_up(self, shapes: Sequence[Sequence[int]]) -> None:
+    def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Run every session once, and each as many times at once as workers share it."""
         arrays = [
             synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
@@ -305,13 +308,18 @@ class _Loaded:
         with ThreadPoolExecutor(workers, thread_name_prefix="mslite-warm-up") as threads:
             for _ in threads.map(once, range(workers)):
                 pass
+        return arrays
 
-    def _try_warm_up(self) -> None:
+    def _try_warm_up(self) -> bool:
+        """Warm up if the sizes are known; True when requests are over sooner than a thread wakes.
+
+        That needs fixed sizes: an open batch may hold anything.
+        """
         shapes = self.warm_up_shapes()
         if shapes is None:
-            return
+            return False
         try:
-            self.warm_up(shapes)
+            arrays = self.warm_up(shapes)
         except LiteError as exc:  # it may be the made-up values that are wrong
             warnings.warn(
                 f"the model could not be warmed up on made-up inputs: {exc}; if requests work, "
@@ -319,6 +327,17 @@ class _Loaded:
                 UserWarning,
                 stacklevel=5,
             )
+            return False
+        if any(-1 in i.shape for i in self.inputs):
+            return False
+        session = self._placed.places[0].sessions[-1][1]
+        return min(_seconds(session, arrays) for _ in range(5)) < _QUICK_S
+
+
+def _seconds(session: Session, arrays: list[np.ndarray]) -> float:
+    start = time.perf_counter()
+    session.run(arrays)
+    return time.perf_counter() - start
 
 
 class _Answer(Future[list[Tensor]]):

@@ -142,6 +142,22 @@ class Desk:
         self.sent += 1
         self._start(slot, [request], now_ns)
 
+    def book(self, state: State, durations_ns: Sequence[int]) -> None:
+        """Count requests that were computed without a slot, to the first worker."""
+        count = len(durations_ns)
+        self.sent += count
+        self.ended[state] += count
+        if state is State.CLOSED:
+            return
+        tally = self.slots[0].tally
+        if state is State.DONE:
+            tally.done += count
+        else:
+            tally.failed += count
+        self.batches[1] += count
+        tally.waits.add(0, count)
+        tally.runs.add_many(durations_ns)
+
     def leave(self, slot: Slot, now_ns: int) -> bool:
         """A caller gives the slot back that it computed in; True: its thread must be called."""
         if self.queue:

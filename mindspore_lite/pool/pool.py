@@ -27,17 +27,17 @@ from functools import partial
 
 import numpy as np
 
-from mindspore_lite.engines.stop import Stop
+from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
     RequestTimeoutError,
-    StoppedError,
 )
 from mindspore_lite.pool import batcher
 from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.layout import Layout
+from mindspore_lite.pool.quick import QuickLane
 from mindspore_lite.pool.request import Arrays, Request, State
 from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, together
 
@@ -60,6 +60,7 @@ class Pool:
         *,
         queue_size: int = 1000,
         batching: Batching | None = None,
+        quick: bool = False,
         clock_ns: Callable[[], int] = time.monotonic_ns,
         watchdog: Watchdog = WATCHDOG,
     ) -> None:
@@ -68,10 +69,14 @@ class Pool:
         self._desk = Desk(places, queue_size, batching)
         self._layout = layout
         self._bound = any(place.cores for place in places)
+        self._outputs = len(places[0].sessions[0][1].outputs)
         self._most_rows = batching.max_rows if batching else 0
         # gathering a batch is the slot threads' work
         self._direct = not self._bound and not (batching and batching.wait_ns)
         self._clock_ns = clock_ns
+        self._quick: QuickLane | None = None
+        if quick and self._direct and not batching:
+            self._quick = QuickLane(places[0].sessions[-1][1], self._tidy, clock_ns)
         self._watchdog = watchdog
         self._forked = self._gave_up = False
         try:
@@ -89,6 +94,8 @@ class Pool:
             QueueFullError, RequestTimeoutError, ClosedError: As their names say.
             Exception: What the engine raised for these inputs.
         """
+        if timeout_s is None and self._quick is not None:
+            return self._quick.run(inputs)
         request = self._request(inputs)
         inside = getattr(_own, "pool", None) is self
         slot: Slot | None
@@ -139,13 +146,16 @@ class Pool:
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
         with self._lock:
-            desk = self._desk
+            desk, inside = self._desk, 0
+            if self._quick is not None:
+                self._quick.settle(desk)
+                inside = len(self._quick)
             ended = dict(desk.ended)
             places = [(slot.place, slot.tally) for slot in desk.slots]
             return Statistics(
-                sent=desk.sent,
+                sent=desk.sent + inside,
                 queued=len(desk.queue),
-                running=desk.running,
+                running=desk.running + inside,
                 done=ended[State.DONE],
                 failed=ended[State.FAILED],
                 timed_out=ended[State.TIMED_OUT],
@@ -182,14 +192,13 @@ class Pool:
             return
         entry = None
         with self._lock:
-            self._desk.close()
-            self._end_idle_threads()
+            self._shut()
             inside = getattr(_own, "pool", None) is self
-            if not self._desk.drained and not inside:
+            if not self._drained and not inside:
                 if timeout_s is not None:
                     due_s = self._clock_ns() / 1e9 + timeout_s
                     entry = self._watchdog.watch(due_s, partial(self._abort, timeout_s))
-                while not (self._desk.drained or self._gave_up):
+                while not (self._drained or self._gave_up):
                     self._changed.wait()
         if entry is not None:
             self._watchdog.cancel(entry)
@@ -205,8 +214,7 @@ class Pool:
     def abandon(self) -> None:
         """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
         it wherever one happens; the threads end once nothing is queued."""
-        self._desk.close()
-        self._end_idle_threads()
+        self._shut()
 
     # --- admitting ---
 
@@ -352,13 +360,14 @@ class Pool:
         batch = slot.batch
         if len(batch) > 1:
             try:
-                outputs = self._run(slot, batcher.joined([r.inputs for r in batch]))
-                parts = batcher.parted(outputs, [r.rows for r in batch])
-                return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
-            except StoppedError:  # all of them have ended
-                return []
-            except Exception as exc:  # noqa: BLE001 - whatever it is, one of them caused it
-                _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), exc)
+                inputs = batcher.joined([r.inputs for r in batch])
+                outputs, error = self._result(slot.session, inputs, slot.stop)
+                if outputs is not None:
+                    parts = batcher.parted(outputs, [r.rows for r in batch])
+                    return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
+            except (LiteError, MemoryError) as exc:
+                error = exc
+            _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), error)
         results = []
         for request in batch:
             if len(batch) > 1:
@@ -375,11 +384,30 @@ class Pool:
         self, slot: Slot, request: Request
     ) -> tuple[list[np.ndarray] | None, BaseException | None]:
         inputs, most = request.inputs, self._most_rows
+        if not most or request.key is None or request.rows <= most:
+            return self._result(slot.session, inputs, slot.stop)
+        parts = []
+        for part in batcher.pieces(inputs, most):
+            outputs, error = self._result(slot.session, part, slot.stop)
+            if outputs is None:
+                return None, error
+            parts.append(outputs)
         try:
-            if most and request.key is not None and request.rows > most:
-                parts = [self._run(slot, part) for part in batcher.pieces(inputs, most)]
-                return batcher.put_together(parts, request.rows), None
-            return self._run(slot, inputs), None
+            return batcher.put_together(parts, request.rows), None
+        except LiteError as exc:
+            return None, exc
+
+    def _result(
+        self, session: Session, inputs: Arrays, stop: Stop
+    ) -> tuple[list[np.ndarray] | None, BaseException | None]:
+        """What a run gives: outputs, or the error that the request ends with."""
+        try:
+            outputs = session.run(inputs, stop)
+            if len(outputs) != self._outputs:
+                return None, EngineError(
+                    f"the engine returned {len(outputs)} outputs, the model has {self._outputs}"
+                )
+            return outputs, None
         except LiteError as exc:
             return None, exc
         except Exception as exc:  # noqa: BLE001 - callers are promised a LiteError
@@ -388,15 +416,6 @@ class Pool:
             return None, error
         except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
             return None, exc
-
-    def _run(self, slot: Slot, inputs: Arrays) -> list[np.ndarray]:
-        outputs = slot.session.run(inputs, slot.stop)
-        if len(outputs) != len(slot.session.outputs):
-            raise EngineError(
-                f"the engine returned {len(outputs)} outputs, the model has "
-                f"{len(slot.session.outputs)}"
-            )
-        return outputs
 
     def _deliver(self, request: Request) -> None:
         self._unwatch(request)
@@ -414,7 +433,23 @@ class Pool:
         slot.thread = threading.Thread(target=self._serve, args=(slot,), name=name, daemon=True)
         slot.thread.start()
 
-    def _end_idle_threads(self) -> None:
+    @property
+    def _drained(self) -> bool:
+        return self._desk.drained and not self._quick
+
+    def _tidy(self) -> None:
+        """Bring the books of the quick lane up to date."""
+        with self._lock:
+            if self._quick is not None:
+                self._quick.settle(self._desk)
+            if self._desk.closing:
+                self._changed.notify_all()
+
+    def _shut(self) -> None:
+        """Take no more requests; threads that have nothing to do end."""
+        self._desk.close()
+        if self._quick is not None:
+            self._quick.closing = True
         for slot in self._desk.slots:
             with suppress(RuntimeError):  # it was called already
                 slot.signal.release()
@@ -423,6 +458,8 @@ class Pool:
         text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
         with self._lock:
             ended = self._desk.abort(text)
+            if self._quick is not None:
+                self._quick.stop()
             due_s = self._clock_ns() / 1e9 + GRACE_S
             self._watchdog.watch(due_s, self._give_up)
             self._changed.notify_all()
@@ -431,7 +468,7 @@ class Pool:
 
     def _give_up(self) -> None:
         with self._lock:
-            if self._desk.drained:
+            if self._drained:
                 return
             self._gave_up = True
             busy = sum(bool(slot.batch) for slot in self._desk.slots)
@@ -439,7 +476,7 @@ class Pool:
         _LOG.warning("closed while %d runs do not stop; their threads are left to themselves", busy)
 
     def _leave_to_parent(self) -> None:
-        self._forked = True
+        self._forked, self._quick = True, None
         self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
 

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 
 from mindspore_lite.engines import onnxruntime as engine_module
 from mindspore_lite.engines.base import Options, Source, Stop
-from mindspore_lite.engines.onnxruntime import Native, OnnxRuntimeEngine, OrtSession, readable
+from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine, OrtSession, readable
 from mindspore_lite.errors import ClosedError, EngineError, InputError, StoppedError
 
 ENGINE = OnnxRuntimeEngine()
@@ -45,9 +45,9 @@ class Spy:
 
     def __init__(self, session: OrtSession, before_run: Callable[[], None]) -> None:
         assert session._native is not None
-        self._inner = session._native.session
+        self._inner = session._native
         self._before_run = before_run
-        session._native = Native(session._native.weights, self)
+        session._native = session._native._replace(run=self.run)
 
     def run(self, *args: Any) -> Any:
         self._before_run()

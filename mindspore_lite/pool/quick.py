@@ -1,0 +1,98 @@
+"""The lane for models that run in microseconds: arrays go in, outputs come out, nothing waits.
+
+Waking a thread takes longer than such a run, so a queue would only slow it down: callers compute on
+their own threads, and what they take turns at is the interpreter's lock, whatever a pool does. The
+lane takes no lock of its own either. Its counters are deques, whose append and pop are atomic; who
+reads them calls `settle`, under the pool's lock, which moves what has ended into the pool's books.
+
+A caller enters before it asks whether the lane is closing, and `close` says so before it looks who
+is inside: one of the two always sees the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.errors import ClosedError, EngineError, LiteError, StoppedError
+from mindspore_lite.pool.desk import Desk
+from mindspore_lite.pool.request import Arrays, State
+
+_MANY = 1024  # runs after which the books are brought up to date, so that they stay small
+
+
+class QuickLane:
+    """Runs one session for any number of threads at once, and counts."""
+
+    def __init__(
+        self,
+        session: Session,
+        changed: Callable[[], None],
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.closing = False
+        self._stop = Stop()
+        self._session = session
+        self._outputs = len(session.outputs)
+        self._changed = changed  # called without any lock when the books should be looked at
+        self._clock_ns = clock_ns
+        self._inside: deque[None] = deque()
+        self._ended: dict[State, deque[int]] = {
+            state: deque() for state in (State.DONE, State.FAILED, State.CLOSED)
+        }
+        self._done = self._ended[State.DONE]
+
+    def run(self, inputs: Arrays) -> list[np.ndarray]:
+        """Compute the outputs on the calling thread."""
+        self._inside.append(None)
+        start_ns = self._clock_ns()
+        try:
+            if self.closing:
+                raise ClosedError("the runner is closed; build it again to use it")
+            outputs = self._session.run(inputs, self._stop)
+            if len(outputs) != self._outputs:
+                raise EngineError(
+                    f"the engine returned {len(outputs)} outputs, the model has {self._outputs}"
+                )
+        except BaseException as exc:  # noqa: BLE001 - counted, and raised again
+            raise self._failed(exc, self._clock_ns() - start_ns) from exc.__cause__
+        self._done.append(self._clock_ns() - start_ns)
+        self._inside.pop()
+        if len(self._done) > _MANY or self.closing:
+            self._changed()
+        return outputs
+
+    def __len__(self) -> int:
+        """How many callers are inside."""
+        return len(self._inside)
+
+    def stop(self) -> None:
+        """End the runs under way."""
+        self._stop.fire()
+
+    def settle(self, desk: Desk) -> None:
+        """Move what has ended into the books."""
+        for state, ended in self._ended.items():
+            durations = []
+            while ended:
+                durations.append(ended.popleft())
+            if durations:
+                desk.book(state, durations)
+
+    def _failed(self, exc: BaseException, duration_ns: int) -> BaseException:
+        """Count a failure; returns what the caller shall see."""
+        if isinstance(exc, StoppedError):  # which only closing does
+            exc = ClosedError("the runner was closed, and the request did not end in time")
+        elif isinstance(exc, Exception) and not isinstance(exc, LiteError):
+            error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
+            error.__cause__ = exc
+            exc = error
+        state = State.CLOSED if isinstance(exc, ClosedError) else State.FAILED
+        self._ended[state].append(duration_ns)
+        self._inside.pop()
+        self._changed()
+        return exc
