@@ -85,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     write = partial(networks.minilm, tokens=TOKENS)
     if args.quick:
-        args.clients, args.rounds, args.seconds = [1, 4], 2, 0.02
+        args.clients, args.rounds, args.seconds = [4], 1, 0.02
         write = partial(networks.bert, layers=1, hidden=48, tokens=TOKENS, vocabulary=VOCABULARY)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, VOCABULARY, (1, TOKENS)).astype(np.int32) for _ in range(64)]

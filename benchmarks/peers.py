@@ -77,7 +77,7 @@ def tuned(onnx: Path, feed: Feed, setup: Setup) -> Side:
     ]
     if setup.sessions == 1:
         return threaded(lambda: sessions[0].run(None, feed)[0])
-    free: queue.Queue[ort.InferenceSession] = queue.Queue()
+    free: queue.Queue[ort.InferenceSession] = queue.LifoQueue()  # the one used last is warm
     for session in sessions:
         free.put(session)
 

@@ -24,10 +24,10 @@ def main() -> None:
     parser.add_argument("--clients", nargs="+", type=int, default=[1, 8])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one burst of one side")
-    parser.add_argument("--quick", action="store_true", help="tiny bursts")
+    parser.add_argument("--quick", action="store_true", help="one tiny burst")
     args = parser.parse_args()
     if args.quick:
-        args.rounds, args.seconds = 2, 0.02
+        args.clients, args.rounds, args.seconds = [2], 1, 0.02
     with load.scratch() as folder, mslite.ModelParallelRunner() as runner:
         mindir = networks.one_op(folder / "one_op.mindir")
         runner.build_from_file(str(mindir), mslite.Context())

@@ -151,8 +151,11 @@ WAYS = {alone: 60, hurried: 15, unknown_word: 6, malformed: 6, crowd: 1}  # how 
 def thread_caller(
     services: Sequence[Service], samples: Sequence[Sample], seed: int, stop: threading.Event
 ) -> None:
-    """Send requests in all ways until told to stop."""
+    """Send requests in all ways until told to stop, and in each way once at least."""
     rng = random.Random(seed)
+    for service in services:
+        for way in WAYS:
+            way(service, rng.choice(samples), rng)
     while not stop.is_set():
         (way,) = rng.choices(list(WAYS), list(WAYS.values()))
         way(rng.choice(services), rng.choice(samples), rng)
