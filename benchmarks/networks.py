@@ -81,6 +81,28 @@ class Network:
         )
         return self.op("BiasAdd", [product, self.weight(f"{name}.bias", [size_out], 0.1), 0])
 
+    def conv(
+        self, x: str, name: str, sizes: tuple[int, int], kernel: int, stride: int = 1,
+        group: int = 1,
+    ) -> str:  # fmt: skip
+        """A convolution that keeps the size but for its stride, and a batch norm."""
+        size_in, size_out = sizes
+        weight = self.weight(f"{name}.weight", [size_out, size_in // group, kernel, kernel])
+        y = self.op(
+            "Conv2D",
+            [x, weight],
+            pad_mode="pad",
+            pad_list=(kernel // 2,) * 4,
+            stride=(1, 1, stride, stride),
+            dilation=(1, 1, 1, 1),
+            group=group,
+            format="NCHW",
+        )
+        stats = [self.ones(f"{name}.gamma", size_out), self.weight(f"{name}.beta", [size_out], 0.1)]
+        stats += [self.weight(f"{name}.mean", [size_out], 0.1), self.ones(f"{name}.var", size_out)]
+        normed = self.op("BatchNorm", [y, *stats, False, 1e-5, 0.1, 0])
+        return self.op("TupleGetItem", [normed, 0])
+
     def save(self, path: Path, output: str) -> Path:
         """Write the file."""
         self.graph.output.add(name=output)
@@ -114,29 +136,7 @@ def one_op(path: Path) -> Path:
 def mobilenet_v2(path: Path) -> Path:
     """MobileNetV2 1.0 at 224 x 224: 3.5 million weights."""
     net = Network("mobilenet_v2")
-
-    def conv(
-        x: str, name: str, sizes: tuple[int, int], kernel: int, stride: int, group: int
-    ) -> str:
-        size_in, size_out = sizes
-        pad = kernel // 2
-        weight = net.weight(f"{name}.weight", [size_out, size_in // group, kernel, kernel])
-        y = net.op(
-            "Conv2D",
-            [x, weight],
-            pad_mode="pad",
-            pad_list=(pad,) * 4,
-            stride=(1, 1, stride, stride),
-            dilation=(1, 1, 1, 1),
-            group=group,
-            format="NCHW",
-        )
-        stats = [net.ones(f"{name}.gamma", size_out), net.weight(f"{name}.beta", [size_out], 0.1)]
-        stats += [net.weight(f"{name}.mean", [size_out], 0.1), net.ones(f"{name}.var", size_out)]
-        normed = net.op("BatchNorm", [y, *stats, False, 1e-5, 0.1, 0])
-        return net.op("TupleGetItem", [normed, 0])
-
-    x = net.op("ReLU6", [conv(net.input("x", [1, 3, 224, 224]), "stem", (3, 32), 3, 2, 1)])
+    x = net.op("ReLU6", [net.conv(net.input("x", [1, 3, 224, 224]), "stem", (3, 32), 3, 2)])
     channels = 32
     stages = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1)]
     stages += [(6, 160, 3, 2), (6, 320, 1, 1)]
@@ -146,36 +146,69 @@ def mobilenet_v2(path: Path) -> Path:
             stride = first_stride if block == 0 else 1
             y = x
             if expand > 1:
-                y = net.op("ReLU6", [conv(y, f"{name}.expand", (channels, hidden), 1, 1, 1)])
-            y = net.op("ReLU6", [conv(y, f"{name}.depth", (hidden, hidden), 3, stride, hidden)])
-            y = conv(y, f"{name}.project", (hidden, out), 1, 1, 1)
+                y = net.op("ReLU6", [net.conv(y, f"{name}.expand", (channels, hidden), 1)])
+            y = net.op("ReLU6", [net.conv(y, f"{name}.depth", (hidden, hidden), 3, stride, hidden)])
+            y = net.conv(y, f"{name}.project", (hidden, out), 1)
             x = net.op("Add", [x, y]) if stride == 1 and channels == out else y
             channels = out
-    x = net.op("ReLU6", [conv(x, "head", (channels, 1280), 1, 1, 1)])
+    x = net.op("ReLU6", [net.conv(x, "head", (channels, 1280), 1)])
     pooled = net.op("ReduceMean", [x, (2, 3), False])
     return net.save(path, net.dense(pooled, "classifier", 1280, 1000))
 
 
+def resnet50(path: Path) -> Path:
+    """ResNet-50 at 224 x 224, the stride in the 3 x 3 convolution: 25.6 million weights."""
+    net = Network("resnet50")
+    x = net.op("ReLU", [net.conv(net.input("x", [1, 3, 224, 224]), "stem", (3, 64), 7, 2)])
+    x = net.op(
+        "MaxPool",
+        [x],
+        kernel_size=(1, 1, 3, 3),
+        strides=(1, 1, 2, 2),
+        pad_mode="SAME",
+        format="NCHW",
+    )
+    channels = 64
+    for number, (width, repeats) in enumerate([(64, 3), (128, 4), (256, 6), (512, 3)]):
+        for block in range(repeats):
+            name, out = f"stage{number}.{block}", 4 * width
+            stride = 2 if block == 0 and number > 0 else 1
+            y = net.op("ReLU", [net.conv(x, f"{name}.reduce", (channels, width), 1)])
+            y = net.op("ReLU", [net.conv(y, f"{name}.middle", (width, width), 3, stride)])
+            y = net.conv(y, f"{name}.expand", (width, out), 1)
+            if block == 0:
+                x = net.conv(x, f"{name}.shortcut", (channels, out), 1, stride)
+            x, channels = net.op("ReLU", [net.op("Add", [x, y])]), out
+    pooled = net.op("ReduceMean", [x, (2, 3), False])
+    return net.save(path, net.dense(pooled, "classifier", channels, 1000))
+
+
+def minilm(path: Path, tokens: int = 128, open_batch: bool = False) -> Path:
+    """An encoder of MiniLM-L6's shape: 22.7 million weights."""
+    return bert(path, layers=6, hidden=384, tokens=tokens, open_batch=open_batch)
+
+
 def bert(
     path: Path, layers: int = 12, hidden: int = 768, heads: int = 12, tokens: int = 128,
-    vocabulary: int = 30522,
+    vocabulary: int = 30522, open_batch: bool = False,
 ) -> Path:  # fmt: skip
     """An encoder of BERT's shape; the defaults are BERT-base: 109 million weights, 418 MiB."""
     net = Network("bert")
     size = hidden // heads
+    rows, flat = (-1, -1) if open_batch else (1, tokens)
 
     def norm(x: str, name: str) -> str:
         gamma, beta = net.ones(f"{name}.gamma", hidden), net.weight(f"{name}.beta", [hidden], 0.1)
         return net.op("TupleGetItem", [net.op("LayerNorm", [x, gamma, beta, -1, -1, 1e-12]), 0])
 
     def split(x: str, perm: tuple[int, ...]) -> str:
-        return net.op("Transpose", [net.op("Reshape", [x, (1, tokens, heads, size)]), perm])
+        return net.op("Transpose", [net.op("Reshape", [x, (rows, tokens, heads, size)]), perm])
 
-    ids = net.input("ids", [1, tokens], np.int32)
+    ids = net.input("ids", [rows, tokens], np.int32)
     table = net.weight("embeddings.words", [vocabulary, hidden], 0.5)
-    x = net.op("Reshape", [net.op("Gather", [table, ids, 0, 0]), (tokens, hidden)])
     places = net.weight("embeddings.places", [tokens, hidden], 0.5)
-    x = norm(net.op("Add", [x, places]), "embeddings.norm")
+    x = net.op("Add", [net.op("Gather", [table, ids, 0, 0]), places])
+    x = norm(net.op("Reshape", [x, (flat, hidden)]), "embeddings.norm")
     for i in range(layers):
         name = f"layer.{i}"
         q, k, v = (net.dense(x, f"{name}.{part}", hidden, hidden) for part in ("q", "k", "v"))
@@ -185,16 +218,27 @@ def bert(
         mixed = net.op(
             "Transpose", [net.op("BatchMatMul", [weights, v, False, False]), (0, 2, 1, 3)]
         )
-        mixed = net.dense(
-            net.op("Reshape", [mixed, (tokens, hidden)]), f"{name}.mix", hidden, hidden
-        )
+        mixed = net.dense(net.op("Reshape", [mixed, (flat, hidden)]), f"{name}.mix", hidden, hidden)
         x = norm(net.op("Add", [x, mixed]), f"{name}.norm1")
         wide = net.op("GeLU", [net.dense(x, f"{name}.wide", hidden, 4 * hidden)])
         x = norm(
             net.op("Add", [x, net.dense(wide, f"{name}.narrow", 4 * hidden, hidden)]),
             f"{name}.norm2",
         )
-    return net.save(path, net.op("Tanh", [net.dense(x, "pooler", hidden, hidden)]))
+    pooled = net.op("Tanh", [net.dense(x, "pooler", hidden, hidden)])
+    return net.save(path, net.op("Reshape", [pooled, (rows, tokens, hidden)]))
+
+
+def word_bag(path: Path, vocabulary: int = 1000, hidden: int = 256, labels: int = 64) -> Path:
+    """Labels from the mean of any number of words, in any number of rows; all sizes are open.
+
+    A word outside the vocabulary makes the engine fail in the middle of a run.
+    """
+    net = Network("word_bag")
+    table = net.weight("words", [vocabulary, hidden], 1.0)
+    words = net.op("Gather", [table, net.input("ids", [-1, -1], np.int32), 0, 0])
+    x = net.op("GeLU", [net.dense(net.op("ReduceMean", [words, (1,), False]), "a", hidden, hidden)])
+    return net.save(path, net.dense(x, "b", hidden, labels))
 
 
 def equivalent_onnx(mindir: Path, path: Path) -> Path:

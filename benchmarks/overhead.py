@@ -9,13 +9,13 @@ short rounds; printed are medians over rounds with the spread between quartiles.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import load
 import networks
 import numpy as np
 import onnxruntime as ort
@@ -31,18 +31,6 @@ def seconds_per_call(call: Callable[[], object], count: int) -> float:
         call()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
-
-
-def interleaved(
-    ours: Callable[[], object], bare: Callable[[], object], rounds: int, count: int
-) -> tuple[list[float], list[float]]:
-    """Medians per round, the two taking turns at going first."""
-    mine, theirs = [], []
-    for number in range(rounds + 1):
-        pairs = [(ours, mine), (bare, theirs)]
-        for call, into in pairs if number % 2 else pairs[::-1]:
-            into.append(seconds_per_call(call, count))
-    return mine[1:], theirs[1:]  # the first round warms up
 
 
 def sides(
@@ -63,38 +51,34 @@ def sides(
     return model, session, feed
 
 
-def report(name: str, values: list[float], unit: str) -> None:
-    """Median and quartiles."""
-    low, middle, high = statistics.quantiles(values, n=4)
-    print(f"{name}: {middle:.3f} {unit} (quartiles {low:.3f} to {high:.3f})")
+def measure(folder: Path, net: str, threads: int, rounds: int) -> None:
+    """Print what our side costs over the bare session, for one network."""
+    mindir = getattr(networks, net)(folder / f"{net}.mindir")
+    onnx = networks.equivalent_onnx(mindir, folder / f"{net}.onnx")
+    model, session, feed = sides(mindir, onnx, threads)
+    arrays = list(feed.values())
+    count = 20000 if net == "one_op" else 40
+    calls = {"ours": lambda: model.predict(arrays), "bare": lambda: session.run(None, feed)}
+    found = load.interleaved(
+        {name: partial(seconds_per_call, call, count) for name, call in calls.items()}, rounds
+    )
+    if net == "one_op":
+        pairs = zip(found["ours"], found["bare"], strict=True)
+        extra = load.spread([(ours - bare) * 1e6 for ours, bare in pairs])
+        print(f"one op, predict minus bare run in us: {extra}")
+    else:
+        times = load.ratio(found["ours"], found["bare"])
+        print(f"MobileNetV2, {threads} thread(s), predict / bare run: {times}")
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = load.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with load.scratch() as folder:
         for net, threads in [("one_op", 1), ("mobilenet_v2", 1), ("mobilenet_v2", 2)]:
-            mindir = getattr(networks, net)(folder / f"{net}.mindir")
-            onnx = networks.equivalent_onnx(mindir, folder / f"{net}.onnx")
-            model, session, feed = sides(mindir, onnx, threads)
-            arrays = list(feed.values())
-            mine, theirs = interleaved(
-                lambda model=model, arrays=arrays: model.predict(arrays),
-                lambda session=session, feed=feed: session.run(None, feed),
-                rounds,
-                20000 if net == "one_op" else 40,
-            )
-            if net == "one_op":
-                extra = [(a - b) * 1e6 for a, b in zip(mine, theirs, strict=True)]
-                report("one op, predict minus bare run", extra, "us")
-            else:
-                ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
-                report(f"MobileNetV2, {threads} thread(s), predict / bare run", ratios, "x")
+            measure(folder, net, threads, rounds)
 
 
 if __name__ == "__main__":

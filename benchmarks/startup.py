@@ -10,7 +10,6 @@ starts on both.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -19,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import load
 import networks
 
 MEASURE = """
@@ -63,9 +63,7 @@ def measured(side: str, path: Path, cache: Path) -> dict[str, float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = load.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--layers", type=int, default=12)
     arguments = parser.parse_args()

@@ -1,0 +1,101 @@
+"""What joining requests brings: MiniLM on short texts, batching on against off, in one run.
+
+Run: python benchmarks/batching.py [--clients 1 16 64] [--rounds 7] [--seconds 1] [--rows 16]
+     [--wait-us 0] [--quick]
+
+Both sides are our own runner with 16 tokens a request, one row each, and differ in max_batch_rows
+alone. They take turns in every round. Target: at least 1.5 times the throughput at 16 clients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import load
+import networks
+import numpy as np
+
+import mindspore_lite as mslite
+
+TOKENS, VOCABULARY = 16, 100
+
+
+def built(mindir: Path, rows: int, wait_us: int) -> mslite.ModelParallelRunner:
+    """A runner with a default context but for batching."""
+    context = mslite.Context()
+    context.parallel.max_batch_rows = rows
+    context.parallel.max_batch_wait_us = wait_us
+    runner = mslite.ModelParallelRunner()
+    runner.build_from_file(str(mindir), context)
+    return runner
+
+
+def same_answers(
+    plain: mslite.ModelParallelRunner, batched: mslite.ModelParallelRunner, texts: list[np.ndarray]
+) -> None:
+    """Every text, alone and with others, gives the same."""
+    futures = [batched.submit([text]) for text in texts]
+    for text, future in zip(texts, futures, strict=True):
+        alone = plain.predict([text])[0].get_data_to_numpy()
+        joined = future.result()[0].get_data_to_numpy()
+        np.testing.assert_allclose(joined, alone, rtol=1e-3, atol=1e-4)
+
+
+def measure(
+    runners: dict[str, mslite.ModelParallelRunner],
+    texts: list[np.ndarray],
+    clients: int,
+    args: argparse.Namespace,
+) -> None:
+    """Print one number of clients."""
+
+    def burst(runner: mslite.ModelParallelRunner) -> load.Burst:
+        turn = itertools.cycle(texts)
+        return load.closed_loop(lambda: runner.predict([next(turn)]), clients, args.seconds)
+
+    before = Counter(runners["batched"].statistics().batches)
+    bursts = load.interleaved(
+        {name: partial(burst, runner) for name, runner in runners.items()}, args.rounds
+    )
+    sizes = Counter(runners["batched"].statistics().batches) - before
+    rates = {name: [b.per_second for b in found] for name, found in bursts.items()}
+    middle = {name: load.spread(found).middle for name, found in rates.items()}
+    slower = load.p99_ms(bursts["batched"]) / load.p99_ms(bursts["plain"])
+    print(
+        f"{clients} clients: batched / plain {load.ratio(rates['batched'], rates['plain'])}, "
+        f"p99 latency {slower:.2f}, {middle['batched']:.0f} against {middle['plain']:.0f} /s, "
+        f"median batch {statistics.median(sizes.elements()):g} rows"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = load.parser(__doc__)
+    parser.add_argument("--clients", nargs="+", type=int, default=[1, 16, 64])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of one burst of one side")
+    parser.add_argument("--rows", type=int, default=16, help="max_batch_rows")
+    parser.add_argument("--wait-us", type=int, default=0, help="max_batch_wait_us")
+    parser.add_argument("--quick", action="store_true", help="a tiny model and tiny bursts")
+    args = parser.parse_args()
+    write = partial(networks.minilm, tokens=TOKENS)
+    if args.quick:
+        args.clients, args.rounds, args.seconds = [4], 1, 0.02
+        write = partial(networks.bert, layers=1, hidden=48, tokens=TOKENS, vocabulary=VOCABULARY)
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(0, VOCABULARY, (1, TOKENS)).astype(np.int32) for _ in range(64)]
+    with load.scratch() as folder:
+        mindir = write(folder / "model.mindir", open_batch=True)
+        with built(mindir, 0, 0) as plain, built(mindir, args.rows, args.wait_us) as batched:
+            same_answers(plain, batched, texts)
+            for clients in args.clients:
+                measure({"plain": plain, "batched": batched}, texts, clients, args)
+
+
+if __name__ == "__main__":
+    main()

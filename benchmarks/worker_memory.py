@@ -1,0 +1,116 @@
+"""What a further worker costs in memory: a BERT-base-sized model with 1 and with 8 workers.
+
+Run: python benchmarks/worker_memory.py [--workers 1 8] [--threads 1 2] [--layers 12] [--quick]
+
+Every measurement is a fresh process that answers 8 requests per worker of the larger pool, all sent
+at once, and then reads its own memory: pages that it has written, and apart from them pages of
+files that it alone has mapped, which are the weights. A request's activations are what the first
+runs of a plain Model add. Target: a further worker costs at most 1 % of the weights beyond them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import load
+import networks
+import numpy as np
+
+import mindspore_lite as mslite
+
+MIB = 2**20
+
+
+def context(threads: int, workers: int) -> mslite.Context:
+    """A context with both numbers given."""
+    made = mslite.Context()
+    made.cpu.thread_num = threads
+    made.parallel.workers_num = workers
+    return made
+
+
+def of_pool(mindir: str, threads: int, workers: int, clients: int) -> dict[str, int]:
+    """Own memory of this process after the pool has answered all clients at once."""
+    ids = np.zeros((1, 128), np.int32)
+    with mslite.ModelParallelRunner() as runner:
+        runner.build_from_file(mindir, context(threads, workers))
+        with ThreadPoolExecutor(clients) as pool:
+            list(pool.map(lambda _: runner.predict([ids]), range(clients)))
+        written, mapped = load.own_memory()
+        done = runner.statistics().done
+    return {"written": written, "mapped": mapped, "done": done}
+
+
+def of_activations(mindir: str, threads: int) -> dict[str, int]:
+    """What this process writes to for one request at a time."""
+    ids = np.zeros((1, 128), np.int32)
+    with mslite.Model() as model:
+        model.build_from_file(mindir, mslite.ModelType.MINDIR, context(threads, 0))
+        before, _ = load.own_memory()
+        for _ in range(3):  # the engine plans its memory in the first and follows the plan then
+            model.predict([ids])
+        return {"written": load.own_memory()[0] - before}
+
+
+MEASURES = {"pool": of_pool, "activations": of_activations}
+
+
+def measured(kind: str, mindir: Path, *numbers: int) -> dict[str, int]:
+    """A measurement in a process of its own, which is this script again."""
+    command = [sys.executable, __file__, "--measure", kind, str(mindir), *map(str, numbers)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def report(mindir: Path, threads: int, workers: list[int]) -> None:
+    """Print the cost of a worker at one number of threads."""
+    weights, few, many = mindir.stat().st_size, min(workers), max(workers)
+    clients = 8 * many
+    written = {}
+    for count in (few, many):
+        found = measured("pool", mindir, threads, count, clients)
+        written[count] = found["written"]
+        print(
+            f"{threads} threads, {count} workers: own memory {found['written'] / MIB:.1f} MiB, "
+            f"and {found['mapped'] / MIB:.1f} MiB of mapped files, after {found['done']} requests"
+        )
+    activations = measured("activations", mindir, threads)["written"]
+    further = (written[many] - written[few]) / (many - few)
+    print(
+        f"{threads} threads: a further worker costs {further / MIB:.2f} MiB = "
+        f"{further / weights:.2%} of the weights; activations of a request {activations / MIB:.2f} "
+        f"MiB; beyond them {max(0, further - activations) / weights:.2%}"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    if sys.argv[1:2] == ["--measure"]:
+        kind, mindir, *numbers = sys.argv[2:]
+        print(json.dumps(MEASURES[kind](mindir, *map(int, numbers))))
+        return
+    parser = load.parser(__doc__)
+    parser.add_argument("--workers", nargs=2, type=int, default=[1, 8])
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--quick", action="store_true", help="a tiny model and 1 against 2 workers")
+    args = parser.parse_args()
+    sizes = {"layers": args.layers}
+    if args.quick:
+        sizes = {"layers": 1, "hidden": 48, "vocabulary": 100}
+        args.workers, args.threads = [1, 2], [1]
+    with load.scratch() as folder:
+        mindir = networks.bert(folder / "bert.mindir", **sizes)
+        print(f"weights {mindir.stat().st_size / MIB:.1f} MiB")
+        measured("activations", mindir, args.threads[0])  # compiles into the cache
+        for threads in args.threads:
+            report(mindir, threads, args.workers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Runs each benchmark of the runner in its smallest setting, and reads what it prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RATIO = r"\d+\.\d{3} \(quartiles \d+\.\d{3} to \d+\.\d{3}\)"
+
+
+def printed(script: str) -> str:
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "benchmarks" / script), "--quick"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "wanted"),
+    [
+        ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
+        ("batching.py", rf"4 clients: batched / plain {RATIO}, .* median batch [1-4]"),
+        ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
+        ("worker_memory.py", r"2 workers: own memory \d+\.\d MiB, .* after 16 requests"),
+    ],
+)
+def test_the_comparison_is_printed(script: str, wanted: str) -> None:
+    assert re.search(wanted, printed(script))
+
+
+def test_the_soak_counts_every_request_on_both_sides() -> None:
+    text = printed("soak.py")
+    sent, answered = (
+        [int(number) for number in re.search(rf"^{row} +(\d+) +(\d+)$", text, re.M).groups()]
+        for row in ("sent", r"answered, says statistics\(\)")
+    )
+    assert sent == answered
+    assert min(sent) > 0
+    assert text.endswith("all is well\n")
