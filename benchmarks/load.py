@@ -148,17 +148,16 @@ def p99_ms(bursts: Sequence[Burst]) -> float:
 
 
 def own_memory() -> tuple[int, int]:
-    """Bytes that belong to this process alone: those that it wrote, and mapped pages of files.
+    """Bytes that this process wrote, and bytes of files that it has mapped.
 
-    Pages of a file just written are dirty until they reach the disk, so "dirty" does not tell them
-    apart; "anonymous" does.
+    "Private" does not tell them apart: nobody else maps our weights, and a page that is mapped
+    twice by one process counts as shared.
     """
     found = {}
     for line in Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]:
         name, size, _ = line.split()
         found[name.rstrip(":")] = int(size) * 1024
-    private = found["Private_Dirty"] + found["Private_Clean"]
-    return found["Anonymous"], private - found["Anonymous"]
+    return found["Anonymous"], found["Pss_File"]
 
 
 @contextmanager

@@ -3,9 +3,10 @@
 Run: python benchmarks/worker_memory.py [--workers 1 8] [--threads 1 2] [--layers 12] [--quick]
 
 Every measurement is a fresh process that answers 8 requests per worker of the larger pool, all sent
-at once, and then reads its own memory: pages that it has written, and apart from them pages of
-files that it alone has mapped, which are the weights. A request's activations are what the first
-runs of a plain Model add. Target: a further worker costs at most 1 % of the weights beyond them.
+at once, and then reads its own memory: what it wrote, and apart from that the mapped files, which
+are mostly the weights. The activations of a request are what a further thread adds that calls the
+same plain Model at the same time. Target: a further worker costs at most 1 % of the weights beyond
+them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,30 +35,30 @@ def context(threads: int, workers: int) -> mslite.Context:
     return made
 
 
-def of_pool(mindir: str, threads: int, workers: int, clients: int) -> dict[str, int]:
-    """Own memory of this process after the pool has answered all clients at once."""
-    ids = np.zeros((1, 128), np.int32)
+def of_pool(mindir: str, threads: int, workers: int, requests: int) -> dict[str, int]:
+    """Own memory of this process after all requests came at once to a pool."""
     with mslite.ModelParallelRunner() as runner:
         runner.build_from_file(mindir, context(threads, workers))
-        with ThreadPoolExecutor(clients) as pool:
-            list(pool.map(lambda _: runner.predict([ids]), range(clients)))
-        written, mapped = load.own_memory()
-        done = runner.statistics().done
-    return {"written": written, "mapped": mapped, "done": done}
+        return after(runner.predict, requests, requests)
 
 
-def of_activations(mindir: str, threads: int) -> dict[str, int]:
-    """What this process writes to for one request at a time."""
-    ids = np.zeros((1, 128), np.int32)
+def of_model(mindir: str, threads: int, callers: int, requests: int) -> dict[str, int]:
+    """Own memory of this process after so many threads shared a Model."""
     with mslite.Model() as model:
         model.build_from_file(mindir, mslite.ModelType.MINDIR, context(threads, 0))
-        before, _ = load.own_memory()
-        for _ in range(3):  # the engine plans its memory in the first and follows the plan then
-            model.predict([ids])
-        return {"written": load.own_memory()[0] - before}
+        return after(model.predict, callers, requests)
 
 
-MEASURES = {"pool": of_pool, "activations": of_activations}
+def after(predict: Callable[..., object], callers: int, requests: int) -> dict[str, int]:
+    """Own memory of this process after some threads sent requests together."""
+    ids = np.zeros((1, 128), np.int32)
+    with ThreadPoolExecutor(callers) as pool:
+        list(pool.map(lambda _: predict([ids]), range(requests)))
+    written, mapped = load.own_memory()
+    return {"written": written, "mapped": mapped}
+
+
+MEASURES = {"pool": of_pool, "model": of_model}
 
 
 def measured(kind: str, mindir: Path, *numbers: int) -> dict[str, int]:
@@ -69,22 +71,22 @@ def measured(kind: str, mindir: Path, *numbers: int) -> dict[str, int]:
 
 def report(mindir: Path, threads: int, workers: list[int]) -> None:
     """Print the cost of a worker at one number of threads."""
-    weights, few, many = mindir.stat().st_size, min(workers), max(workers)
-    clients = 8 * many
-    written = {}
-    for count in (few, many):
-        found = measured("pool", mindir, threads, count, clients)
-        written[count] = found["written"]
-        print(
-            f"{threads} threads, {count} workers: own memory {found['written'] / MIB:.1f} MiB, "
-            f"and {found['mapped'] / MIB:.1f} MiB of mapped files, after {found['done']} requests"
-        )
-    activations = measured("activations", mindir, threads)["written"]
-    further = (written[many] - written[few]) / (many - few)
+    weights, (few, many) = mindir.stat().st_size, sorted(workers)
+    further = {}
+    for kind, what in [("pool", "workers"), ("model", "callers of a Model")]:
+        written = {}
+        for count in (few, many):
+            found = measured(kind, mindir, threads, count, 8 * many)
+            written[count] = found["written"]
+            print(
+                f"{threads} threads, {count} {what}: own memory {found['written'] / MIB:.1f} MiB, "
+                f"and {found['mapped'] / MIB:.1f} MiB of mapped files, after {8 * many} requests"
+            )
+        further[kind] = (written[many] - written[few]) / (many - few)
     print(
-        f"{threads} threads: a further worker costs {further / MIB:.2f} MiB = "
-        f"{further / weights:.2%} of the weights; activations of a request {activations / MIB:.2f} "
-        f"MiB; beyond them {max(0, further - activations) / weights:.2%}"
+        f"{threads} threads: a further worker costs {further['pool'] / MIB:.2f} MiB = "
+        f"{further['pool'] / weights:.2%} of the weights, its activations "
+        f"{further['model'] / MIB:.2f} MiB = {further['model'] / weights:.2%}"
     )
 
 
@@ -107,7 +109,7 @@ def main() -> None:
     with load.scratch() as folder:
         mindir = networks.bert(folder / "bert.mindir", **sizes)
         print(f"weights {mindir.stat().st_size / MIB:.1f} MiB")
-        measured("activations", mindir, args.threads[0])  # compiles into the cache
+        measured("model", mindir, args.threads[0], 1, 1)  # compiles into the cache
         for threads in args.threads:
             report(mindir, threads, args.workers)
 

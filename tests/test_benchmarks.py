@@ -31,7 +31,7 @@ def printed(script: str) -> str:
     ("script", "wanted"),
     [
         ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
-        ("batching.py", rf"4 clients: batched / plain {RATIO}, .* median batch [1-4]"),
+        ("batching.py", rf"4 clients: batched / plain {RATIO}, .* a batch of [1-4]"),
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
         ("worker_memory.py", r"2 workers: own memory \d+\.\d MiB, .* after 16 requests"),
     ],
