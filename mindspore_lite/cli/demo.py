@@ -1,43 +1,54 @@
-"""`mslite demo`: the embedded model on a handful of handwritten digits."""
+"""`mslite demo`: clients that use the embedded model at the same time, and then in turn."""
 
 from __future__ import annotations
 
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from mindspore_lite.cli.console import say, working
-from mindspore_lite.cli.report import show_outputs
+from mindspore_lite.cli.demo_table import Answer, Round, client_lines, comparison, histogram, shown
 from mindspore_lite.context import Context
-from mindspore_lite.model import Model, ModelType
+from mindspore_lite.model import ModelParallelRunner
 
 DATA = Path(__file__).parent / "data"
 DIGITS_MODEL = DATA / "digits.mindir"
+CLIENTS = 5
+TASKS = 40  # requests of each client
+ROWS = 32  # digits in a request, which make it last some milliseconds
+Ask = Callable[[int, int], Answer]  # of a client and the number of its task
 _INK = " .:-=+*#%@"  # from empty to full
 
 
 def demo() -> None:
-    """Run the embedded model: one digit in the words of the quick start, then ten as pictures."""
+    """Let five clients use the embedded model at once, then send the same requests in turn."""
     images, labels = samples()
-    with Model() as model:
-        with working("building the digits model"):
-            model.build_from_file(str(DIGITS_MODEL), ModelType.MINDIR, Context())
-        say(f"{DIGITS_MODEL.name}: a MobileNetV2-shaped classifier of handwritten digits")
-        inputs = model.get_inputs()
-        model.resize(inputs, [list(images[:1].shape)])
-        inputs[0].set_data_from_numpy(images[0])
-        show_outputs(model.predict(inputs))
-
-        model.resize(inputs, [list(images.shape)])
-        (output,) = model.predict([images])
-    probabilities = output.get_data_to_numpy()
-    for start in range(0, len(images), 5):
+    say(f"{DIGITS_MODEL.name}: a MobileNetV2-shaped classifier of handwritten digits")
+    with _built() as runner:
         say()
-        row = slice(start, start + 5)
-        say(gallery(images[row], probabilities[row], labels[row]))
-    right = int((probabilities.argmax(1) == labels).sum())
+        _show_pictures(runner, images, labels)
+        at_once = Round("at once", CLIENTS, runner.statistics().layout)
+        say()
+        say(f"{CLIENTS} clients at once, each sends {TASKS} requests of {ROWS} digits")
+        with shown(at_once, TASKS) as live:
+            at_once.took_s = _send_at_once(_asking(runner, images, labels), at_once)
+        if not live:
+            say("\n".join(client_lines(at_once)))
+    with _built(workers=1) as runner:
+        in_turn = Round("in turn", CLIENTS, runner.statistics().layout)
+        with shown(in_turn, TASKS, stays=False):
+            in_turn.took_s = _send_in_turn(_asking(runner, images, labels), in_turn)
     say()
-    say(f"{right} of {len(labels)} digits right")
+    say(comparison(at_once, in_turn))
+    say()
+    say(f"latency of a request, {CLIENTS} clients at once")
+    say(histogram(at_once.latencies_ms(), _width()))
 
 
 def samples() -> tuple[np.ndarray, np.ndarray]:
@@ -55,10 +66,77 @@ def gallery(images: np.ndarray, probabilities: np.ndarray, labels: np.ndarray) -
         best = int(row.argmax())
         mark = "" if best == label else f" (is {label})"
         captions.append(f"{best} {row[best]:7.2%}{mark}".center(16))
-    return "\n".join([*lines, "  ".join(captions)])
+    return "\n".join(line.rstrip() for line in [*lines, "  ".join(captions)])
 
 
 def art(image: np.ndarray) -> list[str]:
     """An image of values in 0..1 as lines of text, two characters per pixel."""
     levels = np.clip(np.rint(image * (len(_INK) - 1)), 0, len(_INK) - 1).astype(int)
     return ["".join(_INK[level] * 2 for level in row) for row in levels]
+
+
+@contextmanager
+def _built(workers: int = 0) -> Iterator[ModelParallelRunner]:
+    context = Context()
+    context.parallel.workers_num = workers
+    with ModelParallelRunner() as runner:
+        with working("building the digits model"):
+            runner.build_from_file(str(DIGITS_MODEL), context)
+            runner.warm_up([[ROWS, 1, 8, 8]])
+        yield runner
+
+
+def _show_pictures(runner: ModelParallelRunner, images: np.ndarray, labels: np.ndarray) -> None:
+    """As many digits as fit beside each other, with what the model takes them for."""
+    fit = slice(max(1, (_width() + 2) // 18))
+    (output,) = runner.predict([images[fit]])
+    say(gallery(images[fit], output.get_data_to_numpy(), labels[fit]))
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _send_at_once(ask: Ask, results: Round) -> float:
+    """All clients in threads of their own; returns the seconds until the last is done."""
+    ended = threading.Event()
+
+    def client(number: int) -> None:
+        for task in range(TASKS):
+            if ended.is_set():  # Ctrl-C, or another client failed
+                return
+            results.answers[number].append(ask(number, task))
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS, thread_name_prefix="client") as threads:
+        try:
+            for _ in threads.map(client, range(CLIENTS)):
+                pass
+        finally:
+            ended.set()
+    return time.perf_counter() - start
+
+
+def _send_in_turn(ask: Ask, results: Round) -> float:
+    """The same requests, each after the answer to the one before."""
+    start = time.perf_counter()
+    for task in range(TASKS):
+        for number in range(CLIENTS):
+            results.answers[number].append(ask(number, task))
+    return time.perf_counter() - start
+
+
+def _asking(runner: ModelParallelRunner, images: np.ndarray, labels: np.ndarray) -> Ask:
+    """What sends the request of a client's task, and looks at the answer."""
+
+    def ask(client: int, task: int) -> Answer:
+        # the samples over and over, starting at another one in each request
+        rows = (client + task + np.arange(ROWS)) % len(images)
+        inputs = images[rows]
+        start = time.perf_counter()
+        (output,) = runner.predict([inputs])
+        took_ms = (time.perf_counter() - start) * 1e3
+        digits = output.get_data_to_numpy().argmax(1)
+        return Answer(took_ms, tuple(digits.tolist()), int((digits == labels[rows]).sum()))
+
+    return ask

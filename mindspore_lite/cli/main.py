@@ -15,9 +15,13 @@ app = cyclopts.App(
     help="Run MindSpore Lite models. Start with `mslite demo`, then `mslite run MODEL.mindir`.",
     version=__version__,
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,  # main() says it
 )
 COMMANDS = {  # name: (what it does, an example); a module is loaded when its command is called
-    "demo": ("Run the embedded model on handwritten digits.", "mslite demo"),
+    "demo": (
+        "Let five clients use an embedded model at once, and compare that with one by one.",
+        "mslite demo",
+    ),
     "run": (
         "Run a model once and show its outputs.",
         "mslite run resnet50.mindir --input x=cat.npy --top 5",

@@ -1,23 +1,84 @@
 from __future__ import annotations
 
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import pytest
 
+from mindspore_lite.cli import demo as demo_module
 from mindspore_lite.cli.demo import art, gallery
+from mindspore_lite.errors import EngineError
+from mindspore_lite.model import ModelParallelRunner
+
+CLIENT = re.compile(
+    r"client (\d): 3 requests, ([\d.]+) to ([\d.]+) ms, mean ([\d.]+) ms, 96 of 96 digits right"
+)
 
 
-def test_the_demo_prints_the_quick_starts_lines_and_ten_digits(mslite: Callable[..., Any]) -> None:
+@pytest.fixture
+def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_module, "TASKS", 3)
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_in_a_pipe_there_is_a_line_per_client_and_no_escape_code(
+    mslite: Callable[..., Any],
+) -> None:
     done = mslite("demo")
-    assert done.code == 0
-    assert done.err == ""
-    assert (
-        "tensor's name is:Default/Softmax-op0 data size is:40 tensor elements num is:10" in done.out
-    )
-    assert "output data is: 0." in done.out
-    assert "10 of 10 digits right" in done.out
-    assert all(f"{digit}  9" in done.out for digit in range(10))  # each with 9x.xx %
+    assert (done.code, done.err) == (0, "")
+    assert "\x1b" not in done.out
+    clients = CLIENT.findall(done.out)
+    assert [client for client, *_ in clients] == list("01234")
+    for _, least, most, mean in clients:
+        assert float(least) <= float(mean) <= float(most)
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_the_demo_compares_both_ways_and_shows_latencies(mslite: Callable[..., Any]) -> None:
+    out = mslite("demo").out
+    for name in ("at once", "in turn"):
+        row = re.search(rf"^{name} +([\d.]+) s +([\d.]+) +(\d+) +[\d.]+ ms +[\d.]+ ms$", out, re.M)
+        assert row is not None, out
+        requests_s, digits_s = float(row[2]), float(row[3])
+        assert digits_s == pytest.approx(requests_s * demo_module.ROWS, rel=0.02)
+    assert re.search(r"^throughput at once is \d+\.\d\d times that in turn$", out, re.M)
+    bars = re.findall(r"^ +[\d.]+ to +[\d.]+ ms +(\d+)", out, re.M)
+    assert sum(map(int, bars)) == demo_module.CLIENTS * demo_module.TASKS
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_as_many_pictures_are_shown_as_fit(
+    mslite: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns, digits in ((80, 4), (120, 6), (10, 1), (400, 10)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        captions = re.findall(r"(\d)  9\d\.\d\d%", mslite("demo").out)
+        assert captions == [str(digit) for digit in range(digits)]
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_a_client_that_fails_ends_the_demo_with_its_error(
+    mslite: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ModelParallelRunner.predict
+
+    def fails(runner: ModelParallelRunner, inputs: Any) -> Any:
+        if len(inputs[0]) == demo_module.ROWS:
+            raise EngineError("no more power")
+        return real(runner, inputs)
+
+    monkeypatch.setattr(ModelParallelRunner, "predict", fails)
+    done = mslite("demo")
+    assert (done.code, done.err) == (1, "mslite: no more power\n")
 
 
 def test_dark_pixels_are_dense_characters() -> None:
@@ -28,3 +89,66 @@ def test_a_wrong_answer_is_shown_as_wrong() -> None:
     images = np.zeros((2, 1, 1, 1), np.float32)
     text = gallery(images, np.array([[0.25, 0.75], [0.25, 0.75]]), np.array([1, 0]))
     assert text.splitlines()[-1].split() == ["1", "75.00%", "1", "75.00%", "(is", "0)"]
+
+
+class Terminal:
+    """The demo with so many tasks per client, in a process on a terminal of its own."""
+
+    def __init__(self, tasks: int, columns: int = 80) -> None:
+        self._ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (40, columns))
+        code = (
+            f"from mindspore_lite.cli import demo, main; demo.TASKS = {tasks}; "
+            "import sys; sys.argv = ['mslite', 'demo']; main.main()"
+        )
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**environment, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
+        )
+        os.close(theirs)
+        self._bytes = b""
+
+    def read_until(self, wanted: str | None) -> str:
+        """What came so far, as soon as this pattern is in it; None reads to the end."""
+        with suppress(OSError):  # Linux reports the end of a terminal as an error
+            while wanted is None or re.search(wanted.encode(), self._bytes) is None:
+                self._bytes += os.read(self._ours, 65536)
+        return self._bytes.decode(errors="replace")
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_shows_a_table_that_lives(columns: int) -> None:
+    with Terminal(tasks=5, columns=columns) as terminal:
+        text = terminal.read_until(None)
+        assert terminal.process.wait() == 0
+    assert "\x1b[1A\x1b[2K" * 7 in text  # up over a whole table, to draw it anew
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is shown again
+    plain = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", text)
+    for client in range(5):
+        assert re.search(rf"{client} │ +5 of 5 │ +[\d.]+ │ [\d ]+\.\.\. +│ +160 of 160 │", plain)
+    assert "throughput at once is" in plain
+    assert "client 0: " not in plain  # the table says it
+    assert max(len(line) for line in re.split(r"[\r\n]+", plain)) <= columns
+
+
+def test_an_interrupted_demo_ends_cleanly() -> None:
+    with Terminal(tasks=10**9) as terminal:
+        terminal.read_until(r"[1-9]\d* of 1000000000 ")  # the clients are at work
+        terminal.process.send_signal(signal.SIGINT)
+        text = terminal.read_until(None)
+        assert terminal.process.wait() == 130
+    assert "mslite: interrupted" in text
+    assert "Traceback" not in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")

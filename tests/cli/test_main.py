@@ -42,6 +42,6 @@ def test_an_interrupt_ends_quietly(mslite: Run, monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(main_module, "app", interrupted)
+    monkeypatch.setattr("mindspore_lite.cli.demo.samples", interrupted)
     done = mslite("demo")
     assert (done.code, done.err) == (130, "mslite: interrupted\n")
