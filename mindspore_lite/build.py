@@ -44,8 +44,10 @@ def build(given: Given, context: Context, options: Options | None = None) -> Bui
             "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
-    engine = engine_for(_target(context))
-    options = options or _options(context)
+    engine = engine_for(context.target[0].lower())
+    if options is None:
+        warn_of_unused_targets(context, stacklevel=5)
+        options = _options(context)
     source = source_of(given)
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()
@@ -118,16 +120,16 @@ def any_shape(built: Built) -> Session:
     return AnyShapeSession(built.session, load)
 
 
-def _target(context: Context) -> str:
+def warn_of_unused_targets(context: Context, stacklevel: int) -> None:
+    """Say it when a context names devices that the first one leaves unused."""
     first, *others = [target.lower() for target in context.target]
     ignored = [target for target in others if target not in (first, "cpu")]
     if ignored:
         warnings.warn(
             f"the first target decides: the model runs on {first!r}, {ignored} is not used",
             UserWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
-    return first
 
 
 def _options(context: Context) -> Options:

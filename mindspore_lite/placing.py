@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from mindspore_lite.build import Built, any_shape, build
+from mindspore_lite.build import Built, any_shape, build, warn_of_unused_targets
 from mindspore_lite.context import Context
 from mindspore_lite.engines.base import Options, Session
 from mindspore_lite.errors import EngineError
@@ -34,6 +34,7 @@ class Placed:
 
 def place(given: Given, context: Context) -> Placed:
     """Load a model for as many workers as the context asks for, or the machine has room for."""
+    warn_of_unused_targets(context, stacklevel=5)
     plan = _plan(context)
     inter_op = context.cpu.inter_op_parallel_num or 1
 
@@ -76,7 +77,7 @@ def _plan(context: Context) -> Layout:
             f"{plan.threads}"
         )
     if plan.warning:
-        warnings.warn(plan.warning, UserWarning, stacklevel=4)
+        warnings.warn(plan.warning, UserWarning, stacklevel=5)
     return plan
 
 

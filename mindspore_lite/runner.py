@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +31,7 @@ from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool import batcher, synthetic
 from mindspore_lite.pool.desk import Batching
 from mindspore_lite.pool.pool import Pool
-from mindspore_lite.pool.request import Request
+from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Statistics
 from mindspore_lite.tensor import Tensor, TensorMeta
 
@@ -160,8 +161,9 @@ class ModelParallelRunner:
     ) -> Future[list[Tensor]]:
         """Queue a run and return at once; arguments and errors are those of predict().
 
-        What is given is read when a worker is free: leave it unchanged until then. The Future can
-        be cancelled while the request waits, and also while it runs.
+        What is given is read without a copy: leave it unchanged until the answer is there. The
+        Future can be cancelled while the request waits, and also while it runs. Its callbacks are
+        called on a worker's thread, which goes on when they return.
         """
         loaded = self._usable("predict failed! ")
         try:
@@ -325,7 +327,7 @@ class _Loaded:
                 f"the model could not be warmed up on made-up inputs: {exc}; if requests work, "
                 "switch this off by context.parallel.warm_up = False",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
             return False
         if any(-1 in i.shape for i in self.inputs):
@@ -353,7 +355,13 @@ class _Answer(Future[list[Tensor]]):
         super().__init__()
         self._loaded = loaded
         self._outputs = outputs
+        self._has_callbacks = False
         self._request = loaded.pool.submit(given, self._ended, timeout_s)
+
+    def add_done_callback(self, fn: Callable[[Future[list[Tensor]]], object]) -> None:
+        """Call `fn` with this Future when it is done."""
+        self._has_callbacks = True
+        super().add_done_callback(fn)
 
     def cancel(self) -> bool:
         """End the request, waiting or running; False when it has ended already."""
@@ -363,6 +371,13 @@ class _Answer(Future[list[Tensor]]):
         return self.cancelled()
 
     def _ended(self, request: Request) -> None:
+        if self._has_callbacks and request.state in (State.TIMED_OUT, State.CLOSED):
+            # told by the thread that keeps all deadlines, which no callback may hold up
+            threading.Thread(target=self._tell, args=(request,), name="mslite-late-answer").start()
+        else:
+            self._tell(request)
+
+    def _tell(self, request: Request) -> None:
         try:
             if request.error is not None:
                 raise request.error

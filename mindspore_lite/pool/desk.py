@@ -103,6 +103,7 @@ class Desk:
         self.batches: Counter[int] = Counter()
         self._idle = list(range(len(self.slots)))  # a heap: the first lanes are the wide ones
         self._rows: Counter[object] = Counter()  # waiting rows of each key
+        self._full: dict[object, None] = {}  # the keys whose rows make a batch
         self._crowd = 0.0
 
     @property
@@ -125,16 +126,18 @@ class Desk:
             slot = self.slots[heapq.heappop(self._idle)]
             self._start(slot, [request], now_ns)
             return slot
-        if len(self.queue) >= self.queue_size and not self._idle:
+        if len(self.queue) >= self.queue_size and not self._room():
             self._refuse(request, State.REJECTED)
             raise QueueFullError(
-                f"{len(self.queue)} requests are waiting already, as many as the queue takes; "
-                "send fewer at once, or raise context.parallel.queue_size"
+                f"the queue is full: context.parallel.queue_size is {self.queue_size}, and as many "
+                "requests are waiting; send fewer at once, or raise it"
             )
         request.state = State.QUEUED
         self.queue[request] = None
         if self.batching is not None and request.key is not None:
             self._rows[request.key] += request.rows
+            if self._rows[request.key] >= self.batching.max_rows:
+                self._full[request.key] = None
         return None
 
     def admit_into(self, slot: Slot, request: Request, now_ns: int) -> None:
@@ -173,7 +176,7 @@ class Desk:
             return None
         slot = self.gathering
         if slot is not None:
-            if not self._full(next(iter(self.queue))):
+            if not self._full and next(iter(self.queue)).key is not None:
                 return None
             self.gathering = None
         elif self._idle:
@@ -192,16 +195,21 @@ class Desk:
         slot.batch = slot.computing = []
         if self.gathering is slot:
             self.gathering = None
-        if not self.queue:
-            heapq.heappush(self._idle, slot.place.index)
-            return None
-        head = next(iter(self.queue))
-        if self.batching is not None and self.batching.wait_ns and not self.closing:
-            due_ns = head.arrived_ns + self.batching.wait_ns
-            if now_ns < due_ns and not self._full(head) and self.gathering is None:
+        if self.queue:
+            head = next(iter(self.queue))
+            due_ns = self._due_ns(head)
+            if now_ns >= due_ns:
+                self._start(slot, self._taken(head), now_ns)
+                return None
+            if self._full:  # a batch of another key need not wait for the head
+                key = next(iter(self._full))
+                first = next(request for request in self.queue if request.key == key)
+                self._start(slot, self._taken(first), now_ns)
+                return None
+            if self.gathering is None:
                 self.gathering = slot
                 return due_ns
-        self._start(slot, self._taken(head), now_ns)
+        heapq.heappush(self._idle, slot.place.index)
         return None
 
     def finish(
@@ -342,9 +350,18 @@ class Desk:
         del self.queue[request]
         if self.batching is not None and request.key is not None:
             self._rows[request.key] -= request.rows
+            if self._rows[request.key] < self.batching.max_rows:
+                self._full.pop(request.key, None)
             if not self._rows[request.key]:
                 del self._rows[request.key]
 
-    def _full(self, head: Request) -> bool:
-        assert self.batching is not None
-        return head.key is None or self._rows[head.key] >= self.batching.max_rows
+    def _room(self) -> bool:
+        """Whether a slot is about to take what is queued beyond the queue's size."""
+        called = len(self._idle) + sum(slot.awake for slot in self.slots)
+        return len(self.queue) < self.queue_size + called
+
+    def _due_ns(self, head: Request) -> int:
+        """When the head of the queue has waited long enough for others to join it."""
+        if self.batching is None or self.closing or head.key is None or head.key in self._full:
+            return 0
+        return head.arrived_ns + self.batching.wait_ns

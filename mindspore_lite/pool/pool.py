@@ -257,7 +257,7 @@ class Pool:
         with self._lock:
             waiting = request.state is State.QUEUED
             what = (
-                f"it still waited, one of {len(self._desk.queue)} in the queue"
+                f"it still waited in the queue, {len(self._desk.queue)} long"
                 if waiting
                 else "it was running, and was told to stop"
             )
