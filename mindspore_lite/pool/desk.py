@@ -67,8 +67,7 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "computing", "lost", "place", "session", "signal", "started_ns", "stop",
-        "tally", "thread",
+        "awake", "batch", "lost", "place", "session", "signal", "started_ns", "stop", "tally", "thread",
     )  # fmt: skip
 
     def __init__(self, place: Place, tally: Tally) -> None:
@@ -76,8 +75,7 @@ class Slot:
         self.tally = tally
         self.session = place.sessions[-1][1]
         self.stop = Stop()
-        self.batch: list[Request] = []  # what was claimed
-        self.computing: list[Request] = []  # what the engine works on; the batch, or one of it
+        self.batch: list[Request] = []  # what the engine works on
         self.started_ns = 0
         self.lost = False
         self.awake = False  # its thread was called, and has not looked at the queue since
@@ -161,7 +159,7 @@ class Desk:
     def leave(self, slot: Slot, now_ns: int) -> bool:
         """A caller gives the slot back that it computed in; True: its thread must be called."""
         if self.queue:
-            slot.batch = slot.computing = []
+            slot.batch = []
             slot.awake = True
             return True
         self.claim(slot, now_ns)
@@ -189,7 +187,7 @@ class Desk:
         Returns when to ask again, on the clock of `now_ns`, if a fuller batch is worth waiting for.
         """
         slot.awake = False
-        slot.batch = slot.computing = []
+        slot.batch = []
         if self.gathering is slot:
             self.gathering = None
         if not self.queue:
@@ -224,6 +222,15 @@ class Desk:
             tally.failed += 1
         tally.runs.add(now_ns - slot.started_ns)
         return True
+
+    def put_back(self, slot: Slot) -> None:
+        """Queue the members of a batch that failed before all others, each to be computed alone."""
+        for request in reversed(slot.batch):
+            if request.state is State.RUNNING:
+                request.state, request.key = State.QUEUED, None
+                self.running -= 1
+                self.queue[request] = None
+                self.queue.move_to_end(request, last=False)
 
     def end(self, request: Request, state: State, error: BaseException) -> bool:
         """End a request from outside; False when it had ended before.
@@ -282,15 +289,15 @@ class Desk:
 
     def _unwanted(self, request: Request) -> None:
         for slot in self.slots:
-            if any(other is request for other in slot.computing):
-                others = (r for r in slot.computing if r is not request)
+            if request in slot.batch:
+                others = (r for r in slot.batch if r is not request)
                 if all(r.state is not State.RUNNING for r in others):
                     slot.stop.fire()
 
     def _start(self, slot: Slot, batch: list[Request], now_ns: int) -> None:
         if slot.stop.fired:
             slot.stop = Stop()
-        slot.batch = slot.computing = batch
+        slot.batch = batch
         slot.started_ns = now_ns
         slot.session = self._session(slot.place)
         self.running += len(batch)

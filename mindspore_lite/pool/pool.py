@@ -48,6 +48,7 @@ _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way
 _own = threading.local()  # on a slot's thread: its pool and slot
 
 Deliver = Callable[[Request], None]
+Result = tuple[Request, list[np.ndarray] | None, BaseException | None]
 
 
 class Pool:
@@ -262,7 +263,7 @@ class Pool:
                 else "it was running, and was told to stop"
             )
             text = f"no answer within timeout_s={timeout_s:g}: {what}"
-            slot = next((s for s in self._desk.slots if request in s.computing), None)
+            slot = next((s for s in self._desk.slots if request in s.batch), None)
             if not self._desk.end(request, State.TIMED_OUT, RequestTimeoutError(text)):
                 return
             if slot is not None and slot.stop.fired:
@@ -296,7 +297,7 @@ class Pool:
         with self._lock:
             self._desk.finish(slot, request, now_ns, outputs, error)
             if inside:  # the slot stays with its thread, which claims when the callback returns
-                slot.batch = slot.computing = []
+                slot.batch = []
                 return
             called = self._desk.leave(slot, now_ns)
             if self._desk.closing:
@@ -341,12 +342,14 @@ class Pool:
         results = self._compute(slot)
         now_ns = self._clock_ns()
         with self._lock:
+            if results is None:
+                self._desk.put_back(slot)
             ended = [
                 request
-                for request, outputs, error in results
+                for request, outputs, error in results or ()
                 if self._desk.finish(slot, request, now_ns, outputs, error)
             ]
-            slot.batch = slot.computing = []
+            slot.batch = []
             if slot.lost:
                 self._desk.found_again(slot)
             slot.awake = True
@@ -354,31 +357,21 @@ class Pool:
             self._deliver(request)
         return not slot.lost
 
-    def _compute(
-        self, slot: Slot
-    ) -> list[tuple[Request, list[np.ndarray] | None, BaseException | None]]:
+    def _compute(self, slot: Slot) -> list[Result] | None:
+        """What came of each request; None when a batch failed, for only one of it may be guilty."""
         batch = slot.batch
-        if len(batch) > 1:
-            try:
-                inputs = batcher.joined([r.inputs for r in batch])
-                outputs, error = self._result(slot.session, inputs, slot.stop)
-                if outputs is not None:
-                    parts = batcher.parted(outputs, [r.rows for r in batch])
-                    return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
-            except (LiteError, MemoryError) as exc:
-                error = exc
-            _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), error)
-        results = []
-        for request in batch:
-            if len(batch) > 1:
-                with self._lock:
-                    if request.state is not State.RUNNING:
-                        continue
-                    slot.computing = [request]
-                    if slot.stop.fired:
-                        slot.stop = Stop()
-            results.append((request, *self._attempt(slot, request)))
-        return results
+        if len(batch) == 1:
+            return [(batch[0], *self._attempt(slot, batch[0]))]
+        try:
+            inputs = batcher.joined([r.inputs for r in batch])
+            outputs, error = self._result(slot.session, inputs, slot.stop)
+            if outputs is not None:
+                parts = batcher.parted(outputs, [r.rows for r in batch])
+                return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the thread must go on
+            error = exc
+        _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), error)
+        return None
 
     def _attempt(
         self, slot: Slot, request: Request
