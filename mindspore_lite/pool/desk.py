@@ -123,7 +123,7 @@ class Desk:
             slot = self.slots[heapq.heappop(self._idle)]
             self._start(slot, [request], now_ns)
             return slot
-        if len(self.queue) >= self.queue_size and not self._idle:
+        if len(self.queue) >= self.queue_size and self._waiting() >= self.queue_size:
             self._refuse(request, State.REJECTED)
             raise QueueFullError(
                 f"{len(self.queue)} requests are waiting already, as many as the queue takes; "
@@ -276,6 +276,11 @@ class Desk:
 
     # --- inside ---
 
+    def _waiting(self) -> int:
+        """How many wait without a slot that is about to take them."""
+        called = sum(slot.awake for slot in self.slots)
+        return len(self.queue) - len(self._idle) - called - (self.gathering is not None)
+
     def _refuse(self, request: Request, state: State) -> None:
         request.state = state
         self.ended[state] += 1
@@ -353,5 +358,10 @@ class Desk:
                 del self._rows[request.key]
 
     def _full(self, head: Request) -> bool:
+        """Whether the head need not wait for more rows, or must not, for the queue is full."""
         assert self.batching is not None
-        return head.key is None or self._rows[head.key] >= self.batching.max_rows
+        return (
+            head.key is None
+            or self._rows[head.key] >= self.batching.max_rows
+            or len(self.queue) >= self.queue_size
+        )
