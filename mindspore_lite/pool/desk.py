@@ -67,7 +67,8 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "lost", "place", "session", "signal", "started_ns", "stop", "tally", "thread",
+        "awake", "batch", "lost", "place", "session", "signal", "started_ns", "stop", "tally",
+        "thread",
     )  # fmt: skip
 
     def __init__(self, place: Place, tally: Tally) -> None:
@@ -166,8 +167,12 @@ class Desk:
         return False
 
     def to_wake(self) -> Slot | None:
-        """The slot whose thread should look at the queue now, if any; it is idle no longer."""
-        if not self.queue:
+        """The slot whose thread should look at the queue now, if any; it is idle no longer.
+
+        A closing desk wakes no idle one, whose thread may have ended; those that are awake or busy
+        take what is left.
+        """
+        if not self.queue or self.closing:
             return None
         slot = self.gathering
         if slot is not None:

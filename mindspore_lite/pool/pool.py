@@ -325,7 +325,7 @@ class Pool:
                     mine = bool(slot.batch)
                 if self._desk.closing and not mine:
                     self._changed.notify_all()
-                    if not self._desk.queue:
+                    if slot in self._desk.idle_slots():  # nobody calls it any more
                         return
             if woken is not None:
                 woken.signal.release()
