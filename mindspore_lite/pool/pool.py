@@ -115,8 +115,7 @@ class Pool:
         if slot is not None:
             self._run_here(slot, request, inside)
         else:
-            if woken is not None:
-                woken.signal.release()
+            _call(woken)
             self._wait(request, answered, timeout_s)
         if request.error is not None:
             raise request.error
@@ -132,8 +131,7 @@ class Pool:
             if timeout_s is not None:
                 self._watch(request, timeout_s)
             woken = self._desk.to_wake()
-        if woken is not None:
-            woken.signal.release()
+        _call(woken)
         return request
 
     def cancel(self, request: Request) -> bool:
@@ -286,7 +284,7 @@ class Pool:
             fresh.awake = True
         _LOG.warning("a run does not stop; worker %d goes on with a new thread", slot.place.index)
         self._start_thread(fresh)
-        fresh.signal.release()
+        _call(fresh)
 
     # --- computing ---
 
@@ -304,8 +302,7 @@ class Pool:
                 called = True  # its thread may have been kept from ending by this run
                 self._changed.notify_all()
         if called:
-            with suppress(RuntimeError):  # it was called already
-                slot.signal.release()
+            _call(slot)
 
     def _serve(self, slot: Slot) -> None:
         """The life of a slot's thread."""
@@ -327,8 +324,7 @@ class Pool:
                     self._changed.notify_all()
                     if slot in self._desk.idle_slots():  # nobody calls it any more
                         return
-            if woken is not None:
-                woken.signal.release()
+            _call(woken)
             if mine:
                 if not self._serve_batch(slot):
                     return
@@ -444,8 +440,7 @@ class Pool:
         if self._quick is not None:
             self._quick.closing = True
         for slot in self._desk.slots:
-            with suppress(RuntimeError):  # it was called already
-                slot.signal.release()
+            _call(slot)
 
     def _abort(self, timeout_s: float) -> None:
         text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
@@ -472,6 +467,13 @@ class Pool:
         self._forked, self._quick = True, None
         self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
+
+
+def _call(slot: Slot | None) -> None:
+    """Wake the slot's thread, which then looks at the desk for what it was called for."""
+    if slot is not None:
+        with suppress(RuntimeError):  # it was called already, and has not woken yet
+            slot.signal.release()
 
 
 def _after_fork() -> None:
