@@ -137,7 +137,7 @@ class Pool:
     def cancel(self, request: Request) -> bool:
         """End a request that nobody wants any more, undelivered; False when it has ended."""
         with self._lock:
-            if not self._desk.end(request, State.CANCELLED, CancelledError()):
+            if not self._end(request, State.CANCELLED, CancelledError()):
                 return False
             self._unwatch(request)
             return True
@@ -261,17 +261,19 @@ class Pool:
                 else "it was running, and was told to stop"
             )
             text = f"no answer within timeout_s={timeout_s:g}: {what}"
-            slot = next((s for s in self._desk.slots if request in s.batch), None)
-            if not self._desk.end(request, State.TIMED_OUT, RequestTimeoutError(text)):
+            if not self._end(request, State.TIMED_OUT, RequestTimeoutError(text)):
                 return
-            if slot is not None and slot.stop.fired:
-                self._expect_end(slot)
         self._deliver(request)
 
-    def _expect_end(self, slot: Slot) -> None:
-        """Give the slot a new thread if its engine does not stop soon."""
-        due_s = self._clock_ns() / 1e9 + GRACE_S
-        self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
+    def _end(self, request: Request, state: State, error: BaseException) -> bool:
+        """End a request from outside; its slot gets a new thread if the engine goes on for long."""
+        slot = next((s for s in self._desk.slots if request in s.batch), None)
+        if not self._desk.end(request, state, error):
+            return False
+        if slot is not None and slot.stop.fired:
+            due_s = self._clock_ns() / 1e9 + GRACE_S
+            self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
+        return True
 
     def _replace(self, slot: Slot, stop: Stop) -> None:
         with self._lock:
