@@ -414,7 +414,7 @@ class Pool:
             return
         try:
             request.deliver(request)
-        except Exception:  # noqa: BLE001 - a caller's mistake must not cost a worker
+        except BaseException:  # noqa: BLE001 - even sys.exit() in there must not cost a worker
             _LOG.exception("a callback of a request failed")
 
     # --- threads ---
