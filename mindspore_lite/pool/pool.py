@@ -98,7 +98,7 @@ class Pool:
         if timeout_s is None and self._quick is not None:
             return self._quick.run(inputs)
         request = self._request(inputs)
-        inside = getattr(_own, "pool", None) is self
+        inside = getattr(_own, "pool", None) is self and not _own.slot.lost
         slot: Slot | None
         woken = None
         with self._lock:
@@ -113,7 +113,10 @@ class Pool:
                 request.deliver = lambda _: answered.release()
                 woken = self._desk.to_wake()
         if slot is not None:
+            if timeout_s is not None:  # inside
+                self._watch(request, timeout_s)
             self._run_here(slot, request, inside)
+            self._unwatch(request)
         else:
             _call(woken)
             self._wait(request, answered, timeout_s)
@@ -298,6 +301,8 @@ class Pool:
             self._desk.finish(slot, request, now_ns, outputs, error)
             if inside:  # the slot stays with its thread, which claims when the callback returns
                 slot.batch = []
+                if slot.lost:
+                    self._desk.found_again(slot)
                 return
             called = self._desk.leave(slot, now_ns)
             if self._desk.closing:
