@@ -108,9 +108,8 @@ class Pool:
             else:
                 slot = self._admit(request, direct=self._direct and timeout_s is None)
             if slot is None:
-                answered = threading.Lock()
+                request.answered = answered = threading.Lock()
                 answered.acquire()
-                request.deliver = lambda _: answered.release()
                 woken = self._desk.to_wake()
         if slot is not None:
             if timeout_s is not None:  # inside
@@ -266,7 +265,7 @@ class Pool:
             text = f"no answer within timeout_s={timeout_s:g}: {what}"
             if not self._end(request, State.TIMED_OUT, RequestTimeoutError(text)):
                 return
-        self._deliver(request)
+        self._deliver_late([request])
 
     def _end(self, request: Request, state: State, error: BaseException) -> bool:
         """End a request from outside; its slot gets a new thread if the engine goes on for long."""
@@ -356,8 +355,7 @@ class Pool:
             if slot.lost:
                 self._desk.found_again(slot)
             slot.awake = True
-        for request in ended:
-            self._deliver(request)
+        self._deliver(ended)
         return not slot.lost
 
     def _compute(self, slot: Slot) -> list[Result] | None:
@@ -413,14 +411,29 @@ class Pool:
         except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
             return None, exc
 
-    def _deliver(self, request: Request) -> None:
-        self._unwatch(request)
-        if request.deliver is None:  # it was computed on its caller's own thread
-            return
-        try:
-            request.deliver(request)
-        except BaseException:  # noqa: BLE001 - even sys.exit() in there must not cost a worker
-            _LOG.exception("a callback of a request failed")
+    def _deliver(self, requests: list[Request]) -> None:
+        """Tell callers of the end; those that wait first, for code of the others may take long."""
+        for request in requests:
+            self._unwatch(request)
+            if request.answered is not None:
+                request.answered.release()
+        for request in requests:
+            try:
+                if request.deliver is not None:
+                    request.deliver(request)
+            except BaseException:  # noqa: BLE001 - even sys.exit() in there must not cost a worker
+                _LOG.exception("a callback of a request failed")
+
+    def _deliver_late(self, requests: list[Request]) -> None:
+        """Deliver from the watching thread: a caller's code may wait, but not hold up deadlines."""
+
+        if any(request.deliver for request in requests):
+            deliver = partial(self._deliver, requests)
+            thread = threading.Thread(target=deliver, name="mslite-late", daemon=True)
+            with suppress(RuntimeError):  # none to be had, or the interpreter ends
+                thread.start()
+                return
+        self._deliver(requests)
 
     # --- threads ---
 
@@ -458,8 +471,7 @@ class Pool:
             due_s = self._clock_ns() / 1e9 + GRACE_S
             self._watchdog.watch(due_s, self._give_up)
             self._changed.notify_all()
-        for request in ended:
-            self._deliver(request)
+        self._deliver_late(ended)
 
     def _give_up(self) -> None:
         with self._lock:

@@ -14,6 +14,7 @@ what the engine then returns belongs to nobody.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from enum import Enum
 
@@ -41,12 +42,13 @@ class State(Enum):
 class Request:
     """What one caller wants computed, and what came of it.
 
-    `deliver` is called once, after the end and outside the lock, by the thread that ended the
-    request; None when that thread is the caller's own.
+    `answered` is what a waiting caller sleeps on, released after the end. `deliver` is foreign code
+    that is called once, after the end and outside the lock. Both are None when the caller computes.
     """
 
     __slots__ = (
-        "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state", "watched",
+        "answered", "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state",
+        "watched",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +62,7 @@ class Request:
         self.inputs = inputs
         self.arrived_ns = arrived_ns
         self.deliver = deliver
+        self.answered: threading.Lock | None = None
         self.rows = rows  # along the batch axis
         self.key = key  # requests of equal keys may be computed together; None: always alone
         self.state = State.NEW
