@@ -273,9 +273,12 @@ class Pool:
         if not self._desk.end(request, state, error):
             return False
         if slot is not None and slot.stop.fired:
-            due_s = self._clock_ns() / 1e9 + GRACE_S
-            self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
+            self._expect_end(slot)
         return True
+
+    def _expect_end(self, slot: Slot) -> None:
+        due_s = self._clock_ns() / 1e9 + GRACE_S
+        self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
 
     def _replace(self, slot: Slot, stop: Stop) -> None:
         with self._lock:
@@ -284,6 +287,7 @@ class Pool:
             fresh = self._desk.replace(slot)
             if fresh is None:
                 _LOG.error("%d runs hang, as many as there are workers", self._desk.stuck)
+                self._expect_end(slot)  # another one may come back
                 return
             fresh.awake = True
         _LOG.warning("a run does not stop; worker %d goes on with a new thread", slot.place.index)
