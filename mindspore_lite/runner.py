@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +30,7 @@ from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool import batcher, synthetic
 from mindspore_lite.pool.desk import Batching
 from mindspore_lite.pool.pool import Pool
-from mindspore_lite.pool.request import Request, State
+from mindspore_lite.pool.request import Request
 from mindspore_lite.pool.statistics import Statistics
 from mindspore_lite.tensor import Tensor, TensorMeta
 
@@ -355,13 +354,7 @@ class _Answer(Future[list[Tensor]]):
         super().__init__()
         self._loaded = loaded
         self._outputs = outputs
-        self._has_callbacks = False
         self._request = loaded.pool.submit(given, self._ended, timeout_s)
-
-    def add_done_callback(self, fn: Callable[[Future[list[Tensor]]], object]) -> None:
-        """Call `fn` with this Future when it is done."""
-        self._has_callbacks = True
-        super().add_done_callback(fn)
 
     def cancel(self) -> bool:
         """End the request, waiting or running; False when it has ended already."""
@@ -371,13 +364,6 @@ class _Answer(Future[list[Tensor]]):
         return self.cancelled()
 
     def _ended(self, request: Request) -> None:
-        if self._has_callbacks and request.state in (State.TIMED_OUT, State.CLOSED):
-            # told by the thread that keeps all deadlines, which no callback may hold up
-            threading.Thread(target=self._tell, args=(request,), name="mslite-late-answer").start()
-        else:
-            self._tell(request)
-
-    def _tell(self, request: Request) -> None:
         try:
             if request.error is not None:
                 raise request.error

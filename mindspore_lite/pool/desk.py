@@ -67,8 +67,8 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "computing", "lost", "place", "session", "signal", "started_ns", "stop",
-        "tally", "thread",
+        "awake", "batch", "lost", "place", "session", "signal", "started_ns", "stop", "tally",
+        "thread",
     )  # fmt: skip
 
     def __init__(self, place: Place, tally: Tally) -> None:
@@ -76,8 +76,7 @@ class Slot:
         self.tally = tally
         self.session = place.sessions[-1][1]
         self.stop = Stop()
-        self.batch: list[Request] = []  # what was claimed
-        self.computing: list[Request] = []  # what the engine works on; the batch, or one of it
+        self.batch: list[Request] = []  # what the engine works on
         self.started_ns = 0
         self.lost = False
         self.awake = False  # its thread was called, and has not looked at the queue since
@@ -126,7 +125,7 @@ class Desk:
             slot = self.slots[heapq.heappop(self._idle)]
             self._start(slot, [request], now_ns)
             return slot
-        if len(self.queue) >= self.queue_size and not self._room():
+        if len(self.queue) >= self.queue_size and self._waiting() >= self.queue_size:
             self._refuse(request, State.REJECTED)
             raise QueueFullError(
                 f"the queue is full: context.parallel.queue_size is {self.queue_size}, and as many "
@@ -164,19 +163,23 @@ class Desk:
     def leave(self, slot: Slot, now_ns: int) -> bool:
         """A caller gives the slot back that it computed in; True: its thread must be called."""
         if self.queue:
-            slot.batch = slot.computing = []
+            slot.batch = []
             slot.awake = True
             return True
         self.claim(slot, now_ns)
         return False
 
     def to_wake(self) -> Slot | None:
-        """The slot whose thread should look at the queue now, if any; it is idle no longer."""
-        if not self.queue:
+        """The slot whose thread should look at the queue now, if any; it is idle no longer.
+
+        A closing desk wakes no idle one, whose thread may have ended; those that are awake or busy
+        take what is left.
+        """
+        if not self.queue or self.closing:
             return None
         slot = self.gathering
         if slot is not None:
-            if not self._full and next(iter(self.queue)).key is not None:
+            if not self._full and self._may_gather(next(iter(self.queue))):
                 return None
             self.gathering = None
         elif self._idle:
@@ -192,7 +195,7 @@ class Desk:
         Returns when to ask again, on the clock of `now_ns`, if a fuller batch is worth waiting for.
         """
         slot.awake = False
-        slot.batch = slot.computing = []
+        slot.batch = []
         if self.gathering is slot:
             self.gathering = None
         if self.queue:
@@ -232,6 +235,15 @@ class Desk:
             tally.failed += 1
         tally.runs.add(now_ns - slot.started_ns)
         return True
+
+    def put_back(self, slot: Slot) -> None:
+        """Queue the members of a batch that failed before all others, each to be computed alone."""
+        for request in reversed(slot.batch):
+            if request.state is State.RUNNING:
+                request.state, request.key = State.QUEUED, None
+                self.running -= 1
+                self.queue[request] = None
+                self.queue.move_to_end(request, last=False)
 
     def end(self, request: Request, state: State, error: BaseException) -> bool:
         """End a request from outside; False when it had ended before.
@@ -277,6 +289,11 @@ class Desk:
 
     # --- inside ---
 
+    def _waiting(self) -> int:
+        """How many wait without a slot that is about to take them."""
+        called = sum(slot.awake for slot in self.slots)
+        return len(self.queue) - len(self._idle) - called - (self.gathering is not None)
+
     def _refuse(self, request: Request, state: State) -> None:
         request.state = state
         self.ended[state] += 1
@@ -290,15 +307,15 @@ class Desk:
 
     def _unwanted(self, request: Request) -> None:
         for slot in self.slots:
-            if any(other is request for other in slot.computing):
-                others = (r for r in slot.computing if r is not request)
+            if request in slot.batch:
+                others = (r for r in slot.batch if r is not request)
                 if all(r.state is not State.RUNNING for r in others):
                     slot.stop.fire()
 
     def _start(self, slot: Slot, batch: list[Request], now_ns: int) -> None:
         if slot.stop.fired:
             slot.stop = Stop()
-        slot.batch = slot.computing = batch
+        slot.batch = batch
         slot.started_ns = now_ns
         slot.session = self._session(slot.place)
         self.running += len(batch)
@@ -355,13 +372,13 @@ class Desk:
             if not self._rows[request.key]:
                 del self._rows[request.key]
 
-    def _room(self) -> bool:
-        """Whether a slot is about to take what is queued beyond the queue's size."""
-        called = len(self._idle) + sum(slot.awake for slot in self.slots)
-        return len(self.queue) < self.queue_size + called
-
     def _due_ns(self, head: Request) -> int:
         """When the head of the queue has waited long enough for others to join it."""
-        if self.batching is None or self.closing or head.key is None or head.key in self._full:
+        if self.batching is None or not self._may_gather(head):
             return 0
         return head.arrived_ns + self.batching.wait_ns
+
+    def _may_gather(self, head: Request) -> bool:
+        """Whether others may still join the head; when the queue is full, none can come."""
+        joinable = head.key is not None and head.key not in self._full
+        return joinable and not self.closing and len(self.queue) < self.queue_size

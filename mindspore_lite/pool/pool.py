@@ -48,6 +48,7 @@ _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way
 _own = threading.local()  # on a slot's thread: its pool and slot
 
 Deliver = Callable[[Request], None]
+Result = tuple[Request, list[np.ndarray] | None, BaseException | None]
 
 
 class Pool:
@@ -97,7 +98,7 @@ class Pool:
         if timeout_s is None and self._quick is not None:
             return self._quick.run(inputs)
         request = self._request(inputs)
-        inside = getattr(_own, "pool", None) is self
+        inside = getattr(_own, "pool", None) is self and not _own.slot.lost
         slot: Slot | None
         woken = None
         with self._lock:
@@ -107,15 +108,16 @@ class Pool:
             else:
                 slot = self._admit(request, direct=self._direct and timeout_s is None)
             if slot is None:
-                answered = threading.Lock()
+                request.answered = answered = threading.Lock()
                 answered.acquire()
-                request.deliver = lambda _: answered.release()
                 woken = self._desk.to_wake()
         if slot is not None:
+            if timeout_s is not None:  # inside
+                self._watch(request, timeout_s)
             self._run_here(slot, request, inside)
+            self._unwatch(request)
         else:
-            if woken is not None:
-                woken.signal.release()
+            _call(woken)
             self._wait(request, answered, timeout_s)
         if request.error is not None:
             raise request.error
@@ -131,14 +133,13 @@ class Pool:
             if timeout_s is not None:
                 self._watch(request, timeout_s)
             woken = self._desk.to_wake()
-        if woken is not None:
-            woken.signal.release()
+        _call(woken)
         return request
 
     def cancel(self, request: Request) -> bool:
         """End a request that nobody wants any more, undelivered; False when it has ended."""
         with self._lock:
-            if not self._desk.end(request, State.CANCELLED, CancelledError()):
+            if not self._end(request, State.CANCELLED, CancelledError()):
                 return False
             self._unwatch(request)
             return True
@@ -262,15 +263,20 @@ class Pool:
                 else "it was running, and was told to stop"
             )
             text = f"no answer within timeout_s={timeout_s:g}: {what}"
-            slot = next((s for s in self._desk.slots if request in s.computing), None)
-            if not self._desk.end(request, State.TIMED_OUT, RequestTimeoutError(text)):
+            if not self._end(request, State.TIMED_OUT, RequestTimeoutError(text)):
                 return
-            if slot is not None and slot.stop.fired:
-                self._expect_end(slot)
-        self._deliver(request)
+        self._deliver_late([request])
+
+    def _end(self, request: Request, state: State, error: BaseException) -> bool:
+        """End a request from outside; its slot gets a new thread if the engine goes on for long."""
+        slot = next((s for s in self._desk.slots if request in s.batch), None)
+        if not self._desk.end(request, state, error):
+            return False
+        if slot is not None and slot.stop.fired:
+            self._expect_end(slot)
+        return True
 
     def _expect_end(self, slot: Slot) -> None:
-        """Give the slot a new thread if its engine does not stop soon."""
         due_s = self._clock_ns() / 1e9 + GRACE_S
         self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
 
@@ -281,11 +287,12 @@ class Pool:
             fresh = self._desk.replace(slot)
             if fresh is None:
                 _LOG.error("%d runs hang, as many as there are workers", self._desk.stuck)
+                self._expect_end(slot)  # another one may come back
                 return
             fresh.awake = True
         _LOG.warning("a run does not stop; worker %d goes on with a new thread", slot.place.index)
         self._start_thread(fresh)
-        fresh.signal.release()
+        _call(fresh)
 
     # --- computing ---
 
@@ -296,15 +303,16 @@ class Pool:
         with self._lock:
             self._desk.finish(slot, request, now_ns, outputs, error)
             if inside:  # the slot stays with its thread, which claims when the callback returns
-                slot.batch = slot.computing = []
+                slot.batch = []
+                if slot.lost:
+                    self._desk.found_again(slot)
                 return
             called = self._desk.leave(slot, now_ns)
             if self._desk.closing:
                 called = True  # its thread may have been kept from ending by this run
                 self._changed.notify_all()
         if called:
-            with suppress(RuntimeError):  # it was called already
-                slot.signal.release()
+            _call(slot)
 
     def _serve(self, slot: Slot) -> None:
         """The life of a slot's thread."""
@@ -324,10 +332,9 @@ class Pool:
                     mine = bool(slot.batch)
                 if self._desk.closing and not mine:
                     self._changed.notify_all()
-                    if not self._desk.queue:
+                    if slot in self._desk.idle_slots():  # nobody calls it any more
                         return
-            if woken is not None:
-                woken.signal.release()
+            _call(woken)
             if mine:
                 if not self._serve_batch(slot):
                     return
@@ -341,44 +348,35 @@ class Pool:
         results = self._compute(slot)
         now_ns = self._clock_ns()
         with self._lock:
+            if results is None:
+                self._desk.put_back(slot)
             ended = [
                 request
-                for request, outputs, error in results
+                for request, outputs, error in results or ()
                 if self._desk.finish(slot, request, now_ns, outputs, error)
             ]
-            slot.batch = slot.computing = []
+            slot.batch = []
             if slot.lost:
                 self._desk.found_again(slot)
             slot.awake = True
-        for request in ended:
-            self._deliver(request)
+        self._deliver(ended)
         return not slot.lost
 
-    def _compute(
-        self, slot: Slot
-    ) -> list[tuple[Request, list[np.ndarray] | None, BaseException | None]]:
+    def _compute(self, slot: Slot) -> list[Result] | None:
+        """What came of each request; None when a batch failed, for only one of it may be guilty."""
         batch = slot.batch
-        if len(batch) > 1:
-            try:
-                inputs = batcher.joined([r.inputs for r in batch])
-                outputs, error = self._result(slot.session, inputs, slot.stop)
-                if outputs is not None:
-                    parts = batcher.parted(outputs, [r.rows for r in batch])
-                    return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
-            except (LiteError, MemoryError) as exc:
-                error = exc
-            _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), error)
-        results = []
-        for request in batch:
-            if len(batch) > 1:
-                with self._lock:
-                    if request.state is not State.RUNNING:
-                        continue
-                    slot.computing = [request]
-                    if slot.stop.fired:
-                        slot.stop = Stop()
-            results.append((request, *self._attempt(slot, request)))
-        return results
+        if len(batch) == 1:
+            return [(batch[0], *self._attempt(slot, batch[0]))]
+        try:
+            inputs = batcher.joined([r.inputs for r in batch])
+            outputs, error = self._result(slot.session, inputs, slot.stop)
+            if outputs is not None:
+                parts = batcher.parted(outputs, [r.rows for r in batch])
+                return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the thread must go on
+            error = exc
+        _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), error)
+        return None
 
     def _attempt(
         self, slot: Slot, request: Request
@@ -417,14 +415,29 @@ class Pool:
         except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
             return None, exc
 
-    def _deliver(self, request: Request) -> None:
-        self._unwatch(request)
-        if request.deliver is None:  # it was computed on its caller's own thread
-            return
-        try:
-            request.deliver(request)
-        except Exception:  # noqa: BLE001 - a caller's mistake must not cost a worker
-            _LOG.exception("a callback of a request failed")
+    def _deliver(self, requests: list[Request]) -> None:
+        """Tell callers of the end; those that wait first, for code of the others may take long."""
+        for request in requests:
+            self._unwatch(request)
+            if request.answered is not None:
+                request.answered.release()
+        for request in requests:
+            try:
+                if request.deliver is not None:
+                    request.deliver(request)
+            except BaseException:  # noqa: BLE001 - even sys.exit() in there must not cost a worker
+                _LOG.exception("a callback of a request failed")
+
+    def _deliver_late(self, requests: list[Request]) -> None:
+        """Deliver from the watching thread: a caller's code may wait, but not hold up deadlines."""
+
+        if any(request.deliver for request in requests):
+            deliver = partial(self._deliver, requests)
+            thread = threading.Thread(target=deliver, name="mslite-late", daemon=True)
+            with suppress(RuntimeError):  # none to be had, or the interpreter ends
+                thread.start()
+                return
+        self._deliver(requests)
 
     # --- threads ---
 
@@ -451,8 +464,7 @@ class Pool:
         if self._quick is not None:
             self._quick.closing = True
         for slot in self._desk.slots:
-            with suppress(RuntimeError):  # it was called already
-                slot.signal.release()
+            _call(slot)
 
     def _abort(self, timeout_s: float) -> None:
         text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
@@ -463,8 +475,7 @@ class Pool:
             due_s = self._clock_ns() / 1e9 + GRACE_S
             self._watchdog.watch(due_s, self._give_up)
             self._changed.notify_all()
-        for request in ended:
-            self._deliver(request)
+        self._deliver_late(ended)
 
     def _give_up(self) -> None:
         with self._lock:
@@ -479,6 +490,13 @@ class Pool:
         self._forked, self._quick = True, None
         self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
+
+
+def _call(slot: Slot | None) -> None:
+    """Wake the slot's thread, which then looks at the desk for what it was called for."""
+    if slot is not None:
+        with suppress(RuntimeError):  # it was called already, and has not woken yet
+            slot.signal.release()
 
 
 def _after_fork() -> None:

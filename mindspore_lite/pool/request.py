@@ -8,12 +8,14 @@
     QueueFullError          ▼ close: CLOSED         ▼ close: CLOSED
 
 The Desk alone moves a request, under the pool's lock. The six states without an arrow out are
-final. A running request that was ended from outside leaves its slot busy until the engine lets go;
-what the engine then returns belongs to nobody.
+final. Members of a batch that failed are queued again, each to run alone. A running request that
+was ended from outside leaves its slot busy until the engine lets go; what the engine then returns
+belongs to nobody.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from enum import Enum
 
@@ -41,12 +43,13 @@ class State(Enum):
 class Request:
     """What one caller wants computed, and what came of it.
 
-    `deliver` is called once, after the end and outside the lock, by the thread that ended the
-    request; None when that thread is the caller's own.
+    `answered` is what a waiting caller sleeps on, released after the end. `deliver` is foreign code
+    that is called once, after the end and outside the lock. Both are None when the caller computes.
     """
 
     __slots__ = (
-        "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state", "watched",
+        "answered", "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state",
+        "watched",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +63,7 @@ class Request:
         self.inputs = inputs
         self.arrived_ns = arrived_ns
         self.deliver = deliver
+        self.answered: threading.Lock | None = None
         self.rows = rows  # along the batch axis
         self.key = key  # requests of equal keys may be computed together; None: always alone
         self.state = State.NEW

@@ -1,0 +1,302 @@
+"""A session that does what the test says, a clock that stands still, and a pool made of them.
+
+Nothing here sleeps: runs wait at gates that the test opens, and deadlines pass when the test moves
+the clock and fires them. Every wait has a limit, so that a fault shows as a failure, not a hang.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from mindspore_lite.engines.base import Session, Stop, TensorInfo
+from mindspore_lite.errors import StoppedError
+from mindspore_lite.pool.deadline import Watchdog
+from mindspore_lite.pool.desk import Batching, Place
+from mindspore_lite.pool.layout import Layout
+from mindspore_lite.pool.pool import Pool
+
+LIMIT_S = 30.0  # for waits that end at once when all is well
+
+Compute = Callable[[list[np.ndarray], Stop], list[np.ndarray]]
+
+
+class FakeClock:
+    """Time that the test moves."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000_000_000
+
+    def ns(self) -> int:
+        return self.now_ns
+
+    def s(self) -> float:
+        return self.now_ns / 1e9
+
+    def advance(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+
+class Unattended(Watchdog):
+    """Without a watching thread: the test alone calls fire_due."""
+
+    def _watch(self) -> None:
+        pass
+
+
+def double(inputs: list[np.ndarray], stop: Stop) -> list[np.ndarray]:
+    return [inputs[0] * 2]
+
+
+class FakeSession:
+    """Computes 2 x, or what the test says; remembers who ran it."""
+
+    inputs = (TensorInfo("x", np.dtype(np.float32), (-1, 2)),)
+    outputs = (TensorInfo("y", np.dtype(np.float32), (-1, 2)),)
+    mapped = True
+
+    def __init__(self, compute: Compute = double) -> None:
+        self.metadata: dict[str, str] = {}
+        self.compute = compute
+        self.threads: list[int] = []
+        self.rows: list[int] = []
+        self.cores: list[set[int]] = []
+        self.late: list[bool] = []  # whether the Stop had been fired before the run began
+        self.closed = 0
+
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
+        assert stop is not None, "the pool must be able to end every run"
+        self.threads.append(threading.get_ident())
+        self.rows.append(len(inputs[0]) if len(inputs) else 0)
+        self.cores.append(os.sched_getaffinity(0))
+        self.late.append(stop.fired)
+        return self.compute(list(inputs), stop)
+
+    def skeleton(self) -> bytes:
+        return b""
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Gate:
+    """A place inside of the engine where runs wait until they are let through.
+
+    A gate that `obeys` also lets a run go, with StoppedError, when its Stop is fired, as ONNX
+    Runtime does; one that does not is an engine that hangs.
+    """
+
+    def __init__(self, obeys: bool = True) -> None:
+        self.obeys = obeys
+        self._inside = threading.Semaphore(0)
+        self._passes = threading.Semaphore(0)
+        self._open = False
+
+    def __call__(self, inputs: list[np.ndarray], stop: Stop) -> list[np.ndarray]:
+        self.wait(stop)
+        return double(inputs, stop)
+
+    def wait(self, stop: Stop) -> None:
+        if self.obeys:
+            stop.handle(lambda: self, lambda gate: gate.let(1))
+        self._inside.release()
+        if not self._open:
+            assert self._passes.acquire(timeout=LIMIT_S), "nobody opened the gate"
+        if self.obeys and stop.fired:
+            raise StoppedError("told to stop")
+
+    def entered(self, count: int = 1) -> None:
+        """Return when so many more runs are inside."""
+        for _ in range(count):
+            assert self._inside.acquire(timeout=LIMIT_S), "no run came"
+
+    def nobody_entered(self) -> bool:
+        return not self._inside.acquire(blocking=False)
+
+    def let(self, count: int) -> None:
+        self._passes.release(count)
+
+    def open(self) -> None:
+        """Let all pass that are inside and all that come."""
+        self._open = True
+        self._passes.release(100_000)
+
+
+class Client(threading.Thread):
+    """Calls something on a thread of its own, and keeps what came of it."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self._call = call
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.result = self._call()
+        except BaseException as exc:  # noqa: BLE001 - the test looks at it
+            self.error = exc
+
+    def ended(self) -> Client:
+        self.join(LIMIT_S)
+        assert not self.is_alive(), "the call does not return"
+        return self
+
+
+class Answer:
+    """Where a pool delivers a request."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.thread = 0
+        self._there = threading.Event()
+
+    def __call__(self, request: Any) -> None:
+        self.request = request
+        self.times += 1
+        self.thread = threading.get_ident()
+        self._there.set()
+
+    def wait(self) -> Any:
+        """The outputs; an error is raised."""
+        assert self._there.wait(LIMIT_S), "the request was not answered"
+        if self.request.error is not None:
+            raise self.request.error
+        return self.request.outputs
+
+    @property
+    def there(self) -> bool:
+        return self._there.is_set()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return when something holds that nobody tells of."""
+    tick = threading.Event()
+    for _ in range(round(LIMIT_S * 1000)):
+        if condition():
+            return
+        tick.wait(0.001)
+    raise AssertionError("it does not come true")
+
+
+def rows(count: int = 1, value: float = 1.0) -> list[np.ndarray]:
+    """The inputs of a request with so many rows."""
+    return [np.full((count, 2), value, np.float32)]
+
+
+class _Held:
+    """Takes the call for a worker's thread, which goes on sleeping."""
+
+    called = False
+
+    def release(self) -> None:
+        self.called = True
+
+
+class Bench:
+    """A pool over a fake session, with its clock and watchdog."""
+
+    def __init__(
+        self,
+        compute: Compute = double,
+        *,
+        workers: int = 1,
+        cores: tuple[int, ...] = (),
+        sessions: Sequence[tuple[int, Session]] = (),
+        max_rows: int = 0,
+        wait_s: float = 0.0,
+        queue_size: int = 1000,
+    ) -> None:
+        self.clock = FakeClock()
+        self.watchdog = Unattended(self.clock.s)
+        self.session = FakeSession(compute)
+        shared = tuple(sessions) or ((workers, self.session),)
+        self.places = [Place(index, shared, cores) for index in range(workers)]
+        bound = (cores,) * workers
+        self.layout = Layout(workers, 1, (1,), bound, (-1,) * workers, 2, "the test")
+        self.pool = Pool(
+            self.places,
+            self.layout,
+            queue_size=queue_size,
+            batching=Batching(max_rows, round(wait_s * 1e9)) if max_rows else None,
+            clock_ns=self.clock.ns,
+            watchdog=self.watchdog,
+        )
+
+    def submit(self, *given: Any, timeout_s: float | None = None) -> Answer:
+        answer = Answer()
+        answer.request = self.pool.submit(*(given or (rows(),)), answer, timeout_s)
+        return answer
+
+    def predict(self, *given: Any, timeout_s: float | None = None) -> Client:
+        return Client(lambda: self.pool.run(*(given or (rows(),)), timeout_s))
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock and end what is overdue."""
+        self.clock.advance(seconds)
+        self.watchdog.fire_due()
+
+    def watched(self, count: int) -> None:
+        """Return when so many deadlines are watched."""
+        wait_for(lambda: self.watching >= count)
+
+    @property
+    def watching(self) -> int:
+        """The deadlines that are neither over nor cancelled."""
+        return sum(entry.act is not None for *_, entry in list(self.watchdog._heap))
+
+    def queued(self, count: int) -> None:
+        """Return when so many requests wait."""
+        wait_for(lambda: self.pool.statistics().queued >= count)
+
+    @contextmanager
+    def held(self) -> Iterator[list[Answer]]:
+        """The workers' threads do not wake while requests are made; then all must be answered."""
+        answers: list[Answer] = []
+        slots = self.pool._desk.slots
+        signals = [slot.signal for slot in slots]
+        for slot in slots:
+            slot.signal = _Held()  # type: ignore[assignment]
+        yield answers
+        for slot, signal in zip(slots, signals, strict=True):
+            called = slot.signal.called  # type: ignore[attr-defined]
+            slot.signal = signal
+            if called:
+                signal.release()
+        for answer in answers:
+            answer.wait()
+
+    @property
+    def threads(self) -> list[threading.Thread]:
+        return [slot.thread for slot in self.pool._desk.slots if slot.thread is not None]
+
+    def statistics(self) -> Any:
+        """The pool's, checked: whatever was sent is somewhere."""
+        found = self.pool.statistics()
+        assert accounted(found) == found.sent
+        return found
+
+
+def accounted(found: Any) -> int:
+    names = "queued running done failed timed_out cancelled rejected closed"
+    return sum(getattr(found, name) for name in names.split())
+
+
+@contextmanager
+def closing(bench: Bench, *gates: Gate) -> Iterator[Bench]:
+    """A bench that is taken down however the test ends: gates opened, threads ended."""
+    try:
+        yield bench
+    finally:
+        for gate in gates:
+            gate.open()
+        closed = Client(lambda: bench.pool.close(None))
+        closed.ended()
+        for thread in bench.threads:
+            thread.join(LIMIT_S)
