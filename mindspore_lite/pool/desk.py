@@ -16,6 +16,7 @@ its thread still brings is thrown away.
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Histogram
 
 _MEMORY = 16  # about as many runs the crowd is remembered after it left; guess
+_PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess
 
 
@@ -47,7 +49,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Batching:
-    """How requests are joined: at most so many rows, after waiting so long for them."""
+    """How requests are joined: at most so many rows, after waiting so long for them.
+
+    Without a time to wait, rows are shared out: each slot waits, for a small part of what a run
+    takes, until it has its share of the requests that were under way of late. So a lone request
+    never waits, and callers who all come back after a batch are together again in the next.
+    """
 
     max_rows: int
     wait_ns: int = 0
@@ -103,7 +110,10 @@ class Desk:
         self._idle = list(range(len(self.slots)))  # a heap: the first lanes are the wide ones
         self._rows: Counter[object] = Counter()  # waiting rows of each key
         self._full: dict[object, None] = {}  # the keys whose rows make a batch
-        self._crowd = 0.0
+        self._crowd = 0.0  # runs at the same time, of late
+        self._flight = 0.0  # rows under way, of late
+        self._open_rows = 0  # rows under way now
+        self._pace_ns = 0  # how long a run takes, of late
 
     @property
     def drained(self) -> bool:
@@ -121,11 +131,16 @@ class Desk:
         if self.closing:
             self._refuse(request, State.CLOSED)
             raise ClosedError("the runner is closed; build it again to use it")
+        self._open_rows += request.rows
+        if self.batching is not None:
+            self._flight = _remembered(self._flight, self._open_rows)
+            direct = direct and (request.key is None or request.rows >= self._goal())
         if direct and self._idle and not self.queue:
             slot = self.slots[heapq.heappop(self._idle)]
             self._start(slot, [request], now_ns)
             return slot
         if len(self.queue) >= self.queue_size and self._waiting() >= self.queue_size:
+            self._open_rows -= request.rows
             self._refuse(request, State.REJECTED)
             raise QueueFullError(
                 f"the queue is full: context.parallel.queue_size is {self.queue_size}, and as many "
@@ -142,6 +157,7 @@ class Desk:
     def admit_into(self, slot: Slot, request: Request, now_ns: int) -> None:
         """Take a request that the slot's own thread makes, from within a callback."""
         self.sent += 1
+        self._open_rows += request.rows
         self._start(slot, [request], now_ns)
 
     def book(self, state: State, durations_ns: Sequence[int]) -> None:
@@ -179,7 +195,8 @@ class Desk:
             return None
         slot = self.gathering
         if slot is not None:
-            if not self._full and self._may_gather(next(iter(self.queue))):
+            head = next(iter(self.queue))
+            if not self._full and self._may_gather(head) and self._rows[head.key] < self._goal():
                 return None
             self.gathering = None
         elif self._idle:
@@ -233,7 +250,9 @@ class Desk:
             tally.done += 1
         else:
             tally.failed += 1
-        tally.runs.add(now_ns - slot.started_ns)
+        duration_ns = now_ns - slot.started_ns
+        tally.runs.add(duration_ns)
+        self._pace_ns += (duration_ns - self._pace_ns) // _MEMORY
         return True
 
     def put_back(self, slot: Slot) -> None:
@@ -301,6 +320,7 @@ class Desk:
     def _ended(self, request: Request, state: State) -> None:
         if request.state is State.RUNNING:
             self.running -= 1
+        self._open_rows -= request.rows
         request.state = state
         request.inputs = ()  # the caller may keep the request, but no longer its arrays
         self.ended[state] += 1
@@ -340,8 +360,7 @@ class Desk:
         if self.batching is not None:
             waiting = -(-waiting // self.batching.max_rows)
         now = len(self.slots) - len(self._idle) + waiting
-        # a crowd is noticed at once and forgotten slowly
-        self._crowd = max(now, self._crowd + (now - self._crowd) / _MEMORY)
+        self._crowd = _remembered(self._crowd, now)
         for lanes, session in place.sessions:
             if lanes >= self._crowd - 0.5:
                 return session
@@ -350,12 +369,13 @@ class Desk:
     def _taken(self, head: Request) -> list[Request]:
         batch, rows = [head], head.rows
         if self.batching is not None and head.key is not None:
+            most = self._goal()
             for number, request in enumerate(self.queue):
                 if number == _SCANNED:
                     break
                 if request is head or request.key != head.key:
                     continue
-                if rows + request.rows > self.batching.max_rows:
+                if rows + request.rows > most:
                     break  # a smaller one behind it must not overtake
                 batch.append(request)
                 rows += request.rows
@@ -376,9 +396,24 @@ class Desk:
         """When the head of the queue has waited long enough for others to join it."""
         if self.batching is None or not self._may_gather(head):
             return 0
-        return head.arrived_ns + self.batching.wait_ns
+        if self._rows[head.key] >= self._goal():
+            return 0
+        return head.arrived_ns + (self.batching.wait_ns or self._pace_ns // _PATIENCE)
+
+    def _goal(self) -> int:
+        """How many rows a batch should have before it is worth starting."""
+        assert self.batching is not None
+        if self.batching.wait_ns:
+            return self.batching.max_rows
+        share = math.ceil(round(self._flight) / len(self.slots))
+        return max(1, min(self.batching.max_rows, share))
 
     def _may_gather(self, head: Request) -> bool:
         """Whether others may still join the head; when the queue is full, none can come."""
         joinable = head.key is not None and head.key not in self._full
         return joinable and not self.closing and len(self.queue) < self.queue_size
+
+
+def _remembered(level: float, now: float) -> float:
+    """A crowd is noticed at once and forgotten slowly."""
+    return max(now, level + (now - level) / _MEMORY)
