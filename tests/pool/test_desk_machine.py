@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.fake_engine import FakeSession
 
 from mindspore_lite.errors import ClosedError, QueueFullError, RequestTimeoutError
-from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
+from mindspore_lite.pool.desk import _PATIENCE, Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
 
 SESSION = FakeSession()
@@ -129,7 +129,7 @@ class DeskMachine(RuleBasedStateMachine):
         due_ns = self.desk.claim(slot, self.now_ns)
         if due_ns is not None:
             assert self.desk.batching is not None
-            assert self.now_ns < due_ns <= self.now_ns + self.desk.batching.wait_ns
+            assert self.now_ns < due_ns <= self.now_ns + self.longest_wait_ns()
             self.due_ns = due_ns
         elif not slot.batch:
             assert slot in self.desk.idle_slots()
@@ -138,7 +138,7 @@ class DeskMachine(RuleBasedStateMachine):
             first = slot.batch[0]
             if first is not head:  # which waits for others, and a batch of another kind is full
                 assert self.desk.batching is not None and head is not None
-                assert self.now_ns < head.arrived_ns + self.desk.batching.wait_ns
+                assert self.now_ns < head.arrived_ns + self.longest_wait_ns()
                 assert waiting[first.key] >= self.desk.batching.max_rows
             self.note_start(slot)
             for request in slot.batch:
@@ -146,6 +146,10 @@ class DeskMachine(RuleBasedStateMachine):
                 came = self.requests.index
                 assert all(came(q) > came(request) for q in behind if q.key is not None)
         self.wake()
+
+    def longest_wait_ns(self) -> int:
+        assert self.desk.batching is not None
+        return self.desk.batching.wait_ns or self.desk._pace_ns // _PATIENCE
 
     @precondition(lambda self: self.busy())
     @rule(data=st.data(), fails=st.booleans())
@@ -236,7 +240,7 @@ class DeskMachine(RuleBasedStateMachine):
             assert isinstance(request.error, ClosedError)
             self.note_end(request, State.CLOSED)
 
-    @rule(ns=st.integers(1, 20))
+    @rule(ns=st.integers(1, 20) | st.integers(1000, 9000))
     def time_passes(self, ns: int) -> None:
         self.now_ns += ns
 
