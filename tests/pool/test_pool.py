@@ -114,7 +114,7 @@ def test_a_full_queue_refuses_and_says_what_to_do() -> None:
         accepted = [bench.submit()]
         gate.entered()
         accepted += [bench.submit() for _ in range(2)]
-        with pytest.raises(QueueFullError, match="full: context.parallel.queue_size is 2, and as"):
+        with pytest.raises(QueueFullError, match=r"is full: .*queue_size is 2, and as"):
             bench.pool.run(rows())
         with pytest.raises(QueueFullError):
             bench.submit()
