@@ -15,7 +15,7 @@ import numpy as np
 from mindspore_lite.engines.base import Session, Stop, TensorInfo
 from mindspore_lite.errors import ClosedError
 
-MAX_SESSIONS = 16  # beyond, the one that was made first is closed; guess
+MAX_SESSIONS = 16  # beyond, the one that was made first is let go; guess
 
 Dims = tuple[int, ...]
 
@@ -53,8 +53,7 @@ class AnyShapeSession:
             if self._closed:
                 raise ClosedError("the session is closed; build the model again to run it")
             made = self._load(shapes)
-            if len(self._others) == MAX_SESSIONS:
-                self._others[0].close()
+            # whoever is pushed out is not closed: a thread may have found it and be about to run
             self._others = (*self._others[-MAX_SESSIONS + 1 :], made)
             return made
 
