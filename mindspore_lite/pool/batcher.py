@@ -115,6 +115,6 @@ def _close(wanted: np.ndarray, got: np.ndarray) -> bool:
     a, b = wanted.astype(kind), got.astype(kind)
     finite = np.isfinite(a)
     scale = float(np.abs(a[finite]).max(initial=0.0))
-    return bool(
-        (finite == np.isfinite(b)).all() and (np.abs(a - b)[finite] <= _TOLERANCE * scale).all()
-    )
+    if (finite != np.isfinite(b)).any():
+        return False
+    return bool((np.abs(a[finite] - b[finite]) <= _TOLERANCE * scale).all())
