@@ -448,6 +448,8 @@ class Pool:
 
     @property
     def _drained(self) -> bool:
+        if self._quick is not None:
+            self._quick.settle(self._desk)
         return self._desk.drained and not self._quick
 
     def _tidy(self) -> None:

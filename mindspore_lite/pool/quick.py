@@ -59,15 +59,15 @@ class QuickLane:
                     f"the engine returned {len(outputs)} outputs, the model has {self._outputs}"
                 )
         except BaseException as exc:  # noqa: BLE001 - counted, and raised again
-            raise self._failed(exc, self._clock_ns() - start_ns) from exc.__cause__
+            error = self._failed(exc, self._clock_ns() - start_ns)
+            raise error from error.__cause__
         self._done.append(self._clock_ns() - start_ns)
-        self._inside.pop()
         if len(self._done) > _MANY or self.closing:
             self._changed()
         return outputs
 
     def __len__(self) -> int:
-        """How many callers are inside."""
+        """How many callers were inside when the books were settled, or have come since."""
         return len(self._inside)
 
     def stop(self) -> None:
@@ -80,6 +80,7 @@ class QuickLane:
             durations = []
             while ended:
                 durations.append(ended.popleft())
+                self._inside.pop()
             if durations:
                 desk.book(state, durations)
 
@@ -93,6 +94,5 @@ class QuickLane:
             exc = error
         state = State.CLOSED if isinstance(exc, ClosedError) else State.FAILED
         self._ended[state].append(duration_ns)
-        self._inside.pop()
         self._changed()
         return exc
