@@ -212,6 +212,7 @@ class Bench:
         max_rows: int = 0,
         wait_s: float = 0.0,
         queue_size: int = 1000,
+        quick: bool = False,
     ) -> None:
         self.clock = FakeClock()
         self.watchdog = Unattended(self.clock.s)
@@ -224,6 +225,7 @@ class Bench:
             self.places,
             self.layout,
             queue_size=queue_size,
+            quick=quick,
             batching=Batching(max_rows, round(wait_s * 1e9)) if max_rows else None,
             clock_ns=self.clock.ns,
             watchdog=self.watchdog,
