@@ -53,14 +53,6 @@ def test_requests_of_other_keys_and_without_a_key_stay_out() -> None:
     assert list(d.queue) == [other, alone]
 
 
-def test_a_small_request_does_not_overtake_one_that_does_not_fit() -> None:
-    d = desk(max_rows=4)
-    a, large, small = queued(d, 2), queued(d, 3), queued(d, 1)
-    slot = woken(d)
-    assert taken(d, slot) == [a]
-    assert taken(d, slot) == [large, small]
-
-
 def test_a_request_with_more_rows_than_a_batch_is_taken_alone() -> None:
     d = desk(max_rows=4)
     large, _ = queued(d, 10), queued(d, 1)
@@ -95,16 +87,6 @@ def test_a_full_batch_leaves_at_once() -> None:
     b = queued(d, 1)
     assert d.to_wake() is slot
     assert taken(d, slot) == [a, b]
-
-
-def test_a_full_batch_of_another_key_does_not_wait_for_the_head() -> None:
-    d = desk(2, max_rows=2, wait_ns=WAIT_NS)
-    head = queued(d, 1)
-    slot = woken(d)
-    assert d.claim(slot, 0) == WAIT_NS
-    full = queued(d, 2, key="o")
-    assert taken(d, woken(d), 1) == [full]
-    assert list(d.queue) == [head]
 
 
 def test_a_request_that_cannot_be_joined_does_not_wait() -> None:
@@ -254,64 +236,3 @@ def test_a_replaced_slot_keeps_its_place_and_its_books() -> None:
     assert d.replace(slot) is None
     d.found_again(slot)
     assert d.stuck == 0
-
-
-# --- rows shared out, without a time to wait ------------------------------------------------------
-
-
-def run_all(desk: Desk, slot: Slot, took_ns: int, now_ns: int) -> None:
-    for request in slot.batch:
-        desk.finish(slot, request, now_ns + took_ns, [])
-    slot.batch, slot.awake = [], True
-
-
-def test_a_lone_request_is_not_made_to_wait_for_others() -> None:
-    d = desk(max_rows=8)
-    for now_ns in (0, 1000, 2000):
-        request = queued(d, now_ns=now_ns)
-        slot = woken(d)
-        assert taken(d, slot, now_ns) == [request]
-        run_all(d, slot, 1000, now_ns)
-        assert d.claim(slot, now_ns + 1000) is None
-
-
-def test_callers_that_come_back_after_a_batch_are_together_again() -> None:
-    d = desk(max_rows=8)
-    four = [queued(d) for _ in range(4)]
-    slot = woken(d)
-    assert taken(d, slot) == four
-    run_all(d, slot, 16_000, 0)
-    assert d.claim(slot, 16_000) is None
-    first = queued(d, now_ns=16_000)
-    assert woken(d) is slot
-    due_ns = d.claim(slot, 16_000)
-    assert due_ns is not None, "the others are on their way"
-    assert 16_000 < due_ns < 32_000
-    others = []
-    for _ in range(3):
-        assert d.to_wake() is None
-        others.append(queued(d, now_ns=16_001))
-    assert woken(d) is slot
-    assert taken(d, slot, 16_001) == [first, *others]
-
-
-def test_who_does_not_come_back_is_waited_for_only_shortly() -> None:
-    d = desk(max_rows=8)
-    for _ in range(4):
-        queued(d)
-    slot = woken(d)
-    taken(d, slot)
-    run_all(d, slot, 16_000, 0)
-    d.claim(slot, 16_000)
-    first = queued(d, now_ns=16_000)
-    woken(d)
-    due_ns = d.claim(slot, 16_000)
-    assert due_ns is not None
-    assert taken(d, slot, due_ns) == [first]
-
-
-def test_slots_share_the_rows_under_way() -> None:
-    d = desk(2, max_rows=100)
-    six = [queued(d) for _ in range(6)]
-    assert taken(d, woken(d)) == six[:3]
-    assert taken(d, woken(d)) == six[3:]

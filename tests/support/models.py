@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 from support.mindir_builder import Net, encode
 from support.running import DATA
 
@@ -44,3 +46,49 @@ def built(
     model = mslite.Model()
     model.build_from_file(str(path), kind, context)
     return model
+
+
+def built_runner(path: Path | str, **parallel: object) -> mslite.ModelParallelRunner:
+    """A runner of one thread per worker; keyword arguments are settings of context.parallel."""
+    context = mslite.Context()
+    context.cpu.thread_num = 1
+    for name, value in parallel.items():
+        assert hasattr(type(context.parallel), name), name
+        setattr(context.parallel, name, value)
+    runner = mslite.ModelParallelRunner()
+    runner.build_from_file(str(path), context)
+    return runner
+
+
+ENDLESS = np.array(2**62)  # how often the loop of a looping model turns, for a run that never ends
+
+
+def looping(path: Path) -> Path:
+    """An ONNX file: n and x in, x out after n turns of a loop, which can be told to stop."""
+
+    def tensor(name: str, kind: int, shape: list[int]) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    body = helper.make_graph(
+        [
+            helper.make_node("Mul", ["s", "one"], ["s_next"]),
+            helper.make_node("Identity", ["c"], ["c_next"]),
+        ],
+        "body",
+        [
+            tensor("i", TensorProto.INT64, []),
+            tensor("c", TensorProto.BOOL, []),
+            tensor("s", TensorProto.FLOAT, [2]),
+        ],
+        [tensor("c_next", TensorProto.BOOL, []), tensor("s_next", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(np.ones(2, np.float32), "one")],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
+        "graph",
+        [tensor("n", TensorProto.INT64, []), tensor("x", TensorProto.FLOAT, [2])],
+        [tensor("y", TensorProto.FLOAT, [2])],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path.write_bytes(made.SerializeToString())
+    return path
