@@ -69,6 +69,7 @@ class ModelParallelRunner:
         self.model_path_ = ""
         self._loaded: _Loaded | None = None
         self._closed = False
+        self._forgotten: weakref.finalize | None = None
 
     def build_from_file(self, model_path: str, context: Context | None = None) -> None:
         """Load and compile a model file for many callers; `.onnx` is ONNX, anything else MindIR.
@@ -101,8 +102,11 @@ class ModelParallelRunner:
             doing = "ModelParallelRunner's build from file failed! Error is "
             raise exc.prefixed(doing) from exc.__cause__
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path
+        if self._forgotten is not None:
+            self._forgotten.detach()  # it holds the pool of the build before
         # the pool's threads know the pool, never the runner: nobody else keeps it from going
-        weakref.finalize(self, loaded.pool.abandon).atexit = False
+        self._forgotten = weakref.finalize(self, loaded.pool.abandon)
+        self._forgotten.atexit = False
 
     def get_inputs(self) -> list[Tensor]:
         """The model's inputs in order, to be filled and passed to predict(); [] before the build.
