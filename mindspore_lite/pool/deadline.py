@@ -1,9 +1,9 @@
 """One thread that ends overdue work: a deadline and a callback go in, the callback is called.
 
 Who owns what: callers add and cancel entries under `_changed`; the watching thread alone takes
-entries that are due, and calls them after it let go of the lock. It is a daemon, started by the
-first entry, and again by the first entry after a fork: a child inherits neither the thread nor
-what was being watched. A callback may still be called while `cancel` returns, so it must be
+entries that are due, and calls them after it let go of the lock. It is a daemon, started by
+start() or the first entry, and again by those after a fork: a child inherits neither the thread
+nor what was being watched. A callback may still be called while `cancel` returns, so it must be
 harmless when late.
 """
 
@@ -54,12 +54,13 @@ class Watchdog:
             heapq.heappush(self._heap, (deadline_s, next(self._numbers), entry))
             if deadline_s < self._wakes_s:  # else the thread looks again in time anyway
                 self._changed.notify()
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._watch, name="mslite-deadlines", daemon=True
-                )
-                self._thread.start()
+            self._start()
         return entry
+
+    def start(self) -> None:
+        """Have the watching thread ready, for those who add entries when none can be started."""
+        with self._changed:
+            self._start()
 
     def cancel(self, entry: Entry) -> None:
         """Forget a deadline; harmless when it has passed."""
@@ -99,6 +100,12 @@ class Watchdog:
 
     def _next_s(self) -> float | None:
         return self._heap[0][0] - self._clock() if self._heap else None
+
+    def _start(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._watch, name="mslite-deadlines", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def _watch(self) -> None:
         while True:

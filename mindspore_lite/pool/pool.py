@@ -81,6 +81,7 @@ class Pool:
         self._watchdog = watchdog
         self._forked = self._gave_up = False
         try:
+            watchdog.start()  # close() needs it at the interpreter's end, when no thread can start
             for slot in self._desk.slots:
                 self._start_thread(slot)
         except RuntimeError as exc:
