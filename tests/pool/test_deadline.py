@@ -72,6 +72,24 @@ def test_failing_callback_does_not_stop_the_others(clock: FakeClock) -> None:
     assert called == ["second"]
 
 
+def test_a_started_watchdog_needs_no_thread_for_its_first_entry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    ready, late, done = Watchdog(), Watchdog(), threading.Event()
+    ready.start()
+    with monkeypatch.context() as at_exit:
+        at_exit.setattr(threading.Thread, "start", refuse)
+        ready.start()
+        ready.watch(time.monotonic(), done.set)
+        with pytest.raises(RuntimeError, match="can't create new thread"):
+            late.start()
+    assert done.wait(60)
+    late.start()  # what failed can be tried again
+
+
 def test_thread_wakes_for_a_nearer_deadline() -> None:
     dog, done = Watchdog(), threading.Event()
     dog.watch(math.inf, lambda: None)

@@ -406,7 +406,7 @@ def test_threads_that_cannot_be_started_are_an_error(monkeypatch: pytest.MonkeyP
     with closing(bench):
         monkeypatch.setattr(threading.Thread, "start", refuse_the_third)
         with pytest.raises(RuntimeError, match=r"worker threads cannot be started: can't start"):
-            Pool(bench.places * 3, bench.layout)
+            Pool(bench.places * 3, bench.layout, watchdog=bench.watchdog)
         monkeypatch.undo()
     for thread in started:
         thread.join(LIMIT_S)
