@@ -21,6 +21,7 @@ from mindspore_lite.graph.source import Given
 from mindspore_lite.pool import cores
 from mindspore_lite.pool.desk import Place
 from mindspore_lite.pool.layout import Layout, Wanted, layout
+from mindspore_lite.pool.width import Lane
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> Sequence[
         Place(
             worker,
             tuple(
-                (plan.lanes(width), sessions.get((width, worker)) or sessions[width, 0])
+                Lane(plan.lanes(width), sessions.get((width, worker)) or sessions[width, 0])
                 for width in plan.widths
                 if worker < plan.lanes(width)
             ),

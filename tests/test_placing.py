@@ -45,7 +45,7 @@ def placed(workers: int = 0, threads: int = 0, path: Path = DIGITS, **cpu: Any) 
 
 def sessions(found: Placed) -> list[Any]:
     """All different sessions."""
-    return list({id(s): s for p in found.places for _, s in p.sessions}.values())
+    return list({id(s): s for p in found.places for _, s in p.lanes}.values())
 
 
 def options(session: Any) -> Options:
@@ -64,7 +64,7 @@ def test_workers_of_one_thread_share_one_session() -> None:
     found = placed(workers=8, threads=1)
     (session,) = sessions(found)
     assert len(found.places) == 8
-    assert all(p.sessions == ((8, session),) for p in found.places)
+    assert all(p.lanes == ((8, session),) for p in found.places)
     assert [p.index for p in found.places] == list(range(8))
     assert options(session).threads == 1
     close(found)
@@ -89,12 +89,12 @@ def test_an_automatic_layout_has_wide_sessions_for_as_many_as_there_is_room_for(
     layout = found.layout
     assert (layout.workers, layout.threads, layout.widths) == (8, 1, (8, 2, 1))
     for worker in found.places:
-        lanes = [lanes for lanes, _ in worker.sessions]
-        widths = [options(session).threads for _, session in worker.sessions]
+        lanes = [lanes for lanes, _ in worker.lanes]
+        widths = [options(session).threads for _, session in worker.lanes]
         assert lanes == [layout.lanes(width) for width in widths]
         assert widths == [w for w in layout.widths if worker.index < layout.lanes(w)]
     assert len(sessions(found)) == 1 + 4 + 1
-    narrow = {id(p.sessions[-1][1]) for p in found.places}
+    narrow = {id(p.lanes[-1][1]) for p in found.places}
     assert len(narrow) == 1, "all share the session of one thread"
     close(found)
 

@@ -24,25 +24,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import ClosedError, QueueFullError
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Histogram
+from mindspore_lite.pool.width import Lane, Widths, remembered
 
-_MEMORY = 16  # about as many runs the crowd is remembered after it left; guess
+_MEMORY = 16  # about as many runs the pace is remembered; guess
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs: its sessions, widest first, and its cores.
-
-    Each session comes with its lanes, the number of requests that may be as wide at the same time.
-    """
+    """Where a worker runs: its sessions, widest first, and its cores."""
 
     index: int
-    sessions: tuple[tuple[int, Session], ...]
+    lanes: tuple[Lane, ...]
     cores: tuple[int, ...] = ()
     node: int = -1
 
@@ -74,14 +72,14 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "lost", "place", "session", "signal", "started_ns", "stop", "tally",
+        "awake", "batch", "lane", "lost", "place", "signal", "started_ns", "stop", "tally",
         "thread",
     )  # fmt: skip
 
     def __init__(self, place: Place, tally: Tally) -> None:
         self.place = place
         self.tally = tally
-        self.session = place.sessions[-1][1]
+        self.lane = place.lanes[-1]
         self.stop = Stop()
         self.batch: list[Request] = []  # what the engine works on
         self.started_ns = 0
@@ -96,7 +94,11 @@ class Desk:
     """The queue, the slots, and the exact count of everything that was sent."""
 
     def __init__(
-        self, places: Sequence[Place], queue_size: int, batching: Batching | None = None
+        self,
+        places: Sequence[Place],
+        queue_size: int,
+        batching: Batching | None = None,
+        widths: Widths | None = None,
     ) -> None:
         self.slots = [Slot(place, Tally()) for place in places]
         self.queue: OrderedDict[Request, None] = OrderedDict()
@@ -110,7 +112,7 @@ class Desk:
         self._idle = list(range(len(self.slots)))  # a heap: the first lanes are the wide ones
         self._rows: Counter[object] = Counter()  # waiting rows of each key
         self._full: dict[object, None] = {}  # the keys whose rows make a batch
-        self._crowd = 0.0  # runs at the same time, of late
+        self._widths = widths or Widths()
         self._flight = 0.0  # rows under way, of late
         self._open_rows = 0  # rows under way now
         self._pace_ns = 0  # how long a run takes, of late
@@ -133,7 +135,7 @@ class Desk:
             raise ClosedError("the runner is closed; build it again to use it")
         self._open_rows += request.rows
         if self.batching is not None:
-            self._flight = _remembered(self._flight, self._open_rows)
+            self._flight = remembered(self._flight, self._open_rows)
             direct = direct and (request.key is None or request.rows >= self._goal())
         if direct and self._idle and not self.queue:
             slot = self.slots[heapq.heappop(self._idle)]
@@ -252,6 +254,7 @@ class Desk:
             tally.failed += 1
         duration_ns = now_ns - slot.started_ns
         tally.runs.add(duration_ns)
+        self._widths.note(slot.place.lanes, slot.lane, duration_ns)
         self._pace_ns += (duration_ns - self._pace_ns) // _MEMORY
         return True
 
@@ -337,7 +340,8 @@ class Desk:
             slot.stop = Stop()
         slot.batch = batch
         slot.started_ns = now_ns
-        slot.session = self._session(slot.place)
+        if len(slot.place.lanes) > 1:
+            slot.lane = self._widths.choose(slot.place.lanes, self._runs())
         self.running += len(batch)
         waits = slot.tally.waits
         for request in batch:
@@ -352,19 +356,12 @@ class Desk:
             rows -= most
         self.batches[rows] += 1
 
-    def _session(self, place: Place) -> Session:
-        """The widest session for the crowd of late: this run, those beside it and those waiting."""
-        if len(place.sessions) == 1:
-            return place.sessions[0][1]
+    def _runs(self) -> int:
+        """Runs under way, this one included, and those to come of what waits."""
         waiting = len(self.queue)
         if self.batching is not None:
             waiting = -(-waiting // self.batching.max_rows)
-        now = len(self.slots) - len(self._idle) + waiting
-        self._crowd = _remembered(self._crowd, now)
-        for lanes, session in place.sessions:
-            if lanes >= self._crowd - 0.5:
-                return session
-        return place.sessions[-1][1]
+        return len(self.slots) - len(self._idle) + waiting
 
     def _taken(self, head: Request) -> list[Request]:
         batch, rows = [head], head.rows
@@ -412,8 +409,3 @@ class Desk:
         """Whether others may still join the head; when the queue is full, none can come."""
         joinable = head.key is not None and head.key not in self._full
         return joinable and not self.closing and len(self.queue) < self.queue_size
-
-
-def _remembered(level: float, now: float) -> float:
-    """A crowd is noticed at once and forgotten slowly."""
-    return max(now, level + (now - level) / _MEMORY)

@@ -40,6 +40,7 @@ from mindspore_lite.pool.layout import Layout
 from mindspore_lite.pool.quick import QuickLane
 from mindspore_lite.pool.request import Arrays, Request, State
 from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, together
+from mindspore_lite.pool.width import Widths
 
 _LOG = logging.getLogger(__name__)
 GRACE_S = 5.0  # how long an engine may take to notice that it shall stop; guess
@@ -62,22 +63,23 @@ class Pool:
         queue_size: int = 1000,
         batching: Batching | None = None,
         quick: bool = False,
+        run_ns: int = 0,
         clock_ns: Callable[[], int] = time.monotonic_ns,
         watchdog: Watchdog = WATCHDOG,
     ) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)  # told when a closing pool gets emptier
-        self._desk = Desk(places, queue_size, batching)
+        self._desk = Desk(places, queue_size, batching, Widths(run_ns))
         self._layout = layout
         self._bound = any(place.cores for place in places)
-        self._outputs = len(places[0].sessions[0][1].outputs)
+        self._outputs = len(places[0].lanes[0].session.outputs)
         self._most_rows = batching.max_rows if batching else 0
         # gathering a batch is the slot threads' work
         self._direct = not self._bound and not (batching and batching.wait_ns)
         self._clock_ns = clock_ns
         self._quick: QuickLane | None = None
         if quick and self._direct and not batching:
-            self._quick = QuickLane(places[0].sessions[-1][1], self._tidy, clock_ns)
+            self._quick = QuickLane(places[0].lanes[-1].session, self._tidy, clock_ns)
         self._watchdog = watchdog
         self._forked = self._gave_up = False
         try:
@@ -209,7 +211,9 @@ class Pool:
         for slot in self._desk.idle_slots():  # the others were given up
             if slot.thread is not None:
                 slot.thread.join()
-        sessions = {id(s): s for slot in self._desk.slots for _, s in slot.place.sessions}
+        sessions = {
+            id(lane.session): lane.session for slot in self._desk.slots for lane in slot.place.lanes
+        }
         for session in sessions.values():
             session.close()
 
@@ -370,7 +374,7 @@ class Pool:
             return [(batch[0], *self._attempt(slot, batch[0]))]
         try:
             inputs = batcher.joined([r.inputs for r in batch])
-            outputs, error = self._result(slot.session, inputs, slot.stop)
+            outputs, error = self._result(slot.lane.session, inputs, slot.stop)
             if outputs is not None:
                 parts = batcher.parted(outputs, [r.rows for r in batch])
                 return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
@@ -384,10 +388,10 @@ class Pool:
     ) -> tuple[list[np.ndarray] | None, BaseException | None]:
         inputs, most = request.inputs, self._most_rows
         if not most or request.key is None or request.rows <= most:
-            return self._result(slot.session, inputs, slot.stop)
+            return self._result(slot.lane.session, inputs, slot.stop)
         parts = []
         for part in batcher.pieces(inputs, most):
-            outputs, error = self._result(slot.session, part, slot.stop)
+            outputs, error = self._result(slot.lane.session, part, slot.stop)
             if outputs is None:
                 return None, error
             parts.append(outputs)

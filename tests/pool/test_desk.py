@@ -8,13 +8,14 @@ from support.fake_engine import FakeSession
 from mindspore_lite.errors import ClosedError, QueueFullError
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
+from mindspore_lite.pool.width import Lane
 
 SESSION = FakeSession()
 WAIT_NS = 100
 
 
 def desk(workers: int = 1, max_rows: int = 0, wait_ns: int = 0, queue_size: int = 100) -> Desk:
-    places = [Place(index, ((workers, SESSION),)) for index in range(workers)]
+    places = [Place(index, (Lane(workers, SESSION),)) for index in range(workers)]
     return Desk(places, queue_size, Batching(max_rows, wait_ns) if max_rows else None)
 
 

@@ -6,12 +6,13 @@ from support.fake_engine import FakeSession
 
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
+from mindspore_lite.pool.width import Lane
 
 RUN_NS = 10_000
 
 
 def desk(workers: int = 2, *, rows: int = 16, wait_ns: int = 0) -> Desk:
-    places = [Place(number, ((workers, FakeSession()),)) for number in range(workers)]
+    places = [Place(number, (Lane(workers, FakeSession()),)) for number in range(workers)]
     return Desk(places, 1000, Batching(rows, wait_ns))
 
 

@@ -16,6 +16,7 @@ from support.fake_engine import FakeSession
 from mindspore_lite.errors import ClosedError, QueueFullError, RequestTimeoutError
 from mindspore_lite.pool.desk import _PATIENCE, Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
+from mindspore_lite.pool.width import Lane
 
 SESSION = FakeSession()
 ENDS = (State.DONE, State.FAILED, State.TIMED_OUT, State.CANCELLED, State.CLOSED, State.REJECTED)
@@ -32,7 +33,7 @@ class DeskMachine(RuleBasedStateMachine):
     )
     def build(self, workers: int, queue_size: int, max_rows: int, wait_ns: int) -> None:
         batching = Batching(max_rows, wait_ns) if max_rows else None
-        places = [Place(index, ((workers, SESSION),)) for index in range(workers)]
+        places = [Place(index, (Lane(workers, SESSION),)) for index in range(workers)]
         self.desk = Desk(places, queue_size, batching)
         self.now_ns = 1000
         self.requests: list[Request] = []  # in the order in which they came

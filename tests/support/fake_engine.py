@@ -20,6 +20,7 @@ from mindspore_lite.pool.deadline import Watchdog
 from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.layout import Layout
 from mindspore_lite.pool.pool import Pool
+from mindspore_lite.pool.width import Lane
 
 LIMIT_S = 30.0  # for waits that end at once when all is well
 
@@ -217,7 +218,7 @@ class Bench:
         self.clock = FakeClock()
         self.watchdog = Unattended(self.clock.s)
         self.session = FakeSession(compute)
-        shared = tuple(sessions) or ((workers, self.session),)
+        shared = tuple(Lane(*s) for s in sessions) or (Lane(workers, self.session),)
         self.places = [Place(index, shared, cores) for index in range(workers)]
         bound = (cores,) * workers
         self.layout = Layout(workers, 1, (1,), bound, (-1,) * workers, 2, "the test")
