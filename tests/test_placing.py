@@ -87,13 +87,13 @@ def test_workers_of_several_threads_have_a_session_each_on_the_same_pages() -> N
 def test_an_automatic_layout_has_wide_sessions_for_as_many_as_there_is_room_for() -> None:
     found = placed()
     layout = found.layout
-    assert (layout.workers, layout.threads, layout.widths) == (8, 1, (8, 2, 1))
+    assert (layout.workers, layout.threads, layout.widths) == (8, 1, (8, 4, 2, 1))
     for worker in found.places:
         lanes = [lanes for lanes, _ in worker.lanes]
         widths = [options(session).threads for _, session in worker.lanes]
         assert lanes == [layout.lanes(width) for width in widths]
         assert widths == [w for w in layout.widths if worker.index < layout.lanes(w)]
-    assert len(sessions(found)) == 1 + 4 + 1
+    assert len(sessions(found)) == 1 + 2 + 4 + 1
     narrow = {id(p.lanes[-1][1]) for p in found.places}
     assert len(narrow) == 1, "all share the session of one thread"
     close(found)

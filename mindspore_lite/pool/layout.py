@@ -4,8 +4,8 @@ C is the number of usable cores (affinity mask and cgroup quotas, a fraction cou
 number of physical cores among them. W and T are workers and threads as asked for, 0 is automatic.
 
     W  T   workers      threads           a request gets
-    0  0   C            1                 D threads when alone, 1 in a crowd, from D = 8 on a width
-                                          in between: the power of two next below the root of D
+    0  0   C            1                 D threads when alone, half of them beside another one,
+                                          and so on, 1 in a crowd
     W  0   W            min(D, C // W)    the same widths, down to these threads
     0  T   C // T       T                 T threads
     W  T   W            T                 T threads
@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from mindspore_lite.pool.cores import Cores, default_threads
 
 _MOST = 1024  # guess: a greater number is a slip of the pen, not a machine
-_MIDDLE_FROM = 8  # guess: below, a width between D and 1 is too close to both
+_MOST_LANES = 8  # each lane of a width above 1 is a session: 15 of them on a large machine
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,12 @@ def _most_threads(cores: Cores) -> int:
 
 
 def _automatic_widths(cores: Cores) -> list[int]:
-    """All physical cores, a middle way where there are many, 1."""
-    most = _most_threads(cores)
-    middle = 1 << (most.bit_length() - 1) // 2  # the greatest power of two <= the root
-    return [most, middle, 1] if most >= _MIDDLE_FROM else [most, 1]
+    """All physical cores, half of them, and so on while there are few lanes of that width; 1."""
+    width, found = _most_threads(cores), []
+    while width > 1 and (not found or cores.limit // width <= _MOST_LANES):
+        found.append(width)
+        width //= 2
+    return [*found, 1]
 
 
 def _bound(cores: Cores, wanted: Wanted, workers: int, threads: int) -> tuple[tuple[int, ...], ...]:

@@ -100,7 +100,7 @@ EIGHT = Cores(
             Wanted(),
             [
                 "  workers: 8, as many requests run at the same time",
-                "  threads of a request: 8, 2 while there are few, 1 in a crowd",
+                "  threads of a request: 8, 4, 2 while there are few, 1 in a crowd",
                 "  limit: 8 usable cores (affinity mask)",
                 "  cores: any, nothing is bound",
             ],
@@ -130,7 +130,7 @@ def test_doctor_runs_the_model_it_is_given(mslite: Run, monkeypatch: pytest.Monk
     assert (done.code, done.err) == (0, "")
     for line in (
         "  workers: 4, as many requests run at the same time",
-        "  threads of a request: 8 while there are few, 2 in a crowd",
+        "  threads of a request: 8, 4 while there are few, 2 in a crowd",
         f"model: {DIGITS_MODEL}",
         "  on disk, weights included: 937.4 KiB",
         "  input x: float32 [1, 1, 8, 8]",

@@ -59,16 +59,16 @@ def unbound(found: Layout) -> bool:
     ("cores", "workers", "threads", "expected"),
     [
         (ONE, 0, 0, (1, 1, (1,))),
-        (FOUR, 0, 0, (4, 1, (4, 1))),
+        (FOUR, 0, 0, (4, 1, (4, 2, 1))),
         (QUOTA, 0, 0, (2, 1, (2, 1))),
-        (TWO_SOCKETS, 0, 0, (32, 1, (16, 4, 1))),
+        (TWO_SOCKETS, 0, 0, (32, 1, (16, 8, 4, 1))),
         (FOUR, 1, 0, (1, 4, (4,))),
         (FOUR, 2, 0, (2, 2, (4, 2))),
-        (FOUR, 3, 0, (3, 1, (4, 1))),
+        (FOUR, 3, 0, (3, 1, (4, 2, 1))),
         (TWO_SOCKETS, 1, 0, (1, 16, (16,))),  # hyper-threads are left to others
         (TWO_SOCKETS, 3, 0, (3, 10, (16, 10))),
-        (TWO_SOCKETS, 8, 0, (8, 4, (16, 4))),
-        (TWO_SOCKETS, 16, 0, (16, 2, (16, 4, 2))),
+        (TWO_SOCKETS, 8, 0, (8, 4, (16, 8, 4))),
+        (TWO_SOCKETS, 16, 0, (16, 2, (16, 8, 4, 2))),
         (FOUR, 0, 2, (2, 2, (2,))),
         (FOUR, 0, 3, (1, 3, (3,))),
         (QUOTA, 0, 1, (2, 1, (1,))),
@@ -85,11 +85,23 @@ def test_sizes_without_binding(
     assert found.warning == ""
 
 
-@pytest.mark.parametrize(("physical", "middle"), [(8, 2), (15, 2), (16, 4), (63, 4), (64, 8)])
-def test_from_eight_cores_on_there_is_a_width_in_between(physical: int, middle: int) -> None:
+@pytest.mark.parametrize(
+    ("physical", "widths"),
+    [
+        (1, (1,)),
+        (2, (2, 1)),
+        (3, (3, 1)),
+        (7, (7, 3, 1)),
+        (8, (8, 4, 2, 1)),
+        (16, (16, 8, 4, 2, 1)),
+        (64, (64, 32, 16, 8, 1)),
+    ],
+)
+def test_widths_are_halved_while_there_are_few_lanes(
+    physical: int, widths: tuple[int, ...]
+) -> None:
     found = layout(machine(physical=physical), Wanted())
-    assert found.widths == (physical, middle, 1)
-    assert layout(machine(physical=7), Wanted()).widths == (7, 1)
+    assert found.widths == widths
 
 
 @pytest.mark.parametrize(
@@ -118,7 +130,7 @@ def test_a_layout_says_what_limits_it() -> None:
 
 def test_lanes_share_out_the_cores() -> None:
     found = layout(TWO_SOCKETS, Wanted())
-    assert [found.lanes(width) for width in found.widths] == [2, 8, 32]
+    assert [found.lanes(width) for width in found.widths] == [2, 4, 8, 32]
     two = layout(TWO_SOCKETS, Wanted(workers=2, threads=1))
     assert two.lanes(1) == 2  # never above the workers
 
