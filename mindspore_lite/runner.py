@@ -372,13 +372,14 @@ class _Answer(Future[list[Tensor]]):
         return self.cancelled()
 
     def _ended(self, request: Request) -> None:
+        error, request.error = request.error, None  # which holds the frames of the run
+        if error is not None:
+            doing = "predict failed! "
+            self.set_exception(error.prefixed(doing) if isinstance(error, LiteError) else error)
+            return
+        assert request.outputs is not None
         try:
-            if request.error is not None:
-                raise request.error
-            assert request.outputs is not None
             found = feeds.tensors(self._loaded.outputs, request.outputs, self._outputs)
-        except LiteError as exc:
-            self.set_exception(exc.prefixed("predict failed! "))
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
             self.set_exception(exc)
         else:

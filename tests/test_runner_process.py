@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from concurrent.futures import wait
 from pathlib import Path
 
 import numpy as np
@@ -227,6 +229,56 @@ def test_a_runner_that_was_forgotten_while_it_runs_can_be_stopped(model: Path) -
     gc.collect()
     assert future.cancel()
     wait_for(lambda: len(set(workers()) & before) < len(before))
+
+
+@pytest.mark.parametrize("how", ["done", "cancelled", "timed out", "closed"])
+def test_a_future_and_its_results_go_with_the_last_reference(model: Path, how: str) -> None:
+    """Without the garbage collector, which does not know how large the arrays are."""
+    runner = built_runner(model, workers_num=1)
+    gc.collect()
+    gc.disable()
+    try:
+        given = [np.array(3) if how == "done" else ENDLESS, X]
+        future = runner.submit(given, timeout_s=0.01 if how == "timed out" else None)
+        if how == "cancelled":
+            future.cancel()
+        if how == "closed":
+            runner.close(0)
+        wait([future], LIMIT_S)
+        gone = weakref.ref(future)
+        del future
+        wait_for(lambda: gone() is None)
+    finally:
+        gc.enable()
+        runner.close(0)
+
+
+FAILURES: dict[str, Callable[[mslite.ModelParallelRunner, np.ndarray], object]] = {
+    "on the caller's thread": lambda r, x: r.predict([np.array(3), x]),
+    "on a worker's thread": lambda r, x: r.predict([np.array(3), x], timeout_s=LIMIT_S),
+    "in a Future": lambda r, x: r.submit([np.array(3), x]).result(LIMIT_S),
+    "by its deadline": lambda r, x: r.predict([ENDLESS, x[:2]], timeout_s=0.01),
+}
+
+
+@pytest.mark.parametrize("fail", FAILURES.values(), ids=FAILURES)
+def test_what_a_failed_request_was_given_goes_with_its_error(
+    model: Path, fail: Callable[[mslite.ModelParallelRunner, np.ndarray], object]
+) -> None:
+    runner = built_runner(model, workers_num=1)
+    gc.collect()
+    gc.disable()
+    try:
+        x = np.zeros(3, np.float32)  # one too many, which the engine notices
+        gone = weakref.ref(x)
+        with pytest.raises(RuntimeError, match="predict failed! "):
+            fail(runner, x)
+        del x
+        runner.predict([np.array(3), X], timeout_s=LIMIT_S)  # the worker has let go of the first
+        wait_for(lambda: gone() is None)
+    finally:
+        gc.enable()
+        runner.close(0)
 
 
 def test_a_build_that_fails_leaves_no_threads(tmp_path: Path) -> None:

@@ -248,12 +248,12 @@ class Desk:
         request.outputs, request.error = outputs, error
         self._ended(request, State.DONE if error is None else State.FAILED)
         tally = slot.tally
-        if error is None:
-            tally.done += 1
-        else:
-            tally.failed += 1
         duration_ns = now_ns - slot.started_ns
         tally.runs.add(duration_ns)
+        if error is not None:  # which may come at once, and tells nothing of the pace
+            tally.failed += 1
+            return True
+        tally.done += 1
         self._widths.note(slot.place.lanes, slot.lane, duration_ns)
         self._pace_ns += (duration_ns - self._pace_ns) // _MEMORY
         return True

@@ -37,7 +37,7 @@ from mindspore_lite.pool import batcher
 from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.layout import Layout
-from mindspore_lite.pool.quick import QuickLane
+from mindspore_lite.pool.quick import QuickLane, engine_error
 from mindspore_lite.pool.request import Arrays, Request, State
 from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, together
 from mindspore_lite.pool.width import Widths
@@ -122,8 +122,12 @@ class Pool:
         else:
             _call(woken)
             self._wait(request, answered, timeout_s)
-        if request.error is not None:
-            raise request.error
+        error, request.error = request.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # it holds this frame: without a circle, the inputs go when it goes
         assert request.outputs is not None
         return request.outputs
 
@@ -144,6 +148,7 @@ class Pool:
         with self._lock:
             if not self._end(request, State.CANCELLED, CancelledError()):
                 return False
+            request.deliver = None
             self._unwatch(request)
             return True
 
@@ -303,10 +308,11 @@ class Pool:
 
     def _run_here(self, slot: Slot, request: Request, inside: bool) -> None:
         """Compute in the caller's own thread."""
-        outputs, error = self._attempt(slot, request)
+        result = self._attempt(slot, request)
         now_ns = self._clock_ns()
         with self._lock:
-            self._desk.finish(slot, request, now_ns, outputs, error)
+            self._desk.finish(slot, request, now_ns, *result)
+            del result  # an error in there holds this frame
             if inside:  # the slot stays with its thread, which claims when the callback returns
                 slot.batch = []
                 if slot.lost:
@@ -361,6 +367,8 @@ class Pool:
                 if self._desk.finish(slot, request, now_ns, outputs, error)
             ]
             slot.batch = []
+            if results:
+                results.clear()  # errors in there hold this frame
             if slot.lost:
                 self._desk.found_again(slot)
             slot.awake = True
@@ -414,9 +422,7 @@ class Pool:
         except LiteError as exc:
             return None, exc
         except Exception as exc:  # noqa: BLE001 - callers are promised a LiteError
-            error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
-            error.__cause__ = exc
-            return None, error
+            return None, engine_error(exc)
         except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
             return None, exc
 
@@ -427,9 +433,10 @@ class Pool:
             if request.answered is not None:
                 request.answered.release()
         for request in requests:
+            deliver, request.deliver = request.deliver, None  # it knows the request, too
             try:
-                if request.deliver is not None:
-                    request.deliver(request)
+                if deliver is not None:
+                    deliver(request)
             except BaseException:  # noqa: BLE001 - even sys.exit() in there must not cost a worker
                 _LOG.exception("a callback of a request failed")
 

@@ -59,8 +59,7 @@ class QuickLane:
                     f"the engine returned {len(outputs)} outputs, the model has {self._outputs}"
                 )
         except BaseException as exc:  # noqa: BLE001 - counted, and raised again
-            error = self._failed(exc, self._clock_ns() - start_ns)
-            raise error from error.__cause__
+            raise self._failed(exc, self._clock_ns() - start_ns)  # noqa: B904 - it has its cause
         self._done.append(self._clock_ns() - start_ns)
         if len(self._done) > _MANY or self.closing:
             self._changed()
@@ -89,10 +88,15 @@ class QuickLane:
         if isinstance(exc, StoppedError):  # which only closing does
             exc = ClosedError("the runner was closed, and the request did not end in time")
         elif isinstance(exc, Exception) and not isinstance(exc, LiteError):
-            error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
-            error.__cause__ = exc
-            exc = error
+            exc = engine_error(exc)
         state = State.CLOSED if isinstance(exc, ClosedError) else State.FAILED
         self._ended[state].append(duration_ns)
         self._changed()
         return exc
+
+
+def engine_error(exc: Exception) -> EngineError:
+    """What callers see of an error of a foreign class."""
+    error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
+    error.__cause__ = exc
+    return error

@@ -21,7 +21,8 @@ from support.fake_engine import (
     rows,
 )
 
-from mindspore_lite.errors import ClosedError, QueueFullError
+from mindspore_lite.engines.base import Stop
+from mindspore_lite.errors import ClosedError, EngineError, QueueFullError
 from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import State
 
@@ -199,6 +200,26 @@ def test_a_crowd_is_forgotten_after_some_lone_requests() -> None:
         remembered = len(narrow.rows)
         bench.pool.run(rows())
         assert len(narrow.rows) == remembered, "alone for long"
+
+
+def test_runs_that_fail_at_once_do_not_tell_which_width_pays() -> None:
+    def compute(inputs: list[np.ndarray], stop: Stop) -> list[np.ndarray]:
+        if (inputs[0] == 13).any():
+            bench.clock.advance(0.001)
+            raise ValueError("refused at once")
+        bench.clock.advance(1.0)
+        return double(inputs, stop)
+
+    wide, narrow = FakeSession(compute), FakeSession(compute)
+    with closing(Bench(workers=2, sessions=[(1, wide), (2, narrow)])) as bench:
+        for _ in range(100):
+            bench.pool._desk._widths._crowd = 9.0  # as if many were there
+            with pytest.raises(EngineError):
+                bench.pool.run(rows(1, 13.0))
+        bench.pool._desk._widths._crowd = 0.0
+        for _ in range(5):
+            bench.pool.run(rows())
+    assert (len(wide.rows), len(narrow.rows)) == (5, 100)
 
 
 def test_what_waits_counts_for_the_crowd() -> None:
