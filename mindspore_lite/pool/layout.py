@@ -148,7 +148,8 @@ def _most_threads(cores: Cores) -> int:
 
 def _automatic_widths(cores: Cores) -> list[int]:
     """All physical cores, half of them, and so on while there are few lanes of that width; 1."""
-    width, found = _most_threads(cores), []
+    width = _most_threads(cores)
+    found: list[int] = []
     while width > 1 and (not found or cores.limit // width <= _MOST_LANES):
         found.append(width)
         width //= 2

@@ -27,19 +27,20 @@ from functools import partial
 
 import numpy as np
 
-from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
     RequestTimeoutError,
 )
-from mindspore_lite.pool import batcher
+from mindspore_lite.pool import batcher, compute
 from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.layout import Layout
-from mindspore_lite.pool.quick import QuickLane, engine_error
+from mindspore_lite.pool.quick import QuickLane
 from mindspore_lite.pool.request import Arrays, Request, State
-from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, together
+from mindspore_lite.pool.statistics import Statistics
+from mindspore_lite.pool.summary import summary
 from mindspore_lite.pool.width import Widths
 
 _LOG = logging.getLogger(__name__)
@@ -49,7 +50,6 @@ _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way
 _own = threading.local()  # on a slot's thread: its pool and slot
 
 Deliver = Callable[[Request], None]
-Result = tuple[Request, list[np.ndarray] | None, BaseException | None]
 
 
 class Pool:
@@ -72,7 +72,6 @@ class Pool:
         self._desk = Desk(places, queue_size, batching, Widths(run_ns))
         self._layout = layout
         self._bound = any(place.cores for place in places)
-        self._outputs = len(places[0].lanes[0].session.outputs)
         self._most_rows = batching.max_rows if batching else 0
         # gathering a batch is the slot threads' work
         self._direct = not self._bound and not (batching and batching.wait_ns)
@@ -159,37 +158,7 @@ class Pool:
             if self._quick is not None:
                 self._quick.settle(desk)
                 inside = len(self._quick)
-            ended = dict(desk.ended)
-            places = [(slot.place, slot.tally) for slot in desk.slots]
-            return Statistics(
-                sent=desk.sent + inside,
-                queued=len(desk.queue),
-                running=desk.running + inside,
-                done=ended[State.DONE],
-                failed=ended[State.FAILED],
-                timed_out=ended[State.TIMED_OUT],
-                cancelled=ended[State.CANCELLED],
-                rejected=ended[State.REJECTED],
-                closed=ended[State.CLOSED],
-                stuck=desk.stuck,
-                batches=dict(sorted(desk.batches.items())),
-                queue_wait=together(tally.waits for _, tally in places),
-                run_time=together(tally.runs for _, tally in places),
-                workers=tuple(
-                    WorkerStatistics(
-                        place.index,
-                        self._layout.threads,
-                        place.cores,
-                        place.node,
-                        tally.done,
-                        tally.failed,
-                        tally.waits.latency(),
-                        tally.runs.latency(),
-                    )
-                    for place, tally in places
-                ),
-                layout=self._layout,
-            )
+            return summary(desk, self._layout, inside)
 
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, finish those that were taken, end the threads.
@@ -308,7 +277,7 @@ class Pool:
 
     def _run_here(self, slot: Slot, request: Request, inside: bool) -> None:
         """Compute in the caller's own thread."""
-        result = self._attempt(slot, request)
+        result = compute.one(slot, request, self._most_rows)
         now_ns = self._clock_ns()
         with self._lock:
             self._desk.finish(slot, request, now_ns, *result)
@@ -356,15 +325,15 @@ class Pool:
 
     def _serve_batch(self, slot: Slot) -> bool:
         """Compute what was claimed and tell the callers; False when the slot was lost meanwhile."""
-        results = self._compute(slot)
+        results = compute.batch(slot, self._most_rows)
         now_ns = self._clock_ns()
         with self._lock:
             if results is None:
                 self._desk.put_back(slot)
             ended = [
                 request
-                for request, outputs, error in results or ()
-                if self._desk.finish(slot, request, now_ns, outputs, error)
+                for request, result in results or ()
+                if self._desk.finish(slot, request, now_ns, *result)
             ]
             slot.batch = []
             if results:
@@ -374,57 +343,6 @@ class Pool:
             slot.awake = True
         self._deliver(ended)
         return not slot.lost
-
-    def _compute(self, slot: Slot) -> list[Result] | None:
-        """What came of each request; None when a batch failed, for only one of it may be guilty."""
-        batch = slot.batch
-        if len(batch) == 1:
-            return [(batch[0], *self._attempt(slot, batch[0]))]
-        try:
-            inputs = batcher.joined([r.inputs for r in batch])
-            outputs, error = self._result(slot.lane.session, inputs, slot.stop)
-            if outputs is not None:
-                parts = batcher.parted(outputs, [r.rows for r in batch])
-                return [(r, part, None) for r, part in zip(batch, parts, strict=True)]
-        except Exception as exc:  # noqa: BLE001 - whatever it is, the thread must go on
-            error = exc
-        _LOG.debug("a batch of %d failed and is run one by one: %s", len(batch), error)
-        return None
-
-    def _attempt(
-        self, slot: Slot, request: Request
-    ) -> tuple[list[np.ndarray] | None, BaseException | None]:
-        inputs, most = request.inputs, self._most_rows
-        if not most or request.key is None or request.rows <= most:
-            return self._result(slot.lane.session, inputs, slot.stop)
-        parts = []
-        for part in batcher.pieces(inputs, most):
-            outputs, error = self._result(slot.lane.session, part, slot.stop)
-            if outputs is None:
-                return None, error
-            parts.append(outputs)
-        try:
-            return batcher.put_together(parts, request.rows), None
-        except LiteError as exc:
-            return None, exc
-
-    def _result(
-        self, session: Session, inputs: Arrays, stop: Stop
-    ) -> tuple[list[np.ndarray] | None, BaseException | None]:
-        """What a run gives: outputs, or the error that the request ends with."""
-        try:
-            outputs = session.run(inputs, stop)
-            if len(outputs) != self._outputs:
-                return None, EngineError(
-                    f"the engine returned {len(outputs)} outputs, the model has {self._outputs}"
-                )
-            return outputs, None
-        except LiteError as exc:
-            return None, exc
-        except Exception as exc:  # noqa: BLE001 - callers are promised a LiteError
-            return None, engine_error(exc)
-        except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
-            return None, exc
 
     def _deliver(self, requests: list[Request]) -> None:
         """Tell callers of the end; those that wait first, for code of the others may take long."""

@@ -18,7 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop
-from mindspore_lite.errors import ClosedError, EngineError, LiteError, StoppedError
+from mindspore_lite.errors import ClosedError, LiteError, StoppedError
+from mindspore_lite.pool.compute import checked_run, engine_error
 from mindspore_lite.pool.desk import Desk
 from mindspore_lite.pool.request import Arrays, State
 
@@ -37,7 +38,6 @@ class QuickLane:
         self.closing = False
         self._stop = Stop()
         self._session = session
-        self._outputs = len(session.outputs)
         self._changed = changed  # called without any lock when the books should be looked at
         self._clock_ns = clock_ns
         self._inside: deque[None] = deque()
@@ -53,11 +53,7 @@ class QuickLane:
         try:
             if self.closing:
                 raise ClosedError("the runner is closed; build it again to use it")
-            outputs = self._session.run(inputs, self._stop)
-            if len(outputs) != self._outputs:
-                raise EngineError(
-                    f"the engine returned {len(outputs)} outputs, the model has {self._outputs}"
-                )
+            outputs = checked_run(self._session, inputs, self._stop)
         except BaseException as exc:  # noqa: BLE001 - counted, and raised again
             raise self._failed(exc, self._clock_ns() - start_ns)  # noqa: B904 - it has its cause
         self._done.append(self._clock_ns() - start_ns)
@@ -93,10 +89,3 @@ class QuickLane:
         self._ended[state].append(duration_ns)
         self._changed()
         return exc
-
-
-def engine_error(exc: Exception) -> EngineError:
-    """What callers see of an error of a foreign class."""
-    error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
-    error.__cause__ = exc
-    return error

@@ -1,0 +1,81 @@
+"""What a slot does with what it claimed: requests go in, outputs or errors of each come out.
+
+Runs on the thread that has the slot, without the pool's lock; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.errors import EngineError, LiteError
+from mindspore_lite.pool import batcher
+from mindspore_lite.pool.desk import Slot
+from mindspore_lite.pool.request import Arrays, Request
+
+_LOG = logging.getLogger(__name__)
+
+Result = tuple[list[np.ndarray] | None, BaseException | None]  # outputs or error
+
+
+def batch(slot: Slot, most_rows: int) -> list[tuple[Request, Result]] | None:
+    """What came of each request; None when a batch failed, for only one of it may be guilty."""
+    claimed = slot.batch
+    if len(claimed) == 1:
+        return [(claimed[0], one(slot, claimed[0], most_rows))]
+    try:
+        inputs = batcher.joined([request.inputs for request in claimed])
+        outputs, error = _run(slot.lane.session, inputs, slot.stop)
+        if outputs is not None:
+            parts = batcher.parted(outputs, [request.rows for request in claimed])
+            return [(r, (part, None)) for r, part in zip(claimed, parts, strict=True)]
+    except Exception as exc:  # noqa: BLE001 - whatever it is, the thread must go on
+        error = exc
+    _LOG.debug("a batch of %d failed and is run one by one: %s", len(claimed), error)
+    return None
+
+
+def one(slot: Slot, request: Request, most_rows: int) -> Result:
+    """What came of one request; with batching, one of more than most_rows is run in parts."""
+    if not most_rows or request.key is None or request.rows <= most_rows:
+        return _run(slot.lane.session, request.inputs, slot.stop)
+    parts = []
+    for part in batcher.pieces(request.inputs, most_rows):
+        outputs, error = _run(slot.lane.session, part, slot.stop)
+        if outputs is None:
+            return None, error
+        parts.append(outputs)
+    try:
+        return batcher.put_together(parts, request.rows), None
+    except LiteError as exc:
+        return None, exc
+
+
+def _run(session: Session, inputs: Arrays, stop: Stop) -> Result:
+    try:
+        return checked_run(session, inputs, stop), None
+    except LiteError as exc:
+        return None, exc
+    except Exception as exc:  # noqa: BLE001 - callers are promised a LiteError
+        return None, engine_error(exc)
+    except BaseException as exc:  # noqa: BLE001 - Ctrl-C on the caller's own thread
+        return None, exc
+
+
+def checked_run(session: Session, inputs: Arrays, stop: Stop) -> list[np.ndarray]:
+    """The outputs of a run, as many as the model has."""
+    outputs = session.run(inputs, stop)
+    if len(outputs) != len(session.outputs):
+        raise EngineError(
+            f"the engine returned {len(outputs)} outputs, the model has {len(session.outputs)}"
+        )
+    return outputs
+
+
+def engine_error(exc: Exception) -> EngineError:
+    """What callers see of an error of a foreign class."""
+    error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
+    error.__cause__ = exc
+    return error
