@@ -151,6 +151,19 @@ def test_members_of_a_failed_batch_come_next_each_alone_and_in_order() -> None:
     assert taken(d, woken(d)) == [b]
 
 
+def test_a_closing_desk_wakes_no_idle_slot() -> None:
+    """Its thread may have ended; who put requests back goes on with them."""
+    d = desk(2, max_rows=4)
+    a, b = queued(d), queued(d)
+    slot = woken(d)
+    d._flight = 4.0  # so that both are taken at once
+    assert taken(d, slot) == [a, b]
+    d.close()
+    d.put_back(slot)
+    assert d.to_wake() is None
+    assert [*taken(d, slot), *taken(d, slot)] == [a, b]
+
+
 # --- who is refused -------------------------------------------------------------------------------
 
 
