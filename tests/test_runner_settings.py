@@ -48,6 +48,36 @@ def results(runner: mslite.ModelParallelRunner, x: np.ndarray) -> np.ndarray:
     return runner.predict([x])[0].get_data_to_numpy()
 
 
+# --- what context.parallel takes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "good", "bad", "words"),
+    [
+        ("queue_size", 1000, np.int32(5), "5", "queue_size must be int"),
+        ("queue_size", 1000, 1, 0, "queue_size must be a positive int"),
+        ("timeout_s", 0.0, 2, "2", "timeout_s must be int or float"),
+        ("timeout_s", 0.0, 0, -1, "timeout_s must be 0 or more"),
+        ("timeout_s", 0.0, float("inf"), float("nan"), "timeout_s must be 0 or more"),
+        ("max_batch_rows", 0, 8, 1.5, "max_batch_rows must be int"),
+        ("max_batch_rows", 0, 0, -8, "max_batch_rows must be a non-negative int"),
+        ("max_batch_wait_us", 0, 200, True, "max_batch_wait_us must be int"),
+        ("max_batch_wait_us", 0, 0, -1, "max_batch_wait_us must be a non-negative int"),
+        ("warm_up", True, False, 1, "warm_up must be bool"),
+    ],
+)
+def test_settings_of_ones_own_are_checked_when_they_are_set(
+    name: str, default: Any, good: Any, bad: Any, words: str
+) -> None:
+    parallel = mslite.Context().parallel
+    assert getattr(parallel, name) == default
+    setattr(parallel, name, good)
+    assert getattr(parallel, name) == good
+    with pytest.raises((TypeError, ValueError), match=words):
+        setattr(parallel, name, bad)
+    assert getattr(parallel, name) == good
+
+
 # --- batching -------------------------------------------------------------------------------------
 
 

@@ -303,3 +303,37 @@ def closing(bench: Bench, *gates: Gate) -> Iterator[Bench]:
         closed.ended()
         for thread in bench.threads:
             thread.join(LIMIT_S)
+
+
+def raising(exc: BaseException, at: float = 13.0) -> Compute:
+    """An engine that cannot bear one value."""
+
+    def compute(inputs: list[np.ndarray], stop: Stop) -> list[np.ndarray]:
+        if (inputs[0] == at).any():
+            raise exc
+        return double(inputs, stop)
+
+    return compute
+
+
+def still_works(bench: Bench) -> None:
+    answer = bench.submit(rows(2, 21.0))
+    np.testing.assert_array_equal(answer.wait()[0], rows(2, 42.0)[0])
+    np.testing.assert_array_equal(bench.pool.run(rows(1, 3.0))[0], rows(1, 6.0)[0])
+
+
+def batch_behind(
+    compute: Compute, values: list[float], **more: Any
+) -> tuple[Bench, Gate, list[Answer]]:
+    """A pool whose worker is held by value 99 while the others queue up to be one batch."""
+    gate = Gate()
+
+    def gated(inputs: list[np.ndarray], stop: Stop) -> list[np.ndarray]:
+        if (inputs[0] == 99).any():
+            return gate(inputs, stop)
+        return compute(inputs, stop)
+
+    bench = Bench(gated, max_rows=8, **more)
+    bench.submit(rows(1, 99.0))
+    gate.entered()
+    return bench, gate, [bench.submit(rows(2, value)) for value in values]
