@@ -4,7 +4,9 @@ Run: python benchmarks/batching.py [--clients 1 16 64] [--rounds 7] [--seconds 1
      [--wait-us 0] [--quick]
 
 Both sides are our own runner with 16 tokens a request, one row each, and differ in max_batch_rows
-alone. They take turns in every round. Target: at least 1.5 times the throughput at 16 clients.
+alone. Beside them the bare engine computes on every core, with as many rows a run as the clients
+can give each, against one row: no pool can gain more than that. All take turns in every round.
+Target: at least 1.5 times the throughput at 16 clients.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 import load
 import networks
 import numpy as np
+import onnxruntime as ort
 
 import mindspore_lite as mslite
 
@@ -51,22 +54,36 @@ def median_size(runs: Counter[int]) -> float:
     return statistics.median(Counter({rows: rows * n for rows, n in runs.items()}).elements())
 
 
+def bare_session(onnx: Path) -> ort.InferenceSession:
+    """The engine alone, one thread a call."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    return ort.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
+
+
 def measure(
     runners: dict[str, mslite.ModelParallelRunner],
+    session: ort.InferenceSession,
     texts: list[np.ndarray],
     clients: int,
     args: argparse.Namespace,
 ) -> None:
     """Print one number of clients."""
+    cores = runners["plain"].statistics().layout.usable
+    share = max(1, min(args.rows, clients // cores))
 
     def burst(runner: mslite.ModelParallelRunner) -> load.Burst:
         turn = itertools.cycle(texts)
         return load.closed_loop(lambda: runner.predict([next(turn)]), clients, args.seconds)
 
+    def bare(rows: int) -> load.Burst:
+        feed = {session.get_inputs()[0].name: np.concatenate(texts[:rows])}
+        return load.closed_loop(lambda: session.run(None, feed), cores, args.seconds)
+
     before = Counter(runners["batched"].statistics().batches)
-    bursts = load.interleaved(
-        {name: partial(burst, runner) for name, runner in runners.items()}, args.rounds
-    )
+    sides = {name: partial(burst, runner) for name, runner in runners.items()}
+    sides |= {"bare rows": partial(bare, share), "bare row": partial(bare, 1)}
+    bursts = load.interleaved(sides, args.rounds)
     sizes = Counter(runners["batched"].statistics().batches) - before
     rates = {name: [b.per_second for b in found] for name, found in bursts.items()}
     middle = {name: load.spread(found).middle for name, found in rates.items()}
@@ -76,6 +93,8 @@ def measure(
         f"p99 latency {slower:.2f}, {middle['batched']:.0f} against {middle['plain']:.0f} /s, "
         f"the median request in a batch of {median_size(sizes):g} rows"
     )
+    bound = load.ratio([share * rate for rate in rates["bare rows"]], rates["bare row"])
+    print(f"  the engine alone, {cores} runs of {share} rows at a time against 1 row: {bound}")
 
 
 def main() -> None:
@@ -98,8 +117,9 @@ def main() -> None:
         mindir = write(folder / "model.mindir", open_batch=True)
         with built(mindir, 0, 0) as plain, built(mindir, args.rows, args.wait_us) as batched:
             same_answers(plain, batched, texts)
+            session = bare_session(networks.equivalent_onnx(mindir, folder / "model.onnx"))
             for clients in args.clients:
-                measure({"plain": plain, "batched": batched}, texts, clients, args)
+                measure({"plain": plain, "batched": batched}, session, texts, clients, args)
 
 
 if __name__ == "__main__":
