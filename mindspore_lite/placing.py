@@ -3,7 +3,8 @@
 A worker of one thread needs none of an engine's own, so all such workers share one session. Wider
 workers get a session each, because the threads of a session serve all who call it; their weights
 are pages of the same file, so that only the graph is there several times. A model that cannot be
-mapped from the compile cache is loaded once, in one session whose threads all workers share.
+mapped from the compile cache is loaded once, in one session whose threads all workers share; only
+bound workers get a session each even then, for threads cannot sit on the cores of two.
 """
 
 from __future__ import annotations
@@ -51,7 +52,15 @@ def place(given: Given, context: Context) -> Placed:
     first = any_shape(built)
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))
-    wanted = _sessions(plan, mapped=first.mapped)[1:]
+    is_shared = plan.threads == 1 or not (first.mapped or any(plan.cores))
+    if not is_shared and not first.mapped and not built.any_rank:
+        warnings.warn(
+            f"the model is not in the compile cache: each of {plan.workers} bound workers of "
+            f"{plan.threads} threads has its own copy of the weights; see `mslite doctor`",
+            UserWarning,
+            stacklevel=4,
+        )
+    wanted = _sessions(plan, is_shared)[1:]
     with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
         made = [first, *pool.map(lambda one: load(*one), wanted)]
     sessions = dict(zip([(plan.threads, 0), *wanted], made, strict=True))
@@ -82,12 +91,14 @@ def _plan(context: Context) -> Layout:
     return plan
 
 
-def _sessions(plan: Layout, *, mapped: bool) -> list[tuple[int, int]]:
-    """(width, worker) of every session to be made, that of the first worker first."""
-    found = []
-    for width in reversed(plan.widths):
-        shared = width == 1 or not mapped
-        found += [(width, worker) for worker in range(1 if shared else plan.lanes(width))]
+def _sessions(plan: Layout, is_shared: bool) -> list[tuple[int, int]]:
+    """(width, worker) of every session to be made, that of the first worker first.
+
+    is_shared: whether the workers share one session of the last width.
+    """
+    found = [(plan.threads, worker) for worker in range(1 if is_shared else plan.workers)]
+    for width in plan.widths[:-1]:
+        found += [(width, worker) for worker in range(plan.lanes(width))]
     return found
 
 

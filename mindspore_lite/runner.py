@@ -276,13 +276,13 @@ class _Loaded:
             batcher.check_model(self._placed.built.session)
         run_s = self._try_warm_up() if settings.warm_up else 0.0
         # a number of workers that the user chose is kept to, however short the runs are
-        quick = 0 < run_s < _QUICK_S and not settings.workers_num
+        is_quick = 0 < run_s < _QUICK_S and not settings.workers_num
         self.pool = Pool(
             self._placed.places,
             self._placed.layout,
             queue_size=settings.queue_size,
             batching=batching,
-            quick=quick,
+            quick=self._placed.built.session if is_quick else None,
             run_ns=round(run_s * 1e9),
         )
 

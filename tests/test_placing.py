@@ -14,6 +14,7 @@ from support.models import DIGITS, dense_net, written
 
 import mindspore_lite as mslite
 from mindspore_lite import placing
+from mindspore_lite.build import Built, build
 from mindspore_lite.engines.base import Options
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
@@ -113,6 +114,30 @@ def test_a_model_that_cannot_be_mapped_is_loaded_once(
     assert len(found.places) == found.layout.workers
     assert found.layout.widths == (found.layout.threads,)
     assert options(session).threads == found.layout.threads
+    close(found)
+
+
+@pytest.mark.usefixtures("eight_cores")
+def test_bound_workers_of_several_threads_never_share_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its threads would sit on the cores of one of them, so the weights are copied instead."""
+    monkeypatch.setenv("MSLITE_CACHE", "0")
+    asked: list[Options] = []
+
+    def unbound(given: Given, context: mslite.Context, options: Options) -> Built:
+        asked.append(options)
+        return build(
+            given, context, dataclasses.replace(options, cores=())
+        )  # there may be no 8 here
+
+    monkeypatch.setattr(placing, "build", unbound)
+    path = written(tmp_path / "m.mindir", large_dense())
+    with pytest.warns(UserWarning, match="each of 2 bound workers of 2 threads has its own copy"):
+        found = placed(2, 2, path, thread_affinity_mode=1)
+    assert [options.cores for options in asked] == list(found.layout.cores)
+    first, second = sessions(found)
+    assert [p.lanes[-1].session for p in found.places] == [first, second]
     close(found)
 
 

@@ -27,7 +27,7 @@ from functools import partial
 
 import numpy as np
 
-from mindspore_lite.engines.base import Stop
+from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
@@ -62,7 +62,7 @@ class Pool:
         *,
         queue_size: int = 1000,
         batching: Batching | None = None,
-        quick: bool = False,
+        quick: Session | None = None,
         run_ns: int = 0,
         clock_ns: Callable[[], int] = time.monotonic_ns,
         watchdog: Watchdog = WATCHDOG,
@@ -77,8 +77,8 @@ class Pool:
         self._direct = not self._bound and not (batching and batching.wait_ns)
         self._clock_ns = clock_ns
         self._quick: QuickLane | None = None
-        if quick and self._direct and not batching:
-            self._quick = QuickLane(places[0].lanes[-1].session, self._tidy, clock_ns)
+        if quick is not None and self._direct and not batching:
+            self._quick = QuickLane(quick, self._tidy, clock_ns)
         self._watchdog = watchdog
         self._forked = self._gave_up = False
         try:
@@ -97,7 +97,7 @@ class Pool:
             QueueFullError, RequestTimeoutError, ClosedError: As their names say.
             Exception: What the engine raised for these inputs.
         """
-        if timeout_s is None and self._quick is not None:
+        if timeout_s is None and self._quick is not None and self._quick.takes(inputs):
             return self._quick.run(inputs)
         request = self._request(inputs)
         inside = getattr(_own, "pool", None) is self and not _own.slot.lost
@@ -414,7 +414,7 @@ class Pool:
             if self._drained:
                 return
             self._gave_up = True
-            busy = sum(bool(slot.batch) for slot in self._desk.slots)
+            busy = sum(bool(slot.batch) for slot in self._desk.slots) + len(self._quick or ())
             self._changed.notify_all()
         _LOG.warning("closed while %d runs do not stop; their threads are left to themselves", busy)
 

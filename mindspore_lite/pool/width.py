@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mindspore_lite.engines.base import Session
 
 _MEMORY = 16  # about as many runs a crowd, or a pace, is remembered; guess
-_DOUBTED = 32  # runs between two trials of a width that lost; guess
+_DOUBTED = 16  # runs between two trials of a width that lost; guess
 
 
 class Lane(NamedTuple):
@@ -52,7 +52,8 @@ class Widths:
         if lane is lanes[-1]:
             self._narrow_ns = _averaged(self._narrow_ns, duration_ns)
             return
-        known = self._wide_ns.get(lane.lanes, 0)
+        # until more is known, a wide run is taken to be worth it: the first may be slow by chance
+        known = self._wide_ns.get(lane.lanes, self._narrow_ns // 2)
         if known > self._narrow_ns:  # it was a trial, and tells how things are now
             known = 0
         self._wide_ns[lane.lanes] = _averaged(known, duration_ns)

@@ -48,6 +48,19 @@ def test_requests_with_a_deadline_and_submitted_ones_take_the_queue() -> None:
         assert (found.sent, found.done, found.timed_out) == (2, 1, 1)
 
 
+def test_requests_of_other_sizes_may_take_long_and_wait_their_turn() -> None:
+    gate = Gate()
+    with closing(quick(gate), gate) as bench:
+        large = [bench.predict(rows(3)) for _ in range(2)]
+        gate.entered()
+        bench.queued(1)
+        small = bench.predict(rows(1))
+        gate.entered()  # which passes both
+        gate.open()
+        for caller in (*large, small):
+            assert caller.ended().error is None
+
+
 @pytest.mark.parametrize(
     ("raised", "seen"),
     [

@@ -41,22 +41,25 @@ def test_a_worker_with_one_session_has_no_choice() -> None:
 
 def test_a_width_that_is_slower_than_one_thread_is_left() -> None:
     widths = Widths(narrow_ns=1000)
-    assert widths.choose((WIDE, NARROW), 1) is WIDE
-    widths.note((WIDE, NARROW), WIDE, 1500)
+    runs = 0
+    while widths.choose((WIDE, NARROW), 1) is WIDE:
+        widths.note((WIDE, NARROW), WIDE, 2000)
+        runs += 1
+    assert 2 <= runs <= 16
     found = [widths.choose((WIDE, NARROW), 1) for _ in range(64)]
-    assert found.count(WIDE) == 2  # tried again now and then
+    assert found.count(WIDE) == 4  # tried again now and then
 
 
 def test_one_slow_run_does_not_condemn_a_width() -> None:
     widths = Widths(narrow_ns=1700)
-    for duration_ns in (*[1000] * 8, 5000, *[1000] * 8):
+    for duration_ns in (5000, *[1000] * 8, 5000, *[1000] * 8):
         widths.note((WIDE, NARROW), WIDE, duration_ns)
         assert widths.choose((WIDE, NARROW), 1) is WIDE
 
 
 def test_a_trial_that_goes_well_brings_the_width_back() -> None:
     widths = Widths(narrow_ns=1000)
-    widths.note((WIDE, NARROW), WIDE, 9000)
+    widths.note((WIDE, NARROW), WIDE, 90000)
     while widths.choose((WIDE, NARROW), 1) is NARROW:
         widths.note((WIDE, NARROW), NARROW, 1000)
     widths.note((WIDE, NARROW), WIDE, 600)

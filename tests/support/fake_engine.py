@@ -218,6 +218,8 @@ class Bench:
         self.clock = FakeClock()
         self.watchdog = Unattended(self.clock.s)
         self.session = FakeSession(compute)
+        if quick:  # for requests of one row
+            self.session.inputs = (TensorInfo("x", np.dtype(np.float32), (1, 2)),)
         shared = tuple(Lane(*s) for s in sessions) or (Lane(workers, self.session),)
         self.places = [Place(index, shared, cores) for index in range(workers)]
         bound = (cores,) * workers
@@ -226,7 +228,7 @@ class Bench:
             self.places,
             self.layout,
             queue_size=queue_size,
-            quick=quick,
+            quick=self.session if quick else None,
             batching=Batching(max_rows, round(wait_s * 1e9)) if max_rows else None,
             clock_ns=self.clock.ns,
             watchdog=self.watchdog,
