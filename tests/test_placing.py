@@ -19,7 +19,7 @@ from mindspore_lite.engines.base import Options
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
-from mindspore_lite.pool.cores import Cores
+from mindspore_lite.pool.cores import Core, Cores
 
 X = np.zeros((1, 1, 8, 8), np.float32)
 
@@ -29,7 +29,12 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of eight cores, whatever this one has; nothing is bound in these tests."""
     real = placing.cores.usable()
     fake = dataclasses.replace(
-        real, ids=tuple(range(8)), limit=8, physical=8, nodes=(tuple(range(8)),)
+        real,
+        ids=tuple(range(8)),
+        limit=8,
+        physical=8,
+        nodes=(tuple(range(8)),),
+        topology=tuple(Core(number, (number,), 0) for number in range(8)),
     )
     assert isinstance(fake, Cores)
     monkeypatch.setattr(placing.cores, "usable", lambda: fake)
