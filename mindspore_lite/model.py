@@ -8,12 +8,11 @@ import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
-from typing import NoReturn, Self
 
 import numpy as np
 
 from mindspore_lite import checks, feeds
+from mindspore_lite.base_model import BaseModel
 from mindspore_lite.build import Built, build, resized
 from mindspore_lite.config import model_file, read_settings
 from mindspore_lite.context import Context
@@ -48,7 +47,7 @@ class ModelType(Enum):
     MINDIR_LITE = 4
 
 
-class Model:
+class Model(BaseModel):
     """A model that is loaded once and run many times.
 
     `predict` may be called from several threads at once; building, resizing and closing may not. A
@@ -66,7 +65,7 @@ class Model:
     """
 
     def __init__(self) -> None:
-        self.model_path_ = ""
+        super().__init__()
         self.lora_name_map: dict[str, str] = {}
         self.provider = ""
         self._built: Built | None = None
@@ -289,23 +288,6 @@ class Model:
             self._built.session.close()
             self._closed = True
         self._built, self._inputs = None, []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __str__(self) -> str:
-        return f"model_path: {self.model_path_}."
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a Model cannot be pickled; build it in the process that uses it")
 
     def _check_unbuilt(self, doing: str) -> None:
         if self._built is not None:

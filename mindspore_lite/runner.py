@@ -14,12 +14,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import NoReturn, Self
 
 import numpy as np
 
 from mindspore_lite import checks, feeds
+from mindspore_lite.base_model import BaseModel
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
@@ -41,7 +40,7 @@ _QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/
 _KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
 
 
-class ModelParallelRunner:
+class ModelParallelRunner(BaseModel):
     """A model that any number of threads run at the same time.
 
     Requests are computed by `workers_num` workers, which share one copy of the weights; those that
@@ -66,7 +65,7 @@ class ModelParallelRunner:
     """
 
     def __init__(self) -> None:
-        self.model_path_ = ""
+        super().__init__()
         self._loaded: _Loaded | None = None
         self._closed = False
         self._forgotten: weakref.finalize | None = None
@@ -231,23 +230,6 @@ class ModelParallelRunner:
             limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
             self._loaded.pool.close(limit)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __str__(self) -> str:
-        return f"model_path: {self.model_path_}."
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a ModelParallelRunner cannot be pickled; build it where it is used")
 
     def _usable(self, prefix: str) -> _Loaded:
         if self._loaded is None:

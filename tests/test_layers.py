@@ -15,7 +15,7 @@ NAME = "mindspore_lite"
 ORDER = [
     "errors", "dtypes", "checks", "config", "version", "mindir", "ops", "graph", "weights",
     "kernels", "engines", "pool", "wire", "devices", "context", "tensor", "feeds", "build",
-    "placing", "runner", "model", "worker", "inspection", "cli", "__init__",
+    "placing", "base_model", "runner", "model", "worker", "inspection", "cli", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -21,8 +21,10 @@ from support.models import (
     ONNX,
     SWIN,
     TWO_IN_TWO_OUT,
+    arrays,
     built,
     dense_net,
+    dense_values,
     written,
 )
 from support.running import assert_close, fixture_arrays
@@ -31,15 +33,6 @@ import mindspore_lite as mslite
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, ShapeError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-
-
-def wanted(x: np.ndarray, factor: float = 1.0) -> np.ndarray:
-    """What dense_net computes."""
-    return np.repeat(x.sum(1, keepdims=True) * np.float32(factor) + 1, 4, 1)
-
-
-def values(outputs: list[mslite.Tensor]) -> list[np.ndarray]:
-    return [o.get_data_to_numpy() for o in outputs]
 
 
 @pytest.fixture
@@ -60,7 +53,7 @@ def test_the_models_own_inputs_can_be_filled_again_and_again(dense: mslite.Model
     inputs = dense.get_inputs()
     for scale in (1, 2, 3):
         inputs[0].set_data_from_numpy(X * np.float32(scale))
-        np.testing.assert_array_equal(values(dense.predict(inputs))[0], wanted(X * scale))
+        np.testing.assert_array_equal(arrays(dense.predict(inputs))[0], dense_values(X * scale))
 
 
 def test_a_tensor_made_by_the_user_with_copied_attributes_is_taken(dense: mslite.Model) -> None:
@@ -69,7 +62,7 @@ def test_a_tensor_made_by_the_user_with_copied_attributes_is_taken(dense: mslite
     mine.dtype, mine.shape = source.dtype, source.shape
     mine.format, mine.name = source.format, source.name
     mine.set_data_from_numpy(X)
-    np.testing.assert_array_equal(values(dense.predict([mine]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([mine]))[0], dense_values(X))
 
 
 GIVEN: dict[str, Callable[[], Any]] = {
@@ -87,13 +80,13 @@ GIVEN: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("how", GIVEN)
 def test_inputs_are_taken_as(dense: mslite.Model, how: str) -> None:
-    np.testing.assert_array_equal(values(dense.predict(GIVEN[how]()))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict(GIVEN[how]()))[0], dense_values(X))
 
 
 def test_inputs_by_name_may_come_in_any_order() -> None:
     model = built(TWO_IN_TWO_OUT)
     (a, b), outputs = fixture_arrays(TWO_IN_TWO_OUT.with_suffix(".npz"))
-    for got, want in zip(values(model.predict({"b": b, "a": a})), outputs, strict=True):
+    for got, want in zip(arrays(model.predict({"b": b, "a": a})), outputs, strict=True):
         assert_close(got, want)
 
 
@@ -133,7 +126,7 @@ def test_inputs_that_do_not_fit_are_refused_and_the_model_goes_on(
     with pytest.raises(kind) as caught:
         dense.predict(given)
     assert words in str(caught.value)
-    np.testing.assert_array_equal(values(dense.predict([X]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([X]))[0], dense_values(X))
 
 
 def test_an_input_that_was_never_filled_is_named(dense: mslite.Model) -> None:
@@ -152,7 +145,7 @@ def test_a_run_that_fails_inside_the_runtime_says_why(tmp_path: Path) -> None:
     ) as got:
         model.predict([np.array([9])])
     assert got.value.__cause__ is not None
-    assert values(model.predict([np.array([2])]))[0].tolist() == [[1, 1]]
+    assert arrays(model.predict([np.array([2])]))[0].tolist() == [[1, 1]]
 
 
 def test_editing_a_declared_input_is_noticed_at_predict(dense: mslite.Model) -> None:
@@ -180,7 +173,7 @@ def test_outputs_carry_name_shape_type_and_data(dense: mslite.Model) -> None:
 
 
 def test_outputs_of_an_earlier_run_stay_as_they_are(dense: mslite.Model) -> None:
-    (first,) = values(dense.predict([X]))
+    (first,) = arrays(dense.predict([X]))
     kept = first.copy()
     for scale in range(2, 6):
         dense.predict([X * np.float32(scale)])
@@ -192,9 +185,9 @@ def test_outputs_that_callers_bring_are_filled(dense: mslite.Model) -> None:
     mine = mslite.Tensor(memory)
     (returned,) = dense.predict([X], [mine])
     assert returned is mine
-    np.testing.assert_array_equal(memory, wanted(X))
+    np.testing.assert_array_equal(memory, dense_values(X))
     dense.predict([X * 2], outputs=(mine,))
-    np.testing.assert_array_equal(memory, wanted(X * 2))
+    np.testing.assert_array_equal(memory, dense_values(X * 2))
 
 
 @pytest.mark.parametrize(
@@ -224,8 +217,8 @@ def test_eight_threads_may_predict_at_once(free: mslite.Model) -> None:
         start.wait()
         for _ in range(50):
             try:
-                (got,) = values(free.predict([x]))
-                if not np.array_equal(got, wanted(x)):
+                (got,) = arrays(free.predict([x]))
+                if not np.array_equal(got, dense_values(x)):
                     wrong.append((number, got))
             except Exception as exc:  # noqa: BLE001 - shown by the assertion below
                 wrong.append(exc)
@@ -251,13 +244,13 @@ def test_a_dynamic_model_is_resized_filled_and_run() -> None:
     assert model.get_outputs()[0].shape == [len(x), 10]
     inputs[0].shape = list(x.shape)
     inputs[0].set_data_from_numpy(x)
-    assert_close(values(model.predict(inputs))[0], want)
+    assert_close(arrays(model.predict(inputs))[0], want)
 
 
 def test_a_dynamic_model_takes_any_batch_without_a_resize(free: mslite.Model) -> None:
     for rows in (1, 4):
         x = np.ones((rows, 3), np.float32)
-        np.testing.assert_array_equal(values(free.predict([x]))[0], wanted(x))
+        np.testing.assert_array_equal(arrays(free.predict([x]))[0], dense_values(x))
 
 
 def test_a_resized_model_wants_that_shape(free: mslite.Model) -> None:
@@ -270,15 +263,15 @@ def test_a_model_of_fixed_sizes_can_be_resized() -> None:
     model = built(MOBILENET)
     held = model.get_inputs()
     (x,), (want,) = fixture_arrays(MOBILENET.with_suffix(".npz"))
-    before = values(model.predict([x]))[0]
+    before = arrays(model.predict([x]))[0]
     assert_close(before, want)
     model.resize(held, [[2, 3, 96, 96]])
     assert held[0].shape == [2, 3, 96, 96]  # the Tensor obtained before the call
     wide = np.zeros((2, 3, 96, 96), np.float32)
     wide[:, :, :64, :64] = x
-    assert values(model.predict([wide]))[0].shape == (2, 10)
+    assert arrays(model.predict([wide]))[0].shape == (2, 10)
     model.resize(held, [[1, 3, 64, 64]])
-    np.testing.assert_allclose(values(model.predict([x]))[0], before, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(arrays(model.predict([x]))[0], before, rtol=1e-4, atol=1e-5)
 
 
 def test_the_session_that_a_resize_replaced_is_closed(dense: mslite.Model) -> None:
@@ -293,7 +286,7 @@ def test_a_resize_of_one_batch_gives_each_row_its_own_result() -> None:
     model = built(MOBILENET)
     (x,), (want,) = fixture_arrays(MOBILENET.with_suffix(".npz"))
     model.resize(model.get_inputs(), [[3, 3, 64, 64]])
-    (got,) = values(model.predict([np.concatenate([x, x * 0, x])]))
+    (got,) = arrays(model.predict([np.concatenate([x, x * 0, x])]))
     assert_close(got[:1], want)
     assert_close(got[2:], want)
 
@@ -303,7 +296,7 @@ def test_a_resize_drops_data_of_another_shape_only(free: mslite.Model) -> None:
     free.resize(inputs, [[2, 3]])
     inputs[0].set_data_from_numpy(X)
     free.resize(inputs, [[2, 3]])
-    np.testing.assert_array_equal(values(free.predict(inputs))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(free.predict(inputs))[0], dense_values(X))
     free.resize(inputs, [[4, 3]])
     assert inputs[0].shape == [4, 3]  # it followed, although it had been filled
     with pytest.raises(InputError, match="has no data"):
@@ -320,7 +313,7 @@ def test_two_inputs_are_resized_together() -> None:
     model.resize(model.get_inputs(), [[5, 6], [6, 7]])
     assert [o.shape for o in model.get_outputs()] == [[5, 7], [5]]
     a, b = np.ones((5, 6), np.float32), np.ones((6, 7), np.float32)
-    assert [v.shape for v in values(model.predict([a, b]))] == [(5, 7), (5,)]
+    assert [v.shape for v in arrays(model.predict([a, b]))] == [(5, 7), (5,)]
 
 
 def test_shapes_follow_their_tensors_in_any_order() -> None:
@@ -369,7 +362,7 @@ def test_a_resize_that_fails_leaves_the_model_as_it_was(
         dense.resize(inputs(held), dims)
     assert words in str(caught.value)
     assert (held[0].shape, dense.get_outputs()[0].shape) == ([2, 3], [2, 4])
-    np.testing.assert_array_equal(values(dense.predict(held))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict(held))[0], dense_values(X))
 
 
 def test_sizes_fixed_inside_the_layers_are_refused_and_the_model_goes_on() -> None:
@@ -377,7 +370,7 @@ def test_sizes_fixed_inside_the_layers_are_refused_and_the_model_goes_on() -> No
     with pytest.raises(ShapeError, match="sizes that its layers fixed at export cannot change"):
         model.resize(model.get_inputs(), [[2, 3, 64, 64]])
     (x,), (want,) = fixture_arrays(SWIN.with_suffix(".npz"))
-    assert_close(values(model.predict([x]))[0], want)
+    assert_close(arrays(model.predict([x]))[0], want)
 
 
 def test_a_file_exchanged_after_the_build_is_not_mixed_with_the_old_one(tmp_path: Path) -> None:
@@ -386,8 +379,8 @@ def test_a_file_exchanged_after_the_build_is_not_mixed_with_the_old_one(tmp_path
     os.replace(written(tmp_path / "new", dense_net(factor=2)), path)
     with pytest.raises(LiteError, match=r"resize failed! .* changed since it was built"):
         model.resize(model.get_inputs(), [[4, 3]])
-    np.testing.assert_array_equal(values(model.predict([X]))[0], wanted(X))
-    np.testing.assert_array_equal(values(built(path).predict([X]))[0], wanted(X, 2))
+    np.testing.assert_array_equal(arrays(model.predict([X]))[0], dense_values(X))
+    np.testing.assert_array_equal(arrays(built(path).predict([X]))[0], dense_values(X, 2))
 
 
 # --- ONNX -----------------------------------------------------------------------------------------
@@ -413,11 +406,11 @@ def test_an_onnx_file_runs_and_is_resized(tmp_path: Path, is_external: bool) -> 
               size_threshold=0)  # fmt: skip
     assert (tmp_path / "m.data").exists() == is_external
     model = built(path, ONNX)
-    np.testing.assert_array_equal(values(model.predict([X]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(model.predict([X]))[0], dense_values(X))
     model.resize(model.get_inputs(), [[4, 3]])
     assert model.get_outputs()[0].shape == [4, 4]
     x = np.ones((4, 3), np.float32)
-    np.testing.assert_array_equal(values(model.predict({"x": x}))[0], wanted(x))
+    np.testing.assert_array_equal(arrays(model.predict({"x": x}))[0], dense_values(x))
 
 
 def test_a_data_file_exchanged_after_the_build_is_noticed(tmp_path: Path) -> None:

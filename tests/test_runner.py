@@ -22,9 +22,11 @@ from support.models import (
     MOBILENET,
     SWIN,
     TWO_IN_TWO_OUT,
+    arrays,
     built,
     built_runner,
     dense_net,
+    dense_values,
     looping,
     written,
 )
@@ -35,15 +37,6 @@ from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteErro
 from mindspore_lite.pool import cores
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-
-
-def wanted(x: np.ndarray, factor: float = 1.0) -> np.ndarray:
-    """What dense_net computes."""
-    return np.repeat(x.sum(1, keepdims=True) * np.float32(factor) + 1, 4, 1)
-
-
-def values(outputs: list[mslite.Tensor]) -> list[np.ndarray]:
-    return [o.get_data_to_numpy() for o in outputs]
 
 
 @pytest.fixture
@@ -123,7 +116,7 @@ def test_a_build_that_fails_says_why_and_leaves_the_runner_usable(
     assert runner.get_inputs() == []
     with runner:
         runner.build_from_file(str(dense_file))
-        np.testing.assert_array_equal(values(runner.predict([X]))[0], wanted(X))
+        np.testing.assert_array_equal(arrays(runner.predict([X]))[0], dense_values(X))
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
@@ -134,9 +127,9 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 def test_the_type_is_told_by_the_suffix(tmp_path: Path) -> None:
     with built_runner(looping(tmp_path / "loop.onnx"), workers_num=1) as runner:
         x = np.array([3, 4], np.float32)
-        np.testing.assert_array_equal(values(runner.predict([np.array(5), x]))[0], x)
+        np.testing.assert_array_equal(arrays(runner.predict([np.array(5), x]))[0], x)
     with built_runner(written(tmp_path / "dense.bin", dense_net())) as runner:
-        np.testing.assert_array_equal(values(runner.predict([X]))[0], wanted(X))
+        np.testing.assert_array_equal(arrays(runner.predict([X]))[0], dense_values(X))
 
 
 def test_a_second_build_is_refused_and_the_first_model_stays(
@@ -146,7 +139,7 @@ def test_a_second_build_is_refused_and_the_first_model_stays(
     with pytest.raises(EngineError, match=r"is built from .*dense\.mindir' already; make another"):
         dense.build_from_file(str(DIGITS))
     assert str(dense) == f"model_path: {path}."
-    np.testing.assert_array_equal(values(dense.predict([X]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([X]))[0], dense_values(X))
 
 
 def test_a_closed_runner_can_be_built_again(dense: mslite.ModelParallelRunner) -> None:
@@ -182,7 +175,7 @@ def test_close_checks_its_limit(
 ) -> None:
     with pytest.raises(kind, match="timeout_s must be"):
         dense.close(timeout_s)
-    np.testing.assert_array_equal(values(dense.predict([X]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([X]))[0], dense_values(X))
 
 
 @pytest.mark.parametrize("timeout_s", [0, 1, 2.5, None, float("inf"), np.float32(3)])
@@ -204,7 +197,7 @@ def test_a_with_block_closes_even_after_an_error(dense_file: Path) -> None:
 
 def test_a_runner_cannot_be_copied_or_pickled(dense: mslite.ModelParallelRunner) -> None:
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="cannot be pickled; build it where it is used"):
+        with pytest.raises(TypeError, match="cannot be pickled; build it in the process that uses it"):
             attempt(dense)
 
 
@@ -257,8 +250,8 @@ def filled(inputs: list[mslite.Tensor]) -> list[mslite.Tensor]:
 def test_inputs_may_be_given_in_many_ways(
     dense: mslite.ModelParallelRunner, give: Callable[..., Any]
 ) -> None:
-    np.testing.assert_array_equal(values(dense.predict(give(dense)))[0], wanted(X))
-    np.testing.assert_array_equal(values(dense.submit(give(dense)).result(30))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict(give(dense)))[0], dense_values(X))
+    np.testing.assert_array_equal(arrays(dense.submit(give(dense)).result(30))[0], dense_values(X))
 
 
 def test_a_tensor_made_by_the_user_with_copied_attributes_is_taken(
@@ -269,7 +262,7 @@ def test_a_tensor_made_by_the_user_with_copied_attributes_is_taken(
     mine.dtype, mine.shape = source.dtype, source.shape
     mine.format, mine.name = source.format, source.name
     mine.set_data_from_numpy(X)
-    np.testing.assert_array_equal(values(dense.predict([mine]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([mine]))[0], dense_values(X))
 
 
 BAD: list[tuple[Any, type[Exception], str]] = [
@@ -307,7 +300,7 @@ def test_inputs_that_do_not_fit_are_refused_and_the_runner_goes_on(
     with pytest.raises(kind) as caught:
         dense.submit(given).result(30)
     assert words in str(caught.value)
-    np.testing.assert_array_equal(values(dense.predict([X]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([X]))[0], dense_values(X))
 
 
 def test_refused_arguments_are_no_requests(dense: mslite.ModelParallelRunner) -> None:
@@ -323,8 +316,8 @@ def test_every_caller_gets_inputs_of_his_own(dense: mslite.ModelParallelRunner) 
     assert mine is not yours
     mine.set_data_from_numpy(X)
     yours.set_data_from_numpy(X * 2)
-    np.testing.assert_array_equal(values(dense.predict([mine]))[0], wanted(X))
-    np.testing.assert_array_equal(values(dense.predict([yours]))[0], wanted(X * 2))
+    np.testing.assert_array_equal(arrays(dense.predict([mine]))[0], dense_values(X))
+    np.testing.assert_array_equal(arrays(dense.predict([yours]))[0], dense_values(X * 2))
     assert (mine.name, mine.shape, mine.dtype) == ("x", [2, 3], mslite.DataType.FLOAT32)
 
 
@@ -341,7 +334,7 @@ def test_outputs_are_known_before_a_run_as_far_as_they_can_be(
 
 
 def test_outputs_of_an_earlier_run_stay_as_they_are(dense: mslite.ModelParallelRunner) -> None:
-    (first,) = values(dense.predict([X]))
+    (first,) = arrays(dense.predict([X]))
     kept = first.copy()
     for scale in range(2, 6):
         dense.predict([X * np.float32(scale)])
@@ -353,10 +346,10 @@ def test_outputs_that_callers_bring_are_filled(dense: mslite.ModelParallelRunner
     mine = mslite.Tensor(memory)
     (returned,) = dense.predict([X], [mine])
     assert returned is mine
-    np.testing.assert_array_equal(memory, wanted(X))
+    np.testing.assert_array_equal(memory, dense_values(X))
     (returned,) = dense.submit([X * 2], outputs=(mine,)).result(30)  # type: ignore[arg-type]
     assert returned is mine
-    np.testing.assert_array_equal(memory, wanted(X * 2))
+    np.testing.assert_array_equal(memory, dense_values(X * 2))
 
 
 @pytest.mark.parametrize(
@@ -384,10 +377,10 @@ def test_outputs_that_do_not_fit_are_refused(
 def test_results_are_those_of_mindspore_and_of_model(path: Path, workers: int) -> None:
     inputs, want = fixture_arrays(path.with_suffix(".npz"))
     with built_runner(path, workers_num=workers) as runner:
-        got = values(runner.predict(list(inputs)))
-        again = values(runner.submit(list(inputs)).result(60))
+        got = arrays(runner.predict(list(inputs)))
+        again = arrays(runner.submit(list(inputs)).result(60))
     for a, b, c, reference in zip(
-        got, again, values(built(path).predict(list(inputs))), want, strict=True
+        got, again, arrays(built(path).predict(list(inputs))), want, strict=True
     ):
         assert_close(a, reference)
         assert_close(b, reference)
@@ -401,7 +394,7 @@ def test_automatic_widths_give_the_same_results() -> None:
         runner.build_from_file(str(MOBILENET))
         futures = [runner.submit([x]) for _ in range(6)]
         for outputs in [runner.predict([x]), *(future.result(60) for future in futures)]:
-            assert_close(values(outputs)[0], want)
+            assert_close(arrays(outputs)[0], want)
 
 
 def test_a_run_that_fails_inside_the_runtime_says_why(tmp_path: Path) -> None:
@@ -419,7 +412,7 @@ def test_a_run_that_fails_inside_the_runtime_says_why(tmp_path: Path) -> None:
                 with pytest.raises(EngineError, match=r"predict failed! .*idx=9") as got:
                     call()
                 assert got.value.__cause__ is not None
-            assert values(runner.predict([np.array([2])]))[0].tolist() == [[1, 1]]
+            assert arrays(runner.predict([np.array([2])]))[0].tolist() == [[1, 1]]
             found = runner.statistics()
             assert (found.failed, found.done) == (2, 1)
 
@@ -430,7 +423,7 @@ def test_a_run_that_fails_inside_the_runtime_says_why(tmp_path: Path) -> None:
 def test_a_model_of_fixed_sizes_takes_others(dense: mslite.ModelParallelRunner) -> None:
     for rows in (1, 2, 5, 3, 2):
         x = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)
-        np.testing.assert_array_equal(values(dense.predict([x]))[0], wanted(x))
+        np.testing.assert_array_equal(arrays(dense.predict([x]))[0], dense_values(x))
     assert dense.get_inputs()[0].shape == [2, 3]
     assert dense.get_outputs()[0].shape == [2, 4]
 
@@ -438,15 +431,15 @@ def test_a_model_of_fixed_sizes_takes_others(dense: mslite.ModelParallelRunner) 
 def test_an_image_model_takes_other_sizes() -> None:
     (x,), (want,) = fixture_arrays(MOBILENET.with_suffix(".npz"))
     with built_runner(MOBILENET, workers_num=1) as runner:
-        assert_close(values(runner.predict([x]))[0], want)
-        three = values(runner.predict([np.concatenate([x, x * 0, x])]))[0]
+        assert_close(arrays(runner.predict([x]))[0], want)
+        three = arrays(runner.predict([np.concatenate([x, x * 0, x])]))[0]
         assert_close(three[:1], want)
         assert_close(three[2:], want)
         wide = np.zeros((1, 3, 96, 96), np.float32)
         reference = built(MOBILENET)
         reference.resize(reference.get_inputs(), [[1, 3, 96, 96]])
-        assert_close(values(runner.predict([wide]))[0], values(reference.predict([wide]))[0])
-        assert_close(values(runner.predict([x]))[0], want)
+        assert_close(arrays(runner.predict([wide]))[0], arrays(reference.predict([wide]))[0])
+        assert_close(arrays(runner.predict([x]))[0], want)
 
 
 def test_sizes_that_layers_fixed_are_refused_and_the_runner_goes_on() -> None:
@@ -454,17 +447,17 @@ def test_sizes_that_layers_fixed_are_refused_and_the_runner_goes_on() -> None:
     with built_runner(SWIN, workers_num=1) as runner:
         with pytest.raises(LiteError, match=r"predict failed! "):
             runner.predict([np.zeros((2, 3, 64, 64), np.float32)])
-        assert_close(values(runner.predict([x]))[0], want)
+        assert_close(arrays(runner.predict([x]))[0], want)
         assert runner.statistics().failed == 1
 
 
 def test_two_inputs_change_their_sizes_together() -> None:
     with built_runner(TWO_IN_TWO_OUT, workers_num=1) as runner:
         a, b = np.ones((5, 6), np.float32), np.ones((6, 7), np.float32)
-        assert [v.shape for v in values(runner.predict([a, b]))] == [(5, 7), (5,)]
+        assert [v.shape for v in arrays(runner.predict([a, b]))] == [(5, 7), (5,)]
         with pytest.raises(LiteError):
             runner.predict([a, np.ones((4, 7), np.float32)])
-        assert [v.shape for v in values(runner.predict({"b": b, "a": a}))] == [(5, 7), (5,)]
+        assert [v.shape for v in arrays(runner.predict({"b": b, "a": a}))] == [(5, 7), (5,)]
 
 
 def test_a_file_exchanged_after_the_build_is_not_mixed_with_the_old_one(
@@ -473,7 +466,7 @@ def test_a_file_exchanged_after_the_build_is_not_mixed_with_the_old_one(
     os.replace(written(tmp_path / "new", dense_net(factor=2)), dense_file)
     with pytest.raises(LiteError, match=r"predict failed! .* changed since it was built"):
         dense.predict([np.ones((4, 3), np.float32)])
-    np.testing.assert_array_equal(values(dense.predict([X]))[0], wanted(X))
+    np.testing.assert_array_equal(arrays(dense.predict([X]))[0], dense_values(X))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -492,8 +485,8 @@ def test_many_threads_with_mixed_shapes_get_each_their_own(dense_file: Path, wor
                 lambda x=x: runner.predict([x], timeout_s=30),
             ]
             try:
-                (got,) = values(ways[turn % 3]())
-                if not np.array_equal(got, wanted(x)):
+                (got,) = arrays(ways[turn % 3]())
+                if not np.array_equal(got, dense_values(x)):
                     problems.append((number, turn, got))
             except Exception as exc:  # noqa: BLE001 - shown by the assertion below
                 problems.append(exc)

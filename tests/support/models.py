@@ -29,6 +29,16 @@ def dense_net(rows: int = 2, factor: float = 1.0) -> bytes:
     return encode(net.model(net.call("Add", product, net.constant(np.ones(4, np.float32)))))
 
 
+def dense_values(x: np.ndarray, factor: float = 1.0) -> np.ndarray:
+    """What dense_net computes."""
+    return np.repeat(x.sum(1, keepdims=True) * np.float32(factor) + 1, 4, 1)
+
+
+def arrays(outputs: list[mslite.Tensor]) -> list[np.ndarray]:
+    """The data of tensors."""
+    return [output.get_data_to_numpy() for output in outputs]
+
+
 def written(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path

@@ -1,0 +1,36 @@
+"""What Model and ModelParallelRunner have in common: a path, `with`, and a text."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import NoReturn, Self
+
+
+class BaseModel(ABC):
+    """Something that is built from a model file, used in one process, and closed."""
+
+    def __init__(self) -> None:
+        self.model_path_ = ""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the model."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"model_path: {self.model_path_}."
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be pickled; build it in the process that uses it")
