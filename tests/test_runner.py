@@ -197,7 +197,7 @@ def test_a_with_block_closes_even_after_an_error(dense_file: Path) -> None:
 
 def test_a_runner_cannot_be_copied_or_pickled(dense: mslite.ModelParallelRunner) -> None:
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="cannot be pickled; build it in the process that uses it"):
+        with pytest.raises(TypeError, match="cannot be pickled; build it in the process"):
             attempt(dense)
 
 
