@@ -40,7 +40,7 @@ def demo() -> None:
             at_once.took_s = _send_at_once(_asking(runner, images, labels), at_once)
         if not live:
             say("\n".join(client_lines(at_once)))
-    with _built(workers=1) as runner:
+    with _built(workers=1, threads=1) as runner:  # what the original's quick start calls serial
         in_turn = Round("in turn", CLIENTS, runner.statistics().layout)
         with shown(in_turn, TASKS, stays=False):
             in_turn.took_s = _send_in_turn(_asking(runner, images, labels), in_turn)
@@ -76,9 +76,9 @@ def art(image: np.ndarray) -> list[str]:
 
 
 @contextmanager
-def _built(workers: int = 0) -> Iterator[ModelParallelRunner]:
+def _built(workers: int = 0, threads: int = 0) -> Iterator[ModelParallelRunner]:
     context = Context()
-    context.parallel.workers_num = workers
+    context.parallel.workers_num, context.cpu.thread_num = workers, threads
     with ModelParallelRunner() as runner:
         with working("building the digits model"):
             runner.build_from_file(str(DIGITS_MODEL), context)
