@@ -60,7 +60,7 @@ def merged(base: Sections, over: Sections) -> Sections:
     }
 
 
-def read_settings(doing: str, path: str, over: object, name: str = "config_dict") -> Sections:
+def read_settings(doing: str, path: str, over: object) -> Sections:
     """The configuration of a build: a file, if there is one, and entries that count before it."""
     sections: Sections = {}
     if path:
@@ -72,7 +72,7 @@ def read_settings(doing: str, path: str, over: object, name: str = "config_dict"
             raise ModelFileError(
                 f"{doing} failed, load configuration failed! Error is {exc}"
             ) from exc
-    return merged(sections, checked_sections(over, name)) if over else sections
+    return merged(sections, checked_sections(over, "config_dict")) if over else sections
 
 
 def model_file(settings: Sections) -> Path | None:

@@ -163,48 +163,6 @@ def test_editing_a_declared_input_is_noticed_at_predict(dense: mslite.Model) -> 
         dense.predict([tensor])
 
 
-# --- outputs --------------------------------------------------------------------------------------
-
-
-def test_outputs_carry_name_shape_type_and_data(dense: mslite.Model) -> None:
-    (output,) = dense.predict([X])
-    (meta,) = dense.get_outputs()
-    assert (output.name, output.shape, output.dtype) == (meta.name, meta.shape, meta.dtype)
-
-
-def test_outputs_of_an_earlier_run_stay_as_they_are(dense: mslite.Model) -> None:
-    (first,) = arrays(dense.predict([X]))
-    kept = first.copy()
-    for scale in range(2, 6):
-        dense.predict([X * np.float32(scale)])
-    np.testing.assert_array_equal(first, kept)
-
-
-def test_outputs_that_callers_bring_are_filled(dense: mslite.Model) -> None:
-    memory = np.zeros((2, 4), np.float32)
-    mine = mslite.Tensor(memory)
-    (returned,) = dense.predict([X], [mine])
-    assert returned is mine
-    np.testing.assert_array_equal(memory, dense_values(X))
-    dense.predict([X * 2], outputs=(mine,))
-    np.testing.assert_array_equal(memory, dense_values(X * 2))
-
-
-@pytest.mark.parametrize(
-    ("outputs", "kind", "words"),
-    [
-        ("x", TypeError, "outputs must be list"),
-        ([1], TypeError, "outputs element must be Tensor, but got .* at index 0"),
-        ([], InputError, "predict failed! 0 outputs were given, the model has 1"),
-    ],
-)
-def test_outputs_that_do_not_fit_are_refused(
-    dense: mslite.Model, outputs: Any, kind: type[Exception], words: str
-) -> None:
-    with pytest.raises(kind, match=words):
-        dense.predict([X], outputs)
-
-
 # --- many threads ---------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from support.models import (
     DYN_BATCH,
     MIXED_TYPES,
     MOBILENET,
+    REFUSED_OUTPUTS,
     SWIN,
     TWO_IN_TWO_OUT,
     arrays,
@@ -333,34 +334,16 @@ def test_outputs_are_known_before_a_run_as_far_as_they_can_be(
     assert digits.get_outputs()[0].shape == [-1, 10]
 
 
-def test_outputs_of_an_earlier_run_stay_as_they_are(dense: mslite.ModelParallelRunner) -> None:
-    (first,) = arrays(dense.predict([X]))
-    kept = first.copy()
-    for scale in range(2, 6):
-        dense.predict([X * np.float32(scale)])
-    np.testing.assert_array_equal(first, kept)
-
-
-def test_outputs_that_callers_bring_are_filled(dense: mslite.ModelParallelRunner) -> None:
+def test_outputs_that_callers_bring_are_filled_by_submit(dense: mslite.ModelParallelRunner) -> None:
     memory = np.zeros((2, 4), np.float32)
     mine = mslite.Tensor(memory)
-    (returned,) = dense.predict([X], [mine])
-    assert returned is mine
-    np.testing.assert_array_equal(memory, dense_values(X))
     (returned,) = dense.submit([X * 2], outputs=(mine,)).result(30)  # type: ignore[arg-type]
     assert returned is mine
     np.testing.assert_array_equal(memory, dense_values(X * 2))
 
 
-@pytest.mark.parametrize(
-    ("outputs", "kind", "words"),
-    [
-        ("x", TypeError, "outputs must be list"),
-        ([1], TypeError, "outputs element must be Tensor, but got .* at index 0"),
-        ([], InputError, "predict failed! 0 outputs were given, the model has 1"),
-    ],
-)
-def test_outputs_that_do_not_fit_are_refused(
+@pytest.mark.parametrize(("outputs", "kind", "words"), REFUSED_OUTPUTS)
+def test_outputs_that_do_not_fit_are_refused_before_they_are_sent(
     dense: mslite.ModelParallelRunner, outputs: Any, kind: type[Exception], words: str
 ) -> None:
     for call in (dense.predict, dense.submit):

@@ -36,9 +36,7 @@ class AnyShapeSession:
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs with the session for these shapes, made first if need be."""
         shapes = [array.shape for array in inputs]
-        if shapes == self._shapes:
-            return self._first.run(inputs, stop)
-        if accepts(self.inputs, shapes):
+        if shapes == self._shapes or accepts(self.inputs, shapes):
             return self._first.run(inputs, stop)
         return self._other(shapes).run(inputs, stop)
 

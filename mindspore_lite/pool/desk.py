@@ -28,9 +28,8 @@ from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import ClosedError, QueueFullError
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Histogram
-from mindspore_lite.pool.width import Lane, Widths, remembered
+from mindspore_lite.pool.width import Lane, Widths, averaged, remembered
 
-_MEMORY = 16  # about as many runs the pace is remembered; guess
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess
 
@@ -255,7 +254,7 @@ class Desk:
             return True
         tally.done += 1
         self._widths.note(slot.place.lanes, slot.lane, duration_ns)
-        self._pace_ns += (duration_ns - self._pace_ns) // _MEMORY
+        self._pace_ns = averaged(self._pace_ns, duration_ns)
         return True
 
     def put_back(self, slot: Slot) -> None:

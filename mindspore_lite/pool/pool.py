@@ -28,11 +28,7 @@ from functools import partial
 import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop
-from mindspore_lite.errors import (
-    EngineError,
-    LiteError,
-    RequestTimeoutError,
-)
+from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.pool import batcher, compute
 from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
@@ -71,10 +67,10 @@ class Pool:
         self._changed = threading.Condition(self._lock)  # told when a closing pool gets emptier
         self._desk = Desk(places, queue_size, batching, Widths(run_ns))
         self._layout = layout
-        self._bound = any(place.cores for place in places)
         self._most_rows = batching.max_rows if batching else 0
-        # gathering a batch is the slot threads' work
-        self._direct = not self._bound and not (batching and batching.wait_ns)
+        # bound workers sit on their cores, and gathering a batch is the slot threads' work
+        is_bound = any(place.cores for place in places)
+        self._direct = not is_bound and not (batching and batching.wait_ns)
         self._clock_ns = clock_ns
         self._quick: QuickLane | None = None
         if quick is not None and self._direct and not batching:
@@ -298,8 +294,10 @@ class Pool:
         """The life of a slot's thread."""
         _own.pool, _own.slot = self, slot
         if slot.place.cores:
-            with suppress(OSError):  # checked when the layout was made; may have gone since
+            try:
                 os.sched_setaffinity(0, slot.place.cores[:1])
+            except OSError as exc:  # they were ours when the layout was made
+                _LOG.warning("worker %d is not bound: %s", slot.place.index, exc)
         slot.signal.acquire()
         while True:
             due_ns = woken = None

@@ -50,13 +50,13 @@ class Widths:
         if len(lanes) == 1:
             return
         if lane is lanes[-1]:
-            self._narrow_ns = _averaged(self._narrow_ns, duration_ns)
+            self._narrow_ns = averaged(self._narrow_ns, duration_ns)
             return
         # until more is known, a wide run is taken to be worth it: the first may be slow by chance
         known = self._wide_ns.get(lane.lanes, self._narrow_ns // 2)
         if known > self._narrow_ns:  # it was a trial, and tells how things are now
             known = 0
-        self._wide_ns[lane.lanes] = _averaged(known, duration_ns)
+        self._wide_ns[lane.lanes] = averaged(known, duration_ns)
 
     def _pays(self, lane: Lane) -> bool:
         wide_ns = self._wide_ns.get(lane.lanes, 0)
@@ -71,5 +71,6 @@ def remembered(level: float, now: float) -> float:
     return max(now, level + (now - level) / _MEMORY)
 
 
-def _averaged(known_ns: int, duration_ns: int) -> int:
+def averaged(known_ns: int, duration_ns: int) -> int:
+    """A time that follows the last ones; 0 knows of none yet."""
     return known_ns + (duration_ns - known_ns) // _MEMORY if known_ns else duration_ns

@@ -19,6 +19,7 @@ from support.fake_engine import (
     closing,
     double,
     rows,
+    still_works,
 )
 
 from mindspore_lite.engines.base import Stop
@@ -440,3 +441,11 @@ def test_an_ended_request_holds_no_arrays() -> None:
         answer.wait()
         assert answer.request.inputs == ()
         assert answer.request.state is State.DONE
+
+
+def test_a_worker_whose_cores_are_gone_works_on_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with closing(Bench(cores=(100_000,))) as bench:
+        still_works(bench)
+    assert "worker 0 is not bound" in caplog.text

@@ -17,6 +17,7 @@ from support.fake_engine import (
     LIMIT_S,
     Bench,
     Client,
+    Compute,
     Gate,
     batch_behind,
     closing,
@@ -165,9 +166,8 @@ def test_only_the_guilty_one_of_a_batch_fails(
         still_works(bench)
 
 
-def test_the_other_members_are_answered_while_the_guilty_one_hangs() -> None:
-    """Alone, the guilty one hangs; those before it were computed, those behind it go on."""
-    trap = Gate(obeys=False)
+def hanging_alone(trap: Gate) -> Compute:
+    """Fails with 13 among others, and hangs with 13 alone."""
 
     def compute(inputs: Arrays, stop: Stop) -> Arrays:
         if (inputs[0] == 13).any():
@@ -176,7 +176,14 @@ def test_the_other_members_are_answered_while_the_guilty_one_hangs() -> None:
             trap.wait(stop)
         return double(inputs, stop)
 
-    bench, gate, (one, guilty, two) = batch_behind(compute, [1.0, 13.0, 2.0])
+    return compute
+
+
+def test_the_other_members_are_answered_while_the_guilty_one_hangs() -> None:
+    """Alone, the guilty one hangs; those before it were computed, those behind it go on."""
+    trap = Gate(obeys=False)
+
+    bench, gate, (one, guilty, two) = batch_behind(hanging_alone(trap), [1.0, 13.0, 2.0])
     with closing(bench, gate, trap):
         gate.open()
         one.wait()
@@ -190,14 +197,7 @@ def test_the_other_members_are_answered_while_the_guilty_one_hangs() -> None:
 def test_close_reaches_members_of_a_batch_that_is_run_one_by_one() -> None:
     trap = Gate(obeys=False)
 
-    def compute(inputs: Arrays, stop: Stop) -> Arrays:
-        if (inputs[0] == 13).any():
-            if len(inputs[0]) > 2:
-                raise ValueError("together they fail")
-            trap.wait(stop)
-        return double(inputs, stop)
-
-    bench, gate, (guilty, two) = batch_behind(compute, [13.0, 2.0])
+    bench, gate, (guilty, two) = batch_behind(hanging_alone(trap), [13.0, 2.0])
     with closing(bench, gate, trap):
         gate.open()
         trap.entered()

@@ -11,6 +11,7 @@ from support.mindir_builder import Net, encode
 from support.running import DATA
 
 import mindspore_lite as mslite
+from mindspore_lite.errors import InputError
 
 MINDIR, ONNX = mslite.ModelType.MINDIR, mslite.ModelType.ONNX
 MOBILENET = DATA / "models/mobilenet_v3_mini.mindir"
@@ -19,6 +20,13 @@ DYN_BATCH = DATA / "nets/dyn_batch.mindir"
 TWO_IN_TWO_OUT = DATA / "nets/io_two_in_two_out.mindir"
 MIXED_TYPES = DATA / "nets/io_mixed_types.mindir"
 DIGITS = Path(mslite.__file__).parent / "cli/data/digits.mindir"
+
+
+REFUSED_OUTPUTS = [  # what dense_net's predict() is given, raises and says
+    ("x", TypeError, "outputs must be list"),
+    ([1], TypeError, "outputs element must be Tensor, but got .* at index 0"),
+    ([], InputError, "predict failed! 0 outputs were given, the model has 1"),
+]
 
 
 def dense_net(rows: int = 2, factor: float = 1.0) -> bytes:
