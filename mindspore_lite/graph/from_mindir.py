@@ -11,22 +11,24 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
+from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.walk import Shape, Walk
 from mindspore_lite.mindir.records import Model
-from mindspore_lite.ops.tape import IR_VERSION, OPSET
+from mindspore_lite.ops.tape import IR_VERSION
 
 
 def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -> ir.Model:
     """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed."""
     narrow = has_bfloat16(model)
-    walk = Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}))
+    notes = read_notes(model.graph.attributes.get(NOTES))
+    walk = Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}), notes.dims)
     inputs, outputs = walk.translate()
     graph = ir.Graph(
         inputs,
         outputs,
         nodes=walk.tape.nodes,
         initializers=walk.tape.initializers,
-        opset_imports={"": OPSET},
+        opset_imports=walk.tape.opsets,
         name="main",
     )
     metadata = {
@@ -35,6 +37,8 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
     }
     if any(walk.border.values()):
         metadata[BORDER] = json.dumps(walk.border)
+    if notes.border:
+        metadata[BORDER] = notes.border
     made = ir.Model(graph, ir_version=IR_VERSION, producer_name="mslite", metadata_props=metadata)
     if narrow:
         note_border(made, model)

@@ -21,6 +21,7 @@ from mindspore_lite.graph.control import (
     tail_of,
 )
 from mindspore_lite.graph.loop import Loop, run_loop
+from mindspore_lite.graph.notes import DimNames
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.quant import dequantised
@@ -58,8 +59,11 @@ Shape = Sequence[int | None]
 class Walk:
     """The translation of one model."""
 
-    def __init__(self, model: Model, input_shapes: Mapping[str, Shape]) -> None:
+    def __init__(
+        self, model: Model, input_shapes: Mapping[str, Shape], dim_names: DimNames | None = None
+    ) -> None:
         self.model = model
+        self.dim_names = dict(dim_names or {})  # of inputs, where the file says more than -1
         self.tape = Tape()
         self.tape.trust_dims = not input_shapes
         self.input_shapes = input_shapes
@@ -94,6 +98,7 @@ class Walk:
         for declared in graph.inputs:
             name = declared.given_name or local_name(declared.name)
             self.main[declared.name] = self.input(name, declared.type, inputs)
+        given = [self.tape.unique(name) for name in graph.given_outputs]
         try:
             result = self.nodes(graph, self.main, 0, None).get(_RESULT)
         except Raised:
@@ -102,6 +107,11 @@ class Walk:
         with _Reported(self, "output", "the end of the graph"):
             if not result.failed:
                 outputs = self.outputs(result)
+        if len(given) == len(outputs):  # a tuple among them was flattened otherwise
+            for value, name in zip(outputs, given, strict=True):
+                if kind := self.border["outputs"].pop(str(value.name), None):
+                    self.border["outputs"][name] = kind
+                value.name = name
         if self.problems:
             raise UnsupportedOpError(_report(self.problems), self.problems)
         return inputs, outputs
@@ -131,8 +141,10 @@ class Walk:
         dims: Shape | None = self.input_shapes.get(name, declared.shape)
         shape = None
         if dims is not None:
-            known = [d if d is not None and d >= 0 else f"{name}_{i}" for i, d in enumerate(dims)]
-            shape = ir.Shape(known)
+            shape = ir.Shape(
+                d if d is not None and d >= 0 else self.dim_name(name, i)
+                for i, d in enumerate(dims)
+            )
         dtype = declared.dtype
         if dtype.numpy in PART_OF:
             self.border["inputs"][name] = dtype.name
@@ -142,6 +154,12 @@ class Walk:
         value = ir.Value(name=name, type=ir.TensorType(ir.DataType(dtype.onnx)), shape=shape)
         inputs.append(value)
         return Slot(value)
+
+    def dim_name(self, name: str, index: int) -> str:
+        """What an open dim of an input is called."""
+        given = self.dim_names.get(name, ())
+        found = given[index] if index < len(given) else None
+        return found if found and isinstance(found, str) else f"{name}_{index}"
 
     # --- graphs ---------------------------------------------------------------------------------
 

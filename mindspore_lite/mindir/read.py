@@ -187,7 +187,13 @@ def _graph(proto: pb.Graph, names: _Names, parameters: tuple[Tensor, ...]) -> Gr
         outputs=tuple(o.name for o in proto.output),
         parameters=parameters,
         attributes=attributes.values(proto.attribute),
+        given_outputs=_given_outputs(proto),
     )
+
+
+def _given_outputs(proto: pb.Graph) -> tuple[str, ...]:
+    names = tuple(utf8(o.tensor[0].name) if o.tensor else "" for o in proto.output)
+    return names if all(names) and len(set(names)) == len(names) else ()
 
 
 def _input(proto: pb.ValueInfo, names: _Names) -> Input:

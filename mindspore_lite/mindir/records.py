@@ -129,6 +129,7 @@ class Graph:
     outputs: tuple[str, ...]
     parameters: tuple[Tensor, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    given_outputs: tuple[str, ...] = ()  # the source model's own names, where a converter kept them
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,8 @@ def _rewrite(data: memoryview, start: int, end: int, number: int, change: Change
             if new is not None:
                 parts += [
                     data[kept : field.begin],
-                    _encoded(number << 3 | _BYTES),
-                    _encoded(len(new)),
+                    encoded(number << 3 | _BYTES),
+                    encoded(len(new)),
                     new,
                 ]
                 kept = field.end
@@ -153,7 +153,8 @@ def _varint(data: Data, at: int, end: int) -> tuple[int, int]:
     raise ModelFileError(f"the number at byte {at} does not end; the file is truncated or damaged")
 
 
-def _encoded(value: int) -> bytes:
+def encoded(value: int) -> bytes:
+    """A number as protobuf writes it."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

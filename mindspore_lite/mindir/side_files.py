@@ -18,7 +18,7 @@ from mindspore_lite.mindir.files import contained, mapped
 from mindspore_lite.mindir.scan import Data, weights_outside
 
 HEADER_BYTES = 64
-_GRAPH_SUFFIX, _FOLDER_SUFFIX = "_graph.mindir", "_variables"
+GRAPH_SUFFIX, FOLDER_SUFFIX = "_graph.mindir", "_variables"
 
 
 class SideFiles:
@@ -81,9 +81,9 @@ class SideFiles:
 
     def _older(self) -> tuple[Path, ...]:
         """All files in the folder that belongs to `net_graph.mindir`, where there is one."""
-        if self._model is None or not self._model.name.endswith(_GRAPH_SUFFIX):
+        if self._model is None or not self._model.name.endswith(GRAPH_SUFFIX):
             return ()
-        name = self._model.name.removesuffix(_GRAPH_SUFFIX) + _FOLDER_SUFFIX
+        name = self._model.name.removesuffix(GRAPH_SUFFIX) + FOLDER_SUFFIX
         try:
             found = sorted(n for n in os.listdir(self._model.parent / name) if n[0] != ".")
         except OSError:  # a network without weights has no such folder

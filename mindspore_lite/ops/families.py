@@ -12,6 +12,7 @@ from mindspore_lite.ops import (  # noqa: F401
     conv_transpose,
     create,
     cumulative,
+    custom,
     deformable,
     detection,
     diag,

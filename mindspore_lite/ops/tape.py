@@ -50,6 +50,7 @@ class Tape:
         self._counts: Counter[str] = Counter()  # of each name's repeats: large models have many
         self._constants: dict[tuple[str, tuple[int, ...], bytes], ir.Value] = {}
         self._weights: set[ir.Value] = set()
+        self.opsets = {"": OPSET}  # the version of each domain's operators
         self.trust_dims = True  # False when the inputs no longer have the exported sizes
         self.primitive = ""  # of the MindIR node being translated
         self.label = ""  # of the MindIR node being translated; ONNX names are made from it
@@ -72,6 +73,19 @@ class Tape:
         )
         self.nodes.append(node)
         return values[0] if outputs == 1 else tuple(values)
+
+    def add(self, node: ir.Node) -> Val:
+        """Add a node that was made elsewhere; its results get names of this graph."""
+        node.name = self.unique(self.label or node.op_type)
+        for index, value in enumerate(node.outputs):
+            if value.name:  # one that is left out has none
+                value.name = self.unique(node.name if index == 0 else f"{node.name}:{index}")
+        self.nodes.append(node)
+        return node.outputs[0] if len(node.outputs) == 1 else tuple(node.outputs)
+
+    def needs_opset(self, domain: str, version: int) -> None:
+        """Note that a node was made for this version of a domain; newer ones take it as well."""
+        self.opsets[domain] = max(self.opsets.get(domain, 1), version)
 
     @contextmanager
     def inner(self) -> Iterator[list[ir.Node]]:

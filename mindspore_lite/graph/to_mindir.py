@@ -1,0 +1,268 @@
+"""An onnx-ir model in, MindIR records out, in the form that MindSpore 2.10 loads and runs.
+
+Every node is written as MindSpore primitives by its row of ops/backwards. One that has no
+equivalent becomes a `Custom` primitive with the ONNX node inside, which ops/custom.py restores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes.common import LiftConstantsToInitializersPass
+
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.graph.bfloat16 import KEY as BORDER
+from mindspore_lite.graph.notes import NOTES, Notes, write_notes
+from mindspore_lite.graph.write_control import CONTROL
+from mindspore_lite.mindir.records import (
+    Call,
+    Graph,
+    GraphRef,
+    Input,
+    Model,
+    Primitive,
+    Tensor,
+)
+from mindspore_lite.ops.backwards import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.backwards.custom import captured, carried
+from mindspore_lite.ops.backwards.pen import Made, Names, Operand, Pen, tensor, tensor_type
+from mindspore_lite.ops.backwards.table import BACKWARDS, NoEquivalentError, write
+from mindspore_lite.version import __version__
+
+MAIN = "main"
+_PRODUCER = "MindSpore"  # its loader looks at the name
+_RELEASE = "2.10.0"  # whose primitives are written
+_OWN = {"producer", "user_info", BORDER}  # metadata that from_mindir made
+
+
+@dataclass(frozen=True)
+class Written:
+    """A model as MindIR, and how its operators were written."""
+
+    model: Model
+    primitives: Counter[str]  # of the result
+    custom: Mapping[str, list[str]]  # "operator: reason" -> the nodes that travel as they are
+
+
+def to_mindir(model: ir.Model) -> Written:
+    """Write a model, whose shapes were inferred, as MindIR; its constants become weights."""
+    LiftConstantsToInitializersPass(lift_all_constants=True)(model)
+    return Writing(model).result()
+
+
+@dataclass
+class Scope:
+    """One graph being written: its pen, and what its values are called."""
+
+    pen: Pen
+    names: dict[ir.Value, str] = field(default_factory=dict)
+
+
+class Writing:
+    """The translation of one model."""
+
+    def __init__(self, model: ir.Model) -> None:
+        self.source = model
+        self.names = Names()
+        self.parameters: dict[ir.Value, Tensor] = {}
+        self.functions: dict[str, Graph] = {}
+        self.custom: dict[str, list[str]] = {}
+        self.problems: list[str] = []
+
+    def result(self) -> Written:
+        """The whole file."""
+        graph = self.source.graph
+        scope = self.scope(MAIN)
+        inputs = [self.input(value, scope) for value in graph.inputs if _is_fed(value)]
+        self.nodes(graph, scope)
+        outputs = [self.output(value, scope) for value in graph.outputs]
+        if self.problems:
+            raise UnsupportedOpError("; ".join(self.problems))
+        main = Graph(
+            name=MAIN,
+            inputs=tuple(inputs),
+            nodes=tuple(scope.pen.nodes),
+            outputs=tuple(outputs),
+            parameters=tuple(self.parameters.values()),
+            attributes={NOTES: write_notes(self.notes())},
+            given_outputs=tuple(str(value.name) for value in graph.outputs),
+        )
+        made = Model(
+            graph=main,
+            functions=self.functions,
+            producer=_PRODUCER,
+            producer_version=_RELEASE,
+            ir_version="1.1",
+            mind_ir_version=2,
+            user_info=self.user_info(),
+        )
+        return Written(made, _primitives([main, *self.functions.values()]), self.custom)
+
+    # --- what is said about the model -----------------------------------------------------------
+
+    def user_info(self) -> dict[str, str]:
+        """The metadata of the source; that of a MindIR file was packed into one text."""
+        metadata = self.source.metadata_props
+        own = json.loads(metadata.get("user_info", "{}")) if self.was_mindir() else {}
+        rest = {k: v for k, v in metadata.items() if not (self.was_mindir() and k in _OWN)}
+        return {**rest, **own}
+
+    def was_mindir(self) -> bool:
+        """Whether the model was read from MindIR."""
+        return self.source.producer_name == "mslite" and {"user_info"} < _OWN
+
+    def notes(self) -> Notes:
+        """What MindIR has no field for."""
+        borders = (*self.source.graph.inputs, *self.source.graph.outputs)
+        dims = {
+            str(value.name): [d if isinstance(d, int) else d.value for d in value.shape]
+            for value in borders
+            if value.shape is not None and not value.shape.is_static()
+        }
+        border = self.source.metadata_props.get(BORDER, "")
+        return Notes(f"mslite {__version__}", dims, border)
+
+    # --- graphs and values ----------------------------------------------------------------------
+
+    def scope(self, name: str) -> Scope:
+        """A new graph."""
+        names: dict[ir.Value, str] = {}
+
+        def name_of(value: ir.Value) -> str:
+            if value in names:
+                return names[value]
+            if self.is_weight(value):
+                return self.weight(value, scope)
+            raise UnsupportedOpError(f"{value.name!r} is used before it is defined")
+
+        scope = Scope(Pen(name, name_of, self.names), names)
+        return scope
+
+    def function(self, name: str, graph: ir.Graph, outer: list[ir.Value]) -> GraphRef:
+        """Write a sub-graph as a function of its own inputs after these outer values."""
+        scope = self.scope(self.names.take(name))
+        inputs = [self.input(value, scope) for value in (*outer, *graph.inputs)]
+        self.nodes(graph, scope)
+        outputs = [self.output(value, scope) for value in graph.outputs]
+        if len(outputs) > 1:
+            outputs = [scope.pen.tuple([Made(name) for name in outputs]).name]
+        made = Graph(scope.pen.graph, tuple(inputs), tuple(scope.pen.nodes), tuple(outputs))
+        self.functions[made.name] = made
+        return GraphRef(made.name)
+
+    def is_weight(self, value: ir.Value) -> bool:
+        """Whether every graph sees the value without being given it."""
+        return value.const_value is not None and value.producer() is None
+
+    def input(self, value: ir.Value, scope: Scope) -> Input:
+        """A graph input under its own name."""
+        kind = tensor_type(value)
+        name = self.names.take(f"{scope.pen.graph}:{value.name}")
+        if kind is None:
+            self.problems.append(f"input {value.name!r} has type {value.type}, wanted a tensor")
+            kind = tensor_type(ir.Value(type=ir.TensorType(ir.DataType.FLOAT), shape=value.shape))
+        assert kind is not None
+        scope.names[value] = name
+        return Input(name, kind, str(value.name) if scope.pen.graph == MAIN else "")
+
+    def output(self, value: ir.Value, scope: Scope) -> str:
+        """The name of a graph's output, which must be a node of its own."""
+        made = scope.pen.value(Operand(value))
+        if value.producer() is None:  # an input or weight handed through
+            scope.pen.label = str(value.name)
+            made = scope.pen.call("TensorMove", made, type=tensor_type(value))
+        return made.name
+
+    def weight(self, value: ir.Value, scope: Scope) -> str:
+        """A weight under its own name, whichever graph uses it first."""
+        if value not in self.parameters:
+            held = value.const_value
+            assert held is not None
+            name = self.names.take(f"{MAIN}:{value.name}")
+            try:
+                self.parameters[value] = tensor(name, held.numpy())
+            except NoEquivalentError:  # an element type that MindIR does not know
+                scope.pen.label = str(value.name)
+                node = ir.node("Constant", [], {"value": held}, outputs=[ir.Value(name=value.name)])
+                made = carried(scope.pen, node, [], self.opset(""))
+                scope.names[value] = made[0].name
+                return made[0].name
+        return self.parameters[value].name
+
+    def opset(self, domain: str) -> int:
+        """The version of a domain's operators that the source uses."""
+        return self.source.opset_imports.get(domain, 1)
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def nodes(self, graph: ir.Graph, scope: Scope) -> None:
+        """Write every node of a graph, in order."""
+        for node in graph:
+            self.node(node, scope)
+
+    def node(self, node: ir.Node, scope: Scope) -> None:
+        """Write one node; what it takes back half-way is forgotten."""
+        pen = scope.pen
+        pen.label = str(node.name or node.outputs[0].name)
+        pen.outputs = tuple(Operand(value) for value in node.outputs)
+        before = len(pen.nodes)
+        try:
+            results = self.equivalent(node, scope)
+        except NoEquivalentError as exc:
+            pen.forget(before)
+            reason = f"{node.op_type}: {exc}" if str(exc) else node.op_type
+            self.custom.setdefault(reason, []).append(pen.label)
+            inside = captured(node)
+            results = carried(pen, node, inside, self.opset(node.domain))
+        for value, made in zip(node.outputs, results, strict=False):
+            scope.names[value] = made.name
+            pen.declare(made, tensor_type(value))
+
+    def equivalent(self, node: ir.Node, scope: Scope) -> tuple[Made, ...]:
+        """The node as primitives."""
+        if node.domain not in ("", "ai.onnx"):
+            raise NoEquivalentError(f"domain {node.domain}")
+        if node.op_type in CONTROL:
+            return CONTROL[node.op_type](self, node, scope)
+        row = BACKWARDS.get(node.op_type)
+        if row is None:
+            raise NoEquivalentError
+        inputs = [None if value is None else Operand(value) for value in node.inputs]
+        results = write(row, scope.pen, inputs, _attributes(node))
+        if isinstance(results, tuple | list):
+            return tuple(results)
+        return (results,)
+
+
+def _is_fed(value: ir.Value) -> bool:
+    """Old models list their weights among the inputs."""
+    return value.const_value is None
+
+
+def _attributes(node: ir.Node) -> dict[str, Any]:
+    """The attributes as Python values."""
+    found = {}
+    for name, attr in node.attributes.items():
+        if attr.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            raise NoEquivalentError("a sub-graph")
+        value = attr.value
+        if attr.type == ir.AttributeType.TENSOR:
+            value = np.asarray(value.numpy())
+        elif isinstance(value, list | tuple):
+            value = list(value)
+        found[name] = value
+    return found
+
+
+def _primitives(graphs: Iterable[Graph]) -> Counter[str]:
+    calls = (node for graph in graphs for node in graph.nodes if isinstance(node, Call))
+    return Counter(
+        call.target.op if isinstance(call.target, Primitive) else "call of a graph"
+        for call in calls
+    )

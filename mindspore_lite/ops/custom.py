@@ -1,0 +1,82 @@
+"""ONNX nodes that a converter put into `Custom` primitives because MindSpore has no equivalent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import onnx
+import onnx_ir as ir
+
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.mindir.records import Tensor
+from mindspore_lite.ops.backwards.custom import KIND
+from mindspore_lite.ops.refused import why_not
+from mindspore_lite.ops.table import Val, op
+from mindspore_lite.ops.tape import Tape
+
+
+@op("Custom")
+def custom(
+    t: Tape,
+    values: Sequence[Val] = (),
+    *,
+    reg_op_name: str = "",
+    onnx_node: Tensor | None = None,
+    onnx_inputs: Sequence[str] = (),
+    opset: int = 0,
+    type: str = "",
+) -> Val:
+    """The ONNX node inside, its inputs being the values."""
+    if reg_op_name != KIND or onnx_node is None or len(onnx_inputs) != len(values):
+        raise UnsupportedOpError(why_not("Custom", {"type": type, "reg_op_name": reg_op_name}))
+    node = _node(bytes(onnx_node.data), onnx_inputs, [_present(t, value) for value in values])
+    t.needs_opset(node.domain, opset)
+    for graph in _graphs(node):
+        _rename(t, graph)
+    return t.add(node)
+
+
+def _present(t: Tape, value: Val) -> ir.Value:
+    found = t.value(value)
+    if found is None:
+        raise UnsupportedOpError("an input of an ONNX node is missing")
+    return found
+
+
+def _node(blob: bytes, names: Sequence[str], values: Sequence[ir.Value]) -> ir.Node:
+    """The node as onnx-ir has it, using these values for the names it was written with."""
+    try:
+        proto = onnx.NodeProto.FromString(blob)
+        graph = ir.serde.deserialize_graph(
+            onnx.GraphProto(
+                name="carried",
+                node=[proto],
+                input=[onnx.ValueInfoProto(name=name) for name in names],
+            )
+        )
+    except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
+        raise ModelFileError(f"an ONNX node inside of the file cannot be read: {exc}") from exc
+    (node,) = graph
+    ir.convenience.replace_all_uses_with(list(graph.inputs), values)
+    graph.remove(node)
+    return node
+
+
+def _graphs(node: ir.Node) -> Iterator[ir.Graph]:
+    for attr in node.attributes.values():
+        if attr.type == ir.AttributeType.GRAPH:
+            yield attr.value
+        elif attr.type == ir.AttributeType.GRAPHS:
+            yield from attr.value
+
+
+def _rename(t: Tape, graph: ir.Graph) -> None:
+    """Names that no other value has: those inside of a sub-graph must not hide outer ones."""
+    for value in (*graph.inputs, *graph.initializers.values()):
+        value.name = t.unique(str(value.name))
+    for node in graph:
+        for value in node.outputs:
+            if value.name:
+                value.name = t.unique(value.name)
+        for inner in _graphs(node):
+            _rename(t, inner)
