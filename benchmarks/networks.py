@@ -13,61 +13,66 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
+from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.read import read_file
-
-_KINDS = {np.dtype(np.float32): 1, np.dtype(np.int32): 6, np.dtype(np.int64): 7}
+from mindspore_lite.mindir.records import (
+    Call,
+    Constant,
+    Graph,
+    Input,
+    Model,
+    Primitive,
+    Tensor,
+    TensorType,
+)
+from mindspore_lite.mindir.write import write_file
 
 
 class Network:
     """A MindIR graph in the making."""
 
     def __init__(self, name: str) -> None:
-        self.proto = pb.Model(
-            ir_version="0.1.1",
-            producer_name="mslite benchmarks",
-            model_version="1",
-            little_endian=True,
-            mind_ir_version=2,
-        )
-        self.graph = self.proto.graph
-        self.graph.name = name
+        self.name = name
+        self.inputs: list[Input] = []
+        self.nodes: list[Call | Constant] = []
+        self.weights: list[Tensor] = []
         self.rng = np.random.default_rng(0)
         self.count = 0
 
     def input(self, name: str, shape: Sequence[int], dtype: type = np.float32) -> str:
         """A graph input."""
-        info = self.graph.input.add(name=name)
-        info.tensor.add(dims=shape, data_type=_KINDS[np.dtype(dtype)])
+        kind = BY_NAME[np.dtype(dtype).name]
+        self.inputs.append(Input(name, TensorType(kind, tuple(shape))))
         return name
 
     def weight(self, name: str, shape: Sequence[int], spread: float | None = None) -> str:
         """A weight with random values of the given spread, which by default keeps signals alive."""
         fan_in = math.prod(shape[1:]) if len(shape) > 1 else shape[0]
         values = self.rng.standard_normal(shape, np.float32) * (spread or fan_in**-0.5)
-        self.graph.parameter.add(name=name, dims=shape, data_type=1, raw_data=values.tobytes())
-        return name
+        return self._weight(name, values.astype(np.float32, copy=False))
 
     def ones(self, name: str, size: int) -> str:
         """A weight of ones."""
-        data = np.ones(size, np.float32).tobytes()
-        self.graph.parameter.add(name=name, dims=[size], data_type=1, raw_data=data)
+        return self._weight(name, np.ones(size, np.float32))
+
+    def _weight(self, name: str, values: np.ndarray) -> str:
+        data = memoryview(values.reshape(-1).view(np.uint8))
+        self.weights.append(Tensor(name, BY_NAME["float32"], values.shape, data))
         return name
 
     def op(self, op_type: str, inputs: Sequence[object], **attributes: object) -> str:
         """One operator; inputs that are no names become constants."""
-        names = [i if isinstance(i, str) else self.constant(i) for i in inputs]
-        node = self.graph.node.add(op_type=op_type, input=names, output=[self.new_name(op_type)])
-        for name, value in attributes.items():
-            encode(node.attribute.add(name=name), value)
-        return str(node.output[0])
+        names = tuple(i if isinstance(i, str) else self.constant(i) for i in inputs)
+        name = self.new_name(op_type)
+        self.nodes.append(Call(name, Primitive(op_type, attributes), names))
+        return name
 
     def constant(self, value: object) -> str:
         """A number, flag or tuple."""
-        node = self.graph.node.add(op_type="Constant", output=[self.new_name("constant")])
-        encode(node.attribute.add(name="value"), value)
-        return str(node.output[0])
+        name = self.new_name("constant")
+        self.nodes.append(Constant(name, value))
+        return name
 
     def new_name(self, stem: str) -> str:
         """A name that no other value has."""
@@ -105,26 +110,18 @@ class Network:
 
     def save(self, path: Path, output: str) -> Path:
         """Write the file."""
-        self.graph.output.add(name=output)
-        path.write_bytes(self.proto.SerializeToString())
+        graph = Graph(
+            self.name, tuple(self.inputs), tuple(self.nodes), (output,), tuple(self.weights)
+        )
+        model = Model(
+            graph,
+            producer="mslite benchmarks",
+            producer_version="1",
+            ir_version="0.1.1",
+            mind_ir_version=2,
+        )
+        write_file(model, path)
         return path
-
-
-def encode(attribute: pb.Attribute, value: object, *, inside: bool = False) -> None:
-    """Put a Python value into a MindIR attribute; inside tuples the repeated fields are used."""
-    if isinstance(value, tuple):
-        attribute.type = pb.Attribute.TUPLE
-        for item in value:
-            encode(attribute.values.add(), item, inside=True)
-    elif isinstance(value, bool | int):
-        attribute.type = pb.Attribute.BOOL if isinstance(value, bool) else pb.Attribute.INT64
-        attribute.ints.append(int(value)) if inside else setattr(attribute, "i", int(value))
-    elif isinstance(value, float):
-        attribute.type = pb.Attribute.FLOAT
-        attribute.floats.append(value) if inside else setattr(attribute, "f", value)
-    else:
-        attribute.type = pb.Attribute.STRING
-        attribute.s = str(value).encode()
 
 
 def one_op(path: Path) -> Path:

@@ -21,7 +21,7 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
     """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed."""
     narrow = has_bfloat16(model)
     notes = read_notes(model.graph.attributes.get(NOTES))
-    walk = Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}), notes.dims)
+    walk = Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}), notes)
     inputs, outputs = walk.translate()
     graph = ir.Graph(
         inputs,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+
+from mindspore_lite.errors import ModelFileError
 
 NOTES = "mslite"  # the attribute's name; its value is JSON
 
@@ -17,9 +24,8 @@ class Notes:
     """What MindIR has no field for."""
 
     writer: str = ""
-    dims: DimNames = field(
-        default_factory=dict
-    )  # of inputs and outputs with open dims: their names
+    dims: DimNames = field(default_factory=dict)  # of inputs and outputs with open dims
+    types: Mapping[str, str] = field(default_factory=dict)  # of inputs that are no MindIR tensors
     border: str = ""  # the metadata about element types that only the model's border has
 
 
@@ -29,9 +35,30 @@ def write_notes(notes: Notes) -> str:
 
 
 def read_notes(text: Any) -> Notes:
-    """What the attribute says; one that makes no sense says nothing, for nothing depends on it."""
+    """What the attribute says; one that makes no sense says nothing."""
     try:
         found = json.loads(text)
-        return Notes(str(found["writer"]), dict(found["dims"]), str(found["border"]))
-    except (TypeError, ValueError, LookupError):
+        return Notes(
+            writer=str(found["writer"]),
+            dims={str(key): list(dims) for key, dims in found["dims"].items()},
+            types={str(key): str(kind) for key, kind in found["types"].items()},
+            border=str(found["border"]),
+        )
+    except (TypeError, ValueError, LookupError, AttributeError):
         return Notes()
+
+
+def type_text(value: ir.Value) -> str:
+    """The ONNX type of a value, to be kept in the notes."""
+    held = ir.serde.serialize_value(value).type.SerializeToString()
+    return base64.b64encode(held).decode()
+
+
+def value_of(name: str, text: str) -> ir.Value:
+    """A value of the type that the notes say."""
+    try:
+        kind = onnx.TypeProto.FromString(base64.b64decode(text, validate=True))
+        proto = onnx.ValueInfoProto(name=name, type=kind)
+        return ir.serde.deserialize_value_info_proto(proto, None)
+    except (ValueError, DecodeError, TypeError, KeyError) as exc:
+        raise ModelFileError(f"the type of input {name!r} makes no sense") from exc

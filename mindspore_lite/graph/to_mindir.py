@@ -18,7 +18,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
-from mindspore_lite.graph.notes import NOTES, Notes, write_notes
+from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
 from mindspore_lite.graph.write_control import CONTROL
 from mindspore_lite.mindir.records import (
     Call,
@@ -26,6 +26,7 @@ from mindspore_lite.mindir.records import (
     GraphRef,
     Input,
     Model,
+    OtherType,
     Primitive,
     Tensor,
 )
@@ -73,7 +74,6 @@ class Writing:
         self.parameters: dict[ir.Value, Tensor] = {}
         self.functions: dict[str, Graph] = {}
         self.custom: dict[str, list[str]] = {}
-        self.problems: list[str] = []
 
     def result(self) -> Written:
         """The whole file."""
@@ -82,8 +82,6 @@ class Writing:
         inputs = [self.input(value, scope) for value in graph.inputs if _is_fed(value)]
         self.nodes(graph, scope)
         outputs = [self.output(value, scope) for value in graph.outputs]
-        if self.problems:
-            raise UnsupportedOpError("; ".join(self.problems))
         main = Graph(
             name=MAIN,
             inputs=tuple(inputs),
@@ -126,7 +124,12 @@ class Writing:
             if value.shape is not None and not value.shape.is_static()
         }
         border = self.source.metadata_props.get(BORDER, "")
-        return Notes(f"mslite {__version__}", dims, border)
+        types = {
+            str(value.name): type_text(value)
+            for value in self.source.graph.inputs
+            if _is_fed(value) and tensor_type(value) is None
+        }
+        return Notes(f"mslite {__version__}", dims, types, border)
 
     # --- graphs and values ----------------------------------------------------------------------
 
@@ -161,14 +164,12 @@ class Writing:
         return value.const_value is not None and value.producer() is None
 
     def input(self, value: ir.Value, scope: Scope) -> Input:
-        """A graph input under its own name."""
-        kind = tensor_type(value)
+        """A graph input under its own name; of what MindIR has no type for, the notes tell it."""
         name = self.names.take(f"{scope.pen.graph}:{value.name}")
-        if kind is None:
-            self.problems.append(f"input {value.name!r} has type {value.type}, wanted a tensor")
-            kind = tensor_type(ir.Value(type=ir.TensorType(ir.DataType.FLOAT), shape=value.shape))
-        assert kind is not None
         scope.names[value] = name
+        kind = tensor_type(value)
+        if kind is None:
+            return Input(name, OtherType("ONNX"))
         return Input(name, kind, str(value.name) if scope.pen.graph == MAIN else "")
 
     def output(self, value: ir.Value, scope: Scope) -> str:

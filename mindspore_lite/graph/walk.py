@@ -21,7 +21,7 @@ from mindspore_lite.graph.control import (
     tail_of,
 )
 from mindspore_lite.graph.loop import Loop, run_loop
-from mindspore_lite.graph.notes import DimNames
+from mindspore_lite.graph.notes import Notes, value_of
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.quant import dequantised
@@ -60,10 +60,10 @@ class Walk:
     """The translation of one model."""
 
     def __init__(
-        self, model: Model, input_shapes: Mapping[str, Shape], dim_names: DimNames | None = None
+        self, model: Model, input_shapes: Mapping[str, Shape], notes: Notes | None = None
     ) -> None:
         self.model = model
-        self.dim_names = dict(dim_names or {})  # of inputs, where the file says more than -1
+        self.notes = notes or Notes()
         self.tape = Tape()
         self.tape.trust_dims = not input_shapes
         self.input_shapes = input_shapes
@@ -136,7 +136,10 @@ class Walk:
             parts = [self.input(f"{name}_{i}", t, inputs) for i, t in enumerate(declared.items)]
             return Slot(tuple(parts))
         if not isinstance(declared, TensorType):
-            return Slot(Monad.MEMORY)
+            if name not in self.notes.types:
+                return Slot(Monad.MEMORY)
+            inputs.append(value_of(self.tape.unique(name), self.notes.types[name]))
+            return Slot(inputs[-1])
         name = self.tape.unique(name)
         dims: Shape | None = self.input_shapes.get(name, declared.shape)
         shape = None
@@ -157,7 +160,7 @@ class Walk:
 
     def dim_name(self, name: str, index: int) -> str:
         """What an open dim of an input is called."""
-        given = self.dim_names.get(name, ())
+        given = self.notes.dims.get(name, ())
         found = given[index] if index < len(given) else None
         return found if found and isinstance(found, str) else f"{name}_{index}"
 

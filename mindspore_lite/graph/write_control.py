@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from mindspore_lite.mindir.records import ValueRef
 from mindspore_lite.ops.backwards.custom import captured_by
-from mindspore_lite.ops.backwards.pen import Made, Operand
+from mindspore_lite.ops.backwards.pen import Made, Operand, tensor_type
 
 if TYPE_CHECKING:
     from mindspore_lite.graph.to_mindir import Scope, Writing
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 def write_if(writing: Writing, node: ir.Node, scope: Scope) -> tuple[Made, ...]:
     """Switch between two graphs, each with the outer values that it uses as arguments."""
     pen = scope.pen
+    graphs = [node.attributes[name].as_graph() for name in ("then_branch", "else_branch")]
+    pen.require(
+        all(tensor_type(v) for g in graphs for v in g.outputs), "a result that is no tensor"
+    )
     condition = Operand(_required(node.inputs[0]))
     branches = [
-        _branch(writing, node.attributes[name].as_graph(), scope, f"{pen.label}_{name}")
-        for name in ("then_branch", "else_branch")
+        _branch(writing, graph, scope, f"{pen.label}_{name}")
+        for graph, name in zip(graphs, ("then", "else"), strict=True)
     ]
     chosen = pen.call("Switch", condition, *branches)
     result = pen.call(ValueRef(chosen.name))

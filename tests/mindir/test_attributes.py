@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.mindir_builder import fill_value, tensor
+from support.mindir_builder import tensor
 
 from mindspore_lite.dtypes import BY_NAME, TABLE
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import attributes
 from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir.encode import value as fill_value
 from mindspore_lite.mindir.records import Monad, OtherType, SequenceType, Tensor, TensorType
 
 A = pb.Attribute

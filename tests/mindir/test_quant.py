@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.mindir_builder import Net, fill_value, tensor, to_proto
+from support.mindir_builder import Net, tensor, to_proto
 from support.running import run
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir.encode import value as fill_value
 from mindspore_lite.mindir.quant import Quant, dequantised, quant_of
 from mindspore_lite.mindir.read import read
 

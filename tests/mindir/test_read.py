@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.mindir_builder import Net, encode, fill_value, tensor_type, to_proto
+from support.mindir_builder import Net, encode, tensor_type, to_proto
 from support.running import DATA
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir import records as r
+from mindspore_lite.mindir.encode import value as fill_value
 from mindspore_lite.mindir.read import read, read_file
 from mindspore_lite.mindir.scan import MAPPED_BYTES
 

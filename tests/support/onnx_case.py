@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes.common import ShapeInferencePass
+from support.running import run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
-from support.running import run_graph
 
 
 @dataclass(frozen=True)
