@@ -20,8 +20,7 @@ LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads t
 
 def infer_shapes(model: ir.Model) -> None:
     """Fill in types and shapes in place; a model that contradicts itself keeps what it says."""
-    with _light(model):
-        proto = ir.to_proto(model)
+    proto = light_proto(model)
     round_scales_up(proto.graph)
     try:
         found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
@@ -32,6 +31,12 @@ def infer_shapes(model: ir.Model) -> None:
     for value, dtype in element_types(model).items():
         if value.type is None:
             value.dtype = dtype
+
+
+def light_proto(model: ir.Model) -> onnx.ModelProto:
+    """The model as protobuf, its large weights mentioned and left out."""
+    with _light(model):
+        return ir.to_proto(model)
 
 
 def forget_shapes(model: ir.Model) -> None:
