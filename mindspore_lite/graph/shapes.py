@@ -24,7 +24,7 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
     ranks = [len(value.type.tensor_type.shape.dim) for value in model.graph.output]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
-    _round_scales_up(model.graph)
+    round_scales_up(model.graph)
     try:
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except onnx.shape_inference.InferenceError as exc:
@@ -75,7 +75,7 @@ def _wrong_reshape(graph: onnx.GraphProto) -> str:
     return ""
 
 
-def _round_scales_up(graph: onnx.GraphProto) -> None:
+def round_scales_up(graph: onnx.GraphProto) -> None:
     """Let ONNX find the sizes that engines find: they multiply in float32, where 20 * 0.7 is 14."""
     resizes = [n for n in graph.node if n.op_type == "Resize" and len(n.input) == 3]
     used = {node.input[2] for node in resizes}

@@ -1,0 +1,167 @@
+"""What passes do to an onnx-ir graph: read constants, insert nodes, take nodes out.
+
+Weights are values with a tensor and no producer; a tensor may also sit in a Constant node. Both are
+constants here. A weight that callers may replace, because it is an input as well, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import onnx_ir.passes.common as passes
+
+Attributes = Mapping[str, Any]
+
+
+def is_op(node: ir.Node | None, *op_types: str) -> bool:
+    """Whether a node is one of these operators of ONNX itself."""
+    return node is not None and node.domain == "" and node.op_type in op_types
+
+
+def tensor_of(value: ir.Value | None) -> ir.TensorProtocol | None:
+    """The tensor of a constant, its bytes not read; None for what is computed or given."""
+    if value is None or value.is_graph_input():
+        return None
+    if value.const_value is not None:
+        return value.const_value
+    node = value.producer()
+    if not is_op(node, "Constant") or "sparse_value" in node.attributes:  # type: ignore[union-attr]
+        return None
+    return ir.convenience.get_const_tensor(value)
+
+
+def array_of(value: ir.Value | None, most: int = 1 << 16) -> np.ndarray | None:
+    """The numbers of a constant of at most so many elements."""
+    tensor = tensor_of(value)
+    if tensor is None or tensor.size > most or tensor.dtype == ir.DataType.STRING:
+        return None
+    return tensor.numpy()
+
+
+def ints_of(value: ir.Value | None) -> list[int] | None:
+    """A constant list of whole numbers, or a single one as a list."""
+    found = array_of(value)
+    if found is None or found.dtype.kind not in "iu" or found.ndim > 1:
+        return None
+    return [int(number) for number in found.reshape(-1)]
+
+
+def dims_of(value: ir.Value | None) -> list[int | None] | None:
+    """The sizes of a value, None for one that is open; None where not even the rank is known."""
+    if value is None or value.shape is None:
+        return None
+    return [dim if isinstance(dim, int) else None for dim in value.shape]
+
+
+def given(node: ir.Node, at: int) -> ir.Value | None:
+    """An input that may be missing."""
+    return node.inputs[at] if at < len(node.inputs) else None
+
+
+def attribute(node: ir.Node, name: str, default: Any = None) -> Any:
+    """The value of an attribute."""
+    found = node.attributes.get(name)
+    return default if found is None else found.value
+
+
+def set_attribute(node: ir.Node, name: str, value: Any) -> None:
+    """Give an attribute a value."""
+    node.attributes[name] = ir.convenience.convert_attribute(name, value)
+
+
+def take_attribute(node: ir.Node, name: str, default: Any = None) -> Any:
+    """The value of an attribute, which is removed."""
+    found = node.attributes.pop(name, None)
+    return default if found is None else found.value
+
+
+def set_input(node: ir.Node, at: int, value: ir.Value | None) -> None:
+    """Put a value at a place, which may lie behind the present inputs."""
+    if len(node.inputs) <= at:
+        node.resize_inputs(at + 1)
+    node.replace_input_with(at, value)
+
+
+def before(
+    node: ir.Node,
+    op_type: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: Attributes | None = None,
+    label: str = "",
+) -> ir.Value:
+    """A new node in front of another; names are made unique by whoever ends the pass."""
+    name = f"{node.outputs[0].name}_{label or op_type.lower()}"
+    made = ir.node(op_type, inputs, attributes or {}, outputs=[ir.Value(name=name)], name=name)
+    assert node.graph is not None
+    node.graph.insert_before(node, made)
+    return made.outputs[0]
+
+
+def constant(node: ir.Node, array: np.ndarray | ir.TensorProtocol, label: str) -> ir.Value:
+    """A constant for the use of a node."""
+    tensor = ir.Tensor(array) if isinstance(array, np.ndarray) else array
+    made = before(node, "Constant", [], {"value": tensor}, label)
+    made.shape, made.dtype = ir.Shape(tensor.shape.numpy()), tensor.dtype
+    return made
+
+
+def ints(node: ir.Node, numbers: Sequence[int] | int, label: str) -> ir.Value:
+    """A constant of whole numbers."""
+    return constant(node, np.asarray(numbers, np.int64), label)
+
+
+def after(
+    node: ir.Node,
+    op_type: str,
+    more: Sequence[ir.Value | None] = (),
+    attributes: Attributes | None = None,
+) -> ir.Node:
+    """A new node behind the first output of another, whose users and name it takes over."""
+    old = node.outputs[0]
+    new = ir.Value(type=old.type, shape=old.shape)
+    ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+    name = str(old.name)
+    made = ir.node(op_type, [old, *more], attributes or {}, outputs=[new], name=f"{name}_end")
+    old.name, old.shape = f"{name}_inner", None
+    assert node.graph is not None
+    node.graph.insert_after(node, made)
+    new.name = name
+    return made
+
+
+def bypass(node: ir.Node, value: ir.Value) -> bool:
+    """Let the users of a node's first output use another value, and take the node out.
+
+    Refused (False) where the output belongs to the graph's border and the value cannot take its
+    place: it is an input or a weight, comes from outside, or is an output under a name of its own.
+    """
+    output, graph = node.outputs[0], node.graph
+    assert graph is not None
+    if output.is_graph_output():
+        producer = value.producer()
+        if producer is None or producer.graph is not graph or value.is_graph_output():
+            return False
+    if value.type is None:
+        value.type = output.type
+    if value.shape is None:
+        value.shape = output.shape
+    name, leaves = output.name, output.is_graph_output()
+    ir.convenience.replace_all_uses_with(output, value, replace_graph_outputs=True)
+    graph.remove(node, safe=True)
+    if leaves:
+        output.name = None
+        value.name = name
+    return True
+
+
+def graph_nodes(model: ir.Model) -> list[ir.Node]:
+    """Every node, those of bodies included, each before what is inside of it."""
+    return list(ir.traversal.RecursiveGraphIterator(model.graph))
+
+
+def name_all(model: ir.Model) -> None:
+    """Make the names of new values and nodes unique; borders and weights keep theirs."""
+    passes.NameFixPass()(model)

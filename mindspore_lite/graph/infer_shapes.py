@@ -1,0 +1,103 @@
+"""Pass: the type and shape of every value, also inside of bodies, by ONNX's shape inference.
+
+Inference sees a graph without its large weights, so that no weight is copied and models may be of
+any size. What it cannot tell (operators of other domains) keeps what the model says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import onnx
+import onnx_ir as ir
+
+from mindspore_lite.graph.element_types import element_types
+from mindspore_lite.graph.shapes import round_scales_up
+
+LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads them
+
+
+def infer_shapes(model: ir.Model) -> None:
+    """Fill in types and shapes in place; a model that contradicts itself keeps what it says."""
+    proto = light_proto(model)
+    round_scales_up(proto.graph)
+    try:
+        found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+    except (onnx.shape_inference.InferenceError, RuntimeError):
+        found = None  # the engine has the last word on models that ONNX does not like
+    if found is not None:
+        _merge(model, ir.from_proto(found))
+    for value, dtype in element_types(model).items():
+        if value.type is None:
+            value.dtype = dtype
+
+
+def light_proto(model: ir.Model) -> onnx.ModelProto:
+    """The model as protobuf, its large weights mentioned and left out."""
+    with _light(model):
+        return ir.to_proto(model)
+
+
+def forget_shapes(model: ir.Model) -> None:
+    """Drop the shapes of all that is computed: the inputs have changed. Types stay."""
+    for graph in model.graphs():
+        for node in graph:
+            for value in node.outputs:
+                value.shape = None
+
+
+def _merge(model: ir.Model, inferred: ir.Model) -> None:
+    for ours, theirs in zip(model.graphs(), inferred.graphs(), strict=True):
+        found = {v.name: v for v in _values(theirs)}
+        for value in _values(ours):
+            other = found.get(value.name)
+            if other is None or value.const_value is not None:
+                continue
+            if other.type is not None:
+                value.type = other.type
+            if other.shape is not None:
+                value.shape = other.shape
+
+
+def _values(graph: ir.Graph) -> Iterator[ir.Value]:
+    yield from graph.inputs
+    for node in graph:
+        yield from (value for value in node.outputs if value.name)
+
+
+@contextmanager
+def _light(model: ir.Model) -> Iterator[None]:
+    """The model with stand-ins for its large tensors, as long as the context lasts."""
+    weights: list[tuple[ir.Value, ir.TensorProtocol]] = []
+    constants: list[tuple[ir.Node, ir.Attr]] = []
+    try:
+        for graph in model.graphs():
+            for value in graph.initializers.values():
+                if value.const_value is not None:
+                    weights.append((value, value.const_value))
+                    value.const_value = _stand_in(value.const_value)
+            for node in graph:
+                held = node.attributes.get("value")
+                if held is not None and held.type == ir.AttributeType.TENSOR:
+                    constants.append((node, held))
+                    node.attributes["value"] = ir.AttrTensor("value", _stand_in(held.as_tensor()))
+        yield
+    finally:
+        for value, tensor in weights:
+            value.const_value = tensor
+        for node, held in constants:
+            node.attributes["value"] = held
+
+
+def _stand_in(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
+    if tensor.dtype == ir.DataType.STRING:
+        return tensor
+    if tensor.nbytes > LARGE_BYTES:
+        shape = ir.Shape(tensor.shape.numpy())
+        return ir.ExternalTensor(
+            "none", 0, tensor.nbytes, ir.DataType(tensor.dtype), shape=shape, name=tensor.name or ""
+        )
+    if isinstance(tensor, ir.ExternalTensor):  # inference has no folder to look into
+        return ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=tensor.name)
+    return tensor

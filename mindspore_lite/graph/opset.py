@@ -1,0 +1,128 @@
+"""Pass: a model of ONNX opset 7 to 20 becomes one of opset 21; its functions are inlined.
+
+onnx's own converter was measured and is not used: it changes the numbers of Resize-10 and Hardmax,
+refuses sparse constants, and passes the whole model through protobuf. onnxscript's begins at 18.
+Between 7 and 21 few operators changed their form at all, see opset_steps.py.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import onnx
+import onnx_ir as ir
+import onnx_ir.passes.common as passes
+
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.graph.edit import graph_nodes, name_all
+from mindspore_lite.graph.element_types import element_types, signature
+from mindspore_lite.graph.infer_shapes import infer_shapes
+from mindspore_lite.graph.opset_steps import STEPS, Refused
+
+OLDEST, TARGET = 7, 21
+IR_VERSION = 10  # the first that knows opset 21
+
+
+def upgraded(model: ir.Model) -> ir.Model:
+    """Bring the default domain to opset 21, in place; newer models and other domains stay.
+
+    Weights that are listed as inputs too, as the first versions of ONNX had it, are weights alone
+    from here on.
+
+    Raises:
+        ModelFileError: The model names no opset, one before 7, or functions of another opset.
+        UnsupportedOpError: Nodes that the new opset cannot express; all of them are named.
+    """
+    version = _version(model)
+    _inline(model, version)
+    passes.RemoveInitializersFromInputsPass()(model)
+    if version < TARGET:
+        _check_known(model, version)
+        infer_shapes(model)  # some steps are plainer where the rank is known
+        _climb(model, version)
+        model.opset_imports[""] = TARGET
+        model.ir_version = max(model.ir_version, IR_VERSION)
+        name_all(model)
+    return model
+
+
+def _version(model: ir.Model) -> int:
+    """The opset of the default domain, whose long name is put away."""
+    long = model.opset_imports.pop("ai.onnx", None)
+    version = model.opset_imports.get("", long)
+    if version is None:
+        if any(node.domain in ("", "ai.onnx") for node in graph_nodes(model)):
+            raise ModelFileError("the model does not say which opset of ONNX its operators are of")
+        version = TARGET
+    if version < OLDEST:
+        raise ModelFileError(
+            f"the model is of ONNX opset {version}, the oldest that is understood is {OLDEST}; "
+            "export it again with a newer opset"
+        )
+    newest = onnx.defs.onnx_opset_version()
+    if version > newest:
+        raise ModelFileError(
+            f"the model is of ONNX opset {version}, the installed onnx package knows {newest}; "
+            "install a newer one"
+        )
+    model.opset_imports[""] = version
+    return version
+
+
+def _inline(model: ir.Model, version: int) -> None:
+    """Put the bodies of functions where they are called; their nodes remember their opset."""
+    for function in model.functions.values():
+        own = function.opset_imports.get("", function.opset_imports.pop("ai.onnx", version))
+        if own != version and max(own, version) > TARGET:
+            raise ModelFileError(
+                f"function {function.name!r} is of ONNX opset {own}, the model of {version}; "
+                f"such a mixture is understood up to opset {TARGET}"
+            )
+        for node in ir.traversal.RecursiveGraphIterator(function):
+            node.version = own
+        function.opset_imports[""] = version
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        if node.domain == "ai.onnx":
+            node.domain = ""
+    if not model.functions:
+        return
+    try:
+        passes.InlinePass()(model)
+        model.functions.clear()  # those that nobody called
+    except (ValueError, ir.passes.PassError) as exc:
+        raise ModelFileError(f"the model's functions cannot be inlined: {exc}") from exc
+
+
+def _check_known(model: ir.Model, version: int) -> None:
+    problems: dict[str, list[str]] = defaultdict(list)
+    for node in graph_nodes(model):
+        own = node.version or version
+        if node.domain == "" and signature("", node.op_type, own) is None:
+            problems[f"{node.op_type} is no operator of ONNX opset {own}"].append(str(node.name))
+    _refuse(problems)
+
+
+def _climb(model: ir.Model, version: int) -> None:
+    types = element_types(model)
+    problems: dict[str, list[str]] = defaultdict(list)
+    for node in graph_nodes(model):
+        if node.domain != "":
+            continue
+        for reached in range((node.version or version) + 1, TARGET + 1):
+            step = STEPS.get((node.op_type, reached))
+            if step is None:
+                continue
+            try:
+                step(node, types)
+            except Refused as exc:
+                problems[f"{node.op_type}: {exc}"].append(str(node.name or node.outputs[0].name))
+        node.version = None
+    _refuse(problems)
+
+
+def _refuse(problems: dict[str, list[str]]) -> None:
+    if problems:
+        lines = [f"{what} ({', '.join(where)})" for what, where in problems.items()]
+        raise UnsupportedOpError(
+            f"the model cannot be brought to ONNX opset {TARGET}: " + "; ".join(lines), problems
+        )
