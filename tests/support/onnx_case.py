@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from onnx_ir.passes.common import ShapeInferencePass
 from support.running import run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
@@ -55,7 +55,7 @@ class OnnxCase:
             name="case",
         )
         made = ir.Model(graph, ir_version=10)
-        ShapeInferencePass()(made)
+        infer_shapes(made)
         return made
 
     def feeds(self) -> dict[str, np.ndarray]:
