@@ -47,6 +47,7 @@ def _node(blob: bytes, names: Sequence[str], values: Sequence[ir.Value]) -> ir.N
     """The node as onnx-ir has it, using these values for the names it was written with."""
     try:
         proto = onnx.NodeProto.FromString(blob)
+        _refuse_external(proto)
         graph = ir.serde.deserialize_graph(
             onnx.GraphProto(
                 name="carried",
@@ -54,12 +55,26 @@ def _node(blob: bytes, names: Sequence[str], values: Sequence[ir.Value]) -> ir.N
                 input=[onnx.ValueInfoProto(name=name) for name in names],
             )
         )
+    except ModelFileError:
+        raise
     except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
         raise ModelFileError(f"an ONNX node inside of the file cannot be read: {exc}") from exc
     (node,) = graph
     ir.convenience.replace_all_uses_with(list(graph.inputs), values)
     graph.remove(node)
     return node
+
+
+def _refuse_external(node: onnx.NodeProto) -> None:
+    """A node that a file carries must not name other files."""
+    for attr in node.attribute:
+        tensors = [attr.t, *attr.tensors]
+        for graph in (attr.g, *attr.graphs):
+            tensors += graph.initializer
+            for inner in graph.node:
+                _refuse_external(inner)
+        if any(t.data_location == onnx.TensorProto.EXTERNAL for t in tensors):
+            raise ModelFileError(f"external data inside of the ONNX node {node.op_type!r}")
 
 
 def _graphs(node: ir.Node) -> Iterator[ir.Graph]:
