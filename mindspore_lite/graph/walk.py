@@ -90,15 +90,15 @@ class Walk:
     def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
         """The ONNX inputs and outputs of the model; the nodes are on the tape."""
         graph = self.model.graph
-        for weight in graph.parameters:
-            first = self.weight(local_name(weight.name), weight)
-            self.globals[weight.name] = Slot(first)
-            self.weights.append((first, self.globals[weight.name]))
         inputs: list[ir.Value] = []
         for declared in graph.inputs:
             name = declared.given_name or local_name(declared.name)
             self.main[declared.name] = self.input(name, declared.type, inputs)
         given = [self.tape.unique(name) for name in graph.given_outputs]
+        for weight in graph.parameters:
+            first = self.weight(local_name(weight.name), weight)
+            self.globals[weight.name] = Slot(first)
+            self.weights.append((first, self.globals[weight.name]))
         try:
             result = self.nodes(graph, self.main, 0, None).get(_RESULT)
         except Raised:
