@@ -90,15 +90,17 @@ class Walk:
     def translate(self) -> tuple[list[ir.Value], list[ir.Value]]:
         """The ONNX inputs and outputs of the model; the nodes are on the tape."""
         graph = self.model.graph
-        inputs: list[ir.Value] = []
-        for declared in graph.inputs:
-            name = declared.given_name or local_name(declared.name)
-            self.main[declared.name] = self.input(name, declared.type, inputs)
-        given = [self.tape.unique(name) for name in graph.given_outputs]
+        given_inputs = {i.given_name or local_name(i.name) for i in graph.inputs}
+        kept = set(graph.given_outputs) - given_inputs  # an input may be handed through
+        given = [self.tape.unique(name) if name in kept else "" for name in graph.given_outputs]
         for weight in graph.parameters:
             first = self.weight(local_name(weight.name), weight)
             self.globals[weight.name] = Slot(first)
             self.weights.append((first, self.globals[weight.name]))
+        inputs: list[ir.Value] = []
+        for declared in graph.inputs:
+            name = declared.given_name or local_name(declared.name)
+            self.main[declared.name] = self.input(name, declared.type, inputs)
         try:
             result = self.nodes(graph, self.main, 0, None).get(_RESULT)
         except Raised:
@@ -109,6 +111,8 @@ class Walk:
                 outputs = self.outputs(result)
         if len(given) == len(outputs):  # a tuple among them was flattened otherwise
             for value, name in zip(outputs, given, strict=True):
+                if not name:
+                    continue
                 if kind := self.border["outputs"].pop(str(value.name), None):
                     self.border["outputs"][name] = kind
                 value.name = name
