@@ -1,6 +1,10 @@
 """Imports every family, which fills the table."""
 
 from mindspore_lite.ops.backwards import (  # noqa: F401
+    activation,
+    conv,
     elementwise,
     matmul,
+    norm,
+    pool,
 )
