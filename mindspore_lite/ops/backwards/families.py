@@ -6,5 +6,7 @@ from mindspore_lite.ops.backwards import (  # noqa: F401
     elementwise,
     matmul,
     norm,
+    pad,
     pool,
+    resize,
 )
