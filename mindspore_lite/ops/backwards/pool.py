@@ -133,9 +133,7 @@ def average_pool(
     return averages(p, x, how, bool(ceil_mode), bool(count_include_pad))
 
 
-def averages(
-    p: Pen, x: Any, how: Window, ceil: bool, counted: bool, divisor: int = 0
-) -> Made:
+def averages(p: Pen, x: Any, how: Window, ceil: bool, counted: bool, divisor: int = 0) -> Made:
     """Means of windows, or their sums over a divisor."""
     if how.dims == 1:
         made: Made = with_axis(

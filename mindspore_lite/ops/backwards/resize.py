@@ -45,7 +45,9 @@ class Axis:
         """Whether its factor is the ratio of its sizes."""
         if self.factor is None or self.whole_factor:
             return True
-        return self.is_known and np.float32(self.factor) * self.length == self.size
+        if self.length is None or not isinstance(self.size, int):
+            return False
+        return bool(np.float32(self.factor) * np.float32(self.length) == self.size)
 
     @property
     def keeps_centre(self) -> bool:
@@ -136,7 +138,7 @@ def _at_run_time(p: Pen, x: Operand, wanted: Operand, where: list[int]) -> list[
     kept, result = x.value.shape, p.out.value.shape
     for axis in {0, 1} & set(where):
         same = kept is not None and result is not None and kept[axis] == result[axis]
-        p.require(same and kept[axis] is not None, "a size of batch or channels of the run time")
+        p.require(same, "a size of batch or channels of the run time")
     lengths = sizes(p, x)
     numbers = p.call("TensorToTuple", wanted)
     return [

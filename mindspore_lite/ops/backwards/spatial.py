@@ -103,7 +103,7 @@ def _same(sizes: tuple[int, ...], steps: tuple[int, ...], apart: tuple[int, ...]
     return Window(sizes, steps, apart, begins, ends)
 
 
-def with_axis(p: Pen, run: Callable[[Any], Made | tuple[Made, ...]], *values: Any) -> Any:
+def with_axis(p: Pen, run: Callable[..., Made | tuple[Made, ...]], *values: Any) -> Any:
     """Run with an axis of one element at place 2 of the values, and take it from the results."""
     made = run(*(p.call("ExpandDims", value, 2) for value in values))
     if isinstance(made, tuple):

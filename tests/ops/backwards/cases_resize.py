@@ -74,12 +74,12 @@ CASES = [
     OnnxCase("Resize", [_X, *_sizes(7, 4)], {"mode": "linear", "axes": [2, 3]}, constants=_KEPT),
     OnnxCase("Resize", [_X, *_scales(1, 1, 0.7, 1.3)], {"mode": "linear"}, constants=_KEPT),
     OnnxCase("Resize", [_LINE, *_scales(1, 1, 2)], {"mode": "linear"}, constants=_KEPT),
-    OnnxCase("Resize", [_LINE, *_sizes(2, 3, 9)], _mode("linear", "align_corners"), constants=_KEPT),
+    OnnxCase(
+        "Resize", [_LINE, *_sizes(2, 3, 9)], _mode("linear", "align_corners"), constants=_KEPT
+    ),
     OnnxCase("Resize", [_VOLUME, *_scales(1, 1, 2, 2, 1)], {"mode": "linear"}, constants=_KEPT),
     OnnxCase("Resize", [_X, *_scales(1, 1, 2, 2)], {"mode": "cubic"}, constants=_KEPT),
-    OnnxCase(
-        "Resize", [_X, *_sizes(2, 3, 4, 9)], _mode("cubic", "align_corners"), constants=_KEPT
-    ),
+    OnnxCase("Resize", [_X, *_sizes(2, 3, 4, 9)], _mode("cubic", "align_corners"), constants=_KEPT),
     OnnxCase(
         "Resize",
         [_X, *_sizes(7, 4)],
