@@ -7,7 +7,7 @@ import numpy as np
 from mindspore_lite.ops.arguments import axis_of, ints, number, same_type
 from mindspore_lite.ops.elementwise import same
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, dtype_argument
+from mindspore_lite.ops.tape import Tape, constant_of, dtype_argument
 
 for primitive, onnx_name in {
     "ReLU": "Relu", "Sigmoid": "Sigmoid", "Tanh": "Tanh", "Erf": "Erf", "Softsign": "Softsign",
@@ -88,6 +88,8 @@ def threshold(t: Tape, x: Val, threshold: Val, value: Val) -> Val:
 @op("PReLU")
 def prelu(t: Tape, x: Val, w: Val) -> Val:
     """One slope for all, or one per channel (axis 1)."""
+    if (slope := constant_of(w)) is not None and slope.size == 1 and slope.dtype == np.float32:
+        return t.op("LeakyRelu", [x], alpha=float(slope.item()))  # which fuses with convolutions
     return t.op("PRelu", [x, t.op("Reshape", [w, np.asarray([-1] + [1] * max(t.rank(x) - 2, 0))])])
 
 
@@ -103,6 +105,10 @@ def clamp(t: Tape, x: Val, low: Val = None, high: Val = None) -> Val:
     """Bounds may be numbers, tensors or None."""
     dtype = t.result_dtype(x)
     x = t.cast(x, dtype)
+    bounds = [None if v is None else constant_of(v) for v in (low, high)]
+    known = all(b is not None or v is None for b, v in zip(bounds, (low, high), strict=True))
+    if known and dtype == np.float32 and all(b is None or b.size == 1 for b in bounds):
+        return clip(t, x, *(None if b is None else b.item() for b in bounds))
     if low is not None:
         x = t.op("Max", [x, t.cast(low, dtype)])
     return x if high is None else t.op("Min", [x, t.cast(high, dtype)])

@@ -129,7 +129,7 @@ def nearest(t: Tape, x: Val, sizes: list[Val] | None, scales: Val, how: str) -> 
         return _gathered(t, x, _places_at_run_time(t, x, sizes, scales, **attributes))
     factors = [None] * len(known) if sizes else scales
     each = list(zip(lengths, known, factors, strict=True))
-    wanted = [_mindspore_places(int(n or 0), m, s, how) for n, m, s in each]
+    wanted = [mindspore_places(int(n or 0), m, s, how) for n, m, s in each]
     onnx = [_onnx_places(int(n or 0), m, s, how) for n, m, s in each]
     same = all(np.array_equal(a, b) for a, b in zip(wanted, onnx, strict=True))
     if same and t.dtype(x).name in NEAREST_KERNELS:
@@ -159,7 +159,7 @@ def _places_at_run_time(
     return places
 
 
-def _mindspore_places(length: int, size: int, factor: float | None, how: str) -> np.ndarray:
+def mindspore_places(length: int, size: int, factor: float | None, how: str) -> np.ndarray:
     """The pixel each output pixel takes, in the order of operations of MindSpore's kernels."""
     at = np.arange(bounded(size, "pixels of one axis", MAX_TABLE), dtype=np.float32)
     step = np.float32(1 / factor) if factor else np.float32(length) / np.float32(size)

@@ -8,7 +8,7 @@ from support.mindir_builder import Net
 from support.running import op_types, run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.ops.resize import _mindspore_places, _onnx_places
+from mindspore_lite.ops.resize import mindspore_places, _onnx_places
 
 FLAGS = {"asymmetric": (False, False), "align_corners": (True, False), "half_pixel": (False, True)}
 
@@ -35,7 +35,7 @@ def test_onnx_runtime_takes_the_pixels_that_the_translation_expects(how: str) ->
 def test_known_sizes_take_the_pixels_of_mindspore(how: str) -> None:
     for length, size in [(2, 82), (2, 47), (4, 75), (3, 7), (7, 3), (5, 10)]:
         got, _ = resize(length, size, how)
-        np.testing.assert_array_equal(got, _mindspore_places(length, size, None, how))
+        np.testing.assert_array_equal(got, mindspore_places(length, size, None, how))
 
 
 def test_a_usual_enlargement_is_one_resize() -> None:

@@ -1,0 +1,52 @@
+"""Normalisations."""
+
+import numpy as np
+from support.onnx_case import OnnxCase
+
+_RNG = np.random.default_rng(4)
+
+
+def _floats(*shape: int) -> np.ndarray:
+    return _RNG.standard_normal(shape).astype(np.float32)
+
+
+def _batch(*shape: int) -> list[np.ndarray]:
+    channels = shape[1]
+    return [_floats(*shape), *[_floats(channels) for _ in range(3)], np.abs(_floats(channels))]
+
+
+_STATISTICS = (1, 2, 3, 4)
+
+CASES = [
+    *[
+        OnnxCase(
+            "BatchNormalization",
+            _batch(*shape),
+            {"epsilon": 1e-3},
+            constants=_STATISTICS,
+            open_dims=is_open,
+            primitives={"BatchNorm"},
+        )
+        for shape in [(2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 4, 5)]
+        for is_open in (False, True)
+    ],
+    OnnxCase("BatchNormalization", _batch(2, 3, 4, 4), note="computed"),
+    *[
+        OnnxCase(
+            "LayerNormalization",
+            [_floats(2, 3, 4), _floats(*shape), _floats(*shape)],
+            {"axis": axis, "epsilon": 1e-4},
+            constants=(1, 2),
+            primitives={"LayerNorm"},
+        )
+        for axis, shape in [(-1, (4,)), (1, (3, 4)), (2, (4,)), (0, (2, 3, 4))]
+    ],
+    OnnxCase("LayerNormalization", [_floats(2, 3, 4), _floats(4)], constants=[1]),
+    OnnxCase("LayerNormalization", [_floats(2, 3, 4), _floats(4), _floats(4)], outputs=3),
+    OnnxCase(
+        "LayerNormalization",
+        [_floats(2, 3, 4), _floats(1), _floats(4)],
+        constants=(1, 2),
+        custom="repeated",
+    ),
+]
