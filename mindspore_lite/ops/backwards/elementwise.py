@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,10 @@ def _folded(primitive: str) -> Writer:
     def write(p: Pen, *inputs: Operand) -> Any:
         if len(inputs) == 1:
             return p.call("TensorMove", *inputs)
-        return reduce(lambda a, b: p.call(primitive, a, b), inputs)
+        made: Any = inputs[0]
+        for other in inputs[1:]:
+            made = p.call(primitive, made, other)
+        return made
 
     return write
 

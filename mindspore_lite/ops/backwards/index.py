@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
-from mindspore_lite.ops.backwards.shape import reshaped
 from mindspore_lite.ops.backwards.table import back
 
 
@@ -52,7 +51,7 @@ def compress(p: Pen, x: Operand, condition: Operand, *, axis: int | None = None)
     """The rows of an axis, or the elements, where a condition holds; it may be shorter."""
     source: Any = x
     if axis is None:
-        source, axis = reshaped(p, x, [-1]), 0
+        source, axis = p.call("Reshape", x, (-1,)), 0
     places = p.call("Reshape", p.call("NonZero", condition), (-1,))
     return p.call("Gather", source, places, axis % x.rank, 0)
 

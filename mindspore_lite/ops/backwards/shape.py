@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
 from mindspore_lite.ops.backwards.table import NoEquivalentError, back
 
@@ -40,48 +38,44 @@ def size(p: Pen, x: Operand) -> Made:
 # --- the same elements in another shape -----------------------------------------------------------
 
 
+def numbers(p: Pen, x: Operand) -> Any:
+    """A vector as the plain numbers that primitives want, known now or at run time."""
+    return p.call("TensorToTuple", x) if x.const is None else tuple(x.numbers())
+
+
+def known(shape: Operand) -> list[int | None]:
+    """The numbers of a vector as far as they are known now; exporters join constants and sizes."""
+    if shape.const is not None:
+        return shape.numbers()
+    node = shape.value.producer()
+    if node is None or node.op_type != "Concat":
+        return [None] * shape.fixed[0]
+    return [d for value in node.inputs if value is not None for d in known(Operand(value))]
+
+
 @back("Reshape")
 def reshape(p: Pen, x: Operand, shape: Operand, *, allowzero: int = 0) -> Made:
     """A 0 takes over the dim of x unless allowzero is set; to MindSpore it is a size of zero."""
-    if shape.const is None:
-        if not allowzero:
-            p.require(not _may_copy(shape), "a computed shape with a 0 in it")
-        # the attribute is for our own reader, MindSpore does not look at it
-        return p.call("Reshape", x, shape, allowzero=allowzero)
-    dims = shape.numbers()
-    if not allowzero:
-        dims = _resolved(p, x, dims)
-    return reshaped(p, x, dims)
-
-
-def reshaped(p: Pen, x: Any, dims: list[Any]) -> Made:
-    """x in a shape of which some dims may be values."""
-    if all(isinstance(d, int) for d in dims):
+    dims = known(shape)
+    copied = [] if allowzero else [i for i, d in enumerate(dims) if d == 0]
+    p.require(all(i < x.rank for i in copied), "a 0 beyond the axes")
+    for i in copied:
+        dims[i] = x.shape[i]
+    if dims.count(None) == 1 and all(d is None or d > 0 for d in dims):
+        dims[dims.index(None)] = -1  # follows from the others
+    if None not in dims:
         return p.call("Reshape", x, tuple(dims))
-    return p.call("Reshape", x, p.tuple(dims))
-
-
-def _resolved(p: Pen, x: Operand, dims: list[int]) -> list[Any]:
-    """The dims with each 0 replaced by what it stands for."""
-    found: list[Any] = [x.shape[i] if d == 0 else d for i, d in enumerate(dims)]
-    if found.count(None) == 1 and -1 not in found and 0 not in found:
-        found[found.index(None)] = -1
-    if None not in found:
-        return found
-    sizes = p.call("Shape", x)
-    return [p.item(sizes, i) if d is None else d for i, d in enumerate(found)]
-
-
-def _may_copy(shape: Operand) -> bool:
-    """Whether a constant part of a computed shape has a 0, which ONNX reads as 'as before'."""
-    node = shape.value.producer()
-    while node is not None and node.op_type in ("Cast", "Identity"):
-        source = node.inputs[0]
-        node = source.producer() if source is not None else None
-    if node is None or node.op_type != "Concat":
-        return False
-    held = [v.const_value for v in node.inputs if v is not None and v.const_value is not None]
-    return any((part.numpy() == 0).any() for part in held)
+    own = p.call("Shape", x) if copied else None
+    given = p.call("TensorToTuple", shape) if shape.const is None else None
+    sources = [own if i in copied else given for i in range(len(dims))]
+    items = zip(dims, sources, strict=True)
+    return p.call(
+        "Reshape",
+        x,
+        p.tuple(
+            d if d is not None or of is None else p.item(of, i) for i, (d, of) in enumerate(items)
+        ),
+    )
 
 
 @back("Flatten")
@@ -124,27 +118,24 @@ def unsqueeze(p: Pen, x: Operand, axes: Operand) -> Made:
 
 @back("Expand")
 def expand(p: Pen, x: Operand, shape: Operand) -> Made:
-    """Both shapes may stretch each other; MindSpore wants the result's."""
-    if shape.const is None:
-        return p.call("BroadcastTo", x, shape)
-    wanted = shape.numbers()
+    """Both shapes may stretch each other; MindSpore wants the result's, or -1 for x's own."""
+    wanted = known(shape)
     rank = max(len(wanted), x.rank)
-    own: list[int | None] = [1] * (rank - x.rank) + list(x.shape)
-    wanted = [1] * (rank - len(wanted)) + wanted
-    dims = [_stretched(have, want) for have, want in zip(own, wanted, strict=True)]
-    return p.call("BroadcastTo", x, tuple(dims))
-
-
-def _stretched(have: int | None, want: int) -> int:
-    if want != 1:
-        return want
-    return -1 if have is None else have
+    own = [*[1] * (rank - x.rank), *x.shape]
+    dims = [*[1] * (rank - len(wanted)), *wanted]
+    dims = [(-1 if have is None else have) if want == 1 else want
+            for have, want in zip(own, dims, strict=True)]  # fmt: skip
+    if None not in dims:
+        return p.call("BroadcastTo", x, tuple(dims))
+    given, front = p.call("TensorToTuple", shape), rank - len(wanted)
+    items = [p.item(given, i - front) if d is None else d for i, d in enumerate(dims)]
+    return p.call("BroadcastTo", x, p.tuple(items))
 
 
 @back("Tile")
 def tile(p: Pen, x: Operand, repeats: Operand) -> Made:
     """Repeated along each axis."""
-    return p.call("Tile", x, repeats if repeats.const is None else tuple(repeats.numbers()))
+    return p.call("Tile", x, numbers(p, repeats))
 
 
 # --- joining and cutting --------------------------------------------------------------------------
@@ -204,9 +195,3 @@ def trilu(p: Pen, x: Operand, k: Operand | None = None, *, upper: int = 1) -> Ma
     if upper:
         return p.call("Triu", x, diagonal)
     return p.call("Tril", x, diagonal=diagonal)
-
-
-def int64s(p: Pen, parts: list[Any]) -> Any:
-    """A 1-D int64 tensor from numbers and 1-D tensors."""
-    arrays = [np.asarray([v]) if isinstance(v, int) else v for v in parts]
-    return arrays[0] if len(arrays) == 1 else p.call("Concat", p.tuple(arrays), 0)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
-from mindspore_lite.ops.backwards.table import NoEquivalentError, back
+from mindspore_lite.ops.backwards.table import back
 
 _FAR = 2**31 - 1  # what exporters write for 'to the end', or more
 
@@ -32,10 +30,11 @@ def slice_(
     steps: Operand | None = None,
 ) -> Made:
     """Some axes; the bounds may be known at run time only."""
-    if starts.const is not None:
-        count = len(starts.numbers())
-    else:
-        count = _length(starts)
+    count = (
+        len(axes.numbers())
+        if axes is not None
+        else (starts if ends.const is None else ends).fixed[0]
+    )
     along = list(range(count)) if axes is None else [a % x.rank for a in axes.numbers()]
     by = [1] * count if steps is None else steps.numbers()
     if starts.const is None or ends.const is None:
@@ -83,44 +82,28 @@ def _cut(size: int | None, start: int, stop: int, step: int) -> Cut:
     )
 
 
-def _length(x: Operand) -> int:
-    (count,) = x.shape
-    if count is None:
-        raise NoEquivalentError("any number of bounds")
-    return count
-
-
 def _computed(
     p: Pen, x: Operand, starts: Operand, ends: Operand, axes: list[int], steps: list[int]
 ) -> Made:
-    """Bounds of the named axes from tensors; the axes before them are left whole."""
+    """Bounds from tensors; the axes without any are left whole."""
     count = max(axes) + 1
-    order = {axis: k for k, axis in enumerate(axes)}
-    whole = sum(1 << axis for axis in range(count) if axis not in order)
-    begins, stops = (_bounds(p, bound, order, count) for bound in (starts, ends))
-    by = tuple(steps[order[axis]] if axis in order else 1 for axis in range(count))
-    far = [] if ends.const is None else ends.numbers()
-    for axis, k in order.items():
-        if far and abs(far[k]) >= _FAR:
-            whole_end = 1 << axis
-            return p.call("StridedSlice", x, begins, stops, by, whole, whole | whole_end, 0, 0, 0)
-    return p.call("StridedSlice", x, begins, stops, by, whole, whole, 0, 0, 0)
+    places = [axes.index(axis) if axis in axes else None for axis in range(count)]
+    begins, begin_mask = _bounds(p, starts, places)
+    stops, end_mask = _bounds(p, ends, places)
+    by = tuple(1 if k is None else steps[k] for k in places)
+    return p.call("StridedSlice", x, begins, stops, by, begin_mask, end_mask, 0, 0, 0)
 
 
-def _bounds(p: Pen, bound: Operand, order: dict[int, int], count: int) -> Any:
-    """One bound for each axis, as an int64 tensor or as numbers."""
+def _bounds(p: Pen, bound: Operand, places: list[int | None]) -> tuple[Any, int]:
+    """One bound for each axis, and the mask of those that are open."""
     if bound.const is not None:
-        numbers = bound.numbers()
-        return tuple(numbers[order[axis]] if axis in order else 0 for axis in range(count))
-    wide: Any = bound if bound.dtype == np.int64 else p.cast(bound, np.int64)
-    if list(order) == list(range(count)):
-        return wide
-    parts: list[Any] = []
-    for axis in range(count):
-        if axis not in order:
-            parts.append(np.zeros(1, np.int64))
-        elif len(order) == 1:
-            parts.append(wide)
-        else:
-            parts.append(p.call("Gather", wide, np.asarray([order[axis]]), 0, 0))
-    return p.call("Concat", p.tuple(parts), 0)
+        numbers = [None if k is None else bound.numbers()[k] for k in places]
+        numbers = [None if v is not None and abs(v) >= _FAR else v for v in numbers]
+        return tuple(v or 0 for v in numbers), _mask(numbers)
+    count = sum(k is not None for k in places)
+    source: Any = p.call("Reshape", bound, (count,)) if None in bound.shape else bound
+    taken = p.call("TensorToTuple", source)
+    if places == list(range(count)):
+        return taken, 0
+    items = [0 if k is None else p.item(taken, k) for k in places]
+    return p.tuple(items), _mask(places)
