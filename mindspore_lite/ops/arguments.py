@@ -52,8 +52,25 @@ def elements(t: Tape, value: Val) -> list[Val]:
     if count is None:
         raise UnsupportedOpError("a sequence of unknown length is not supported")
     bounded(count, "numbers in one argument")
+    if parts := _joined(t, value):
+        return [item for part in parts for item in elements(t, part)]
     flat = t.op("Reshape", [value, np.asarray([-1])]) if t.rank(value) != 1 else value
-    return [t.op("Gather", [flat, np.asarray(i)], axis=0) for i in range(count)]
+    return [_element(t, flat, i) for i in range(count)]
+
+
+def _joined(t: Tape, value: ir.Value) -> list[Val]:
+    """The parts of a vector that was joined from others, some of which may be constants."""
+    node = value.producer()
+    if node is None or node.op_type != "Concat" or t.rank(value) != 1:
+        return []
+    return list(node.inputs)
+
+
+def _element(t: Tape, vector: ir.Value, index: int) -> ir.Value:
+    """One number of a vector; its type and shape help what follows."""
+    found: ir.Value = t.op("Gather", [vector, np.asarray(index)], axis=0)
+    found.type, found.shape = vector.type, ir.Shape([])
+    return found
 
 
 def shape_argument(t: Tape, value: Val, most: int = MAX_FILL) -> Val:

@@ -137,6 +137,11 @@ def bitwise_not(t: Tape, x: Val) -> Val:
 def shift(t: Tape, x: Val, y: Val) -> Val:
     """x * 2**y, or that division rounded down, by way of ONNX's shifts of unsigned numbers."""
     dtype, wide, unsigned = t.result_dtype(x, y), np.dtype(np.int64), np.dtype(np.uint64)
+    if dtype.kind == "u":
+        kept = np.dtype(np.uint32) if dtype == np.uint16 else dtype  # ONNX Runtime lacks uint16
+        direction = t.primitive.removesuffix("Shift").upper()
+        shifted = t.op("BitShift", same_type(t, kept, x, y), direction=direction)
+        return t.cast(shifted, dtype)
     x, y = t.cast(x, wide), t.cast(t.cast(y, wide), unsigned)
     if t.primitive == "LeftShift":
         found = t.op("BitShift", [t.cast(x, unsigned), y], direction="LEFT")

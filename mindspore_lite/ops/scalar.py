@@ -199,4 +199,4 @@ def tensor_to_tuple(t: Tape, x: Val) -> Val:
     known, kind = constant_of(x), t.dtype(x)
     if known is not None and known.size <= 64:
         return tuple(known.reshape(-1).tolist())
-    return tuple(result(v, kind) for v in elements(t, x))
+    return tuple(result(v, kind) if isinstance(v, ir.Value) else v for v in elements(t, x))

@@ -26,8 +26,20 @@ def reshape(t: Tape, x: Val, shape: Val) -> Val:
     """A 0 in the shape is a size of zero, not 'as before'."""
     if isinstance(shape, tuple | list):
         dims = elements(t, shape)
-        return t.op("Reshape", [x, t.int64s(dims)], allowzero=1 if 0 in dims else None)
+        if 0 in dims:
+            return t.op("Reshape", [x, t.int64s(dims)], allowzero=1)
+        copied = [0 if _is_dim(x, d, i) else d for i, d in enumerate(dims)]
+        return t.op("Reshape", [x, t.int64s(copied)])
     return t.op("Reshape", [x, t.cast(shape, np.dtype(np.int64))], allowzero=1)
+
+
+def _is_dim(x: Val, dim: Val, axis: int) -> bool:
+    """Whether a number is the size of this axis of x, which ONNX calls 0."""
+    gather = dim.producer() if isinstance(dim, ir.Value) else None
+    if gather is None or gather.op_type != "Gather" or constant_of(gather.inputs[1]) != axis:
+        return False
+    shape = gather.inputs[0].producer()
+    return shape is not None and shape.op_type == "Shape" and shape.inputs[0] is x
 
 
 op("View", is_view=True)(reshape)

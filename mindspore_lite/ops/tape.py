@@ -164,13 +164,20 @@ class Tape:
         """A 1-D int64 tensor from numbers, some of which may be known only at run time."""
         if all(isinstance(v, int | np.integer) for v in values):
             return self.constant(np.asarray(values, np.int64))
-        joined: ir.Value = self.op("Concat", [self._one_int64(v) for v in values], axis=0)
+        parts = [
+            part if isinstance(part, np.ndarray) else self._one_int64(part)
+            for part in _gathered(values)
+        ]
+        if len(parts) == 1:
+            found: ir.Value = self.cast(parts[0], np.dtype(np.int64))
+            return found
+        joined: ir.Value = self.op("Concat", parts, axis=0)
         return joined
 
     def _one_int64(self, value: Val) -> Val:
-        if not isinstance(value, ir.Value):
-            return np.asarray([value], np.int64)
         number = self.cast(value, np.dtype(np.int64))
+        if value.shape is not None and len(value.shape) == 1:
+            return number
         if value.shape is not None and len(value.shape) == 0:
             # ONNX's shape inference follows numbers through Unsqueeze, not through Reshape
             return self.op("Unsqueeze", [number, np.asarray([0], np.int64)])
@@ -354,6 +361,43 @@ def _infer_node(node: ir.Node) -> None:
             shape = ir.serde.deserialize_type_proto_for_shape(proto_type)
             if shape is not None:
                 value.shape = shape
+
+
+def _gathered(values: Sequence[Val]) -> Iterator[Val]:
+    """The parts that a vector of these numbers is joined from: arrays of those known now, single
+    ones, and whole vectors where all their numbers stand in a row.
+    """
+    at = 0
+    while at < len(values):
+        known = at
+        while known < len(values) and not isinstance(values[known], ir.Value):
+            known += 1
+        if known > at:
+            yield np.asarray([int(v) for v in values[at:known]], np.int64)
+            at = known
+            continue
+        source, count = _whole_vector(values[at:])
+        yield source
+        at += count
+
+
+def _whole_vector(values: Sequence[Val]) -> tuple[ir.Value, int]:
+    """The vector whose numbers a sequence begins with, and how many they are; or just the first."""
+    source, count = _taken_from(values[0], 0), 0
+    if source is None or source.shape is None or len(source.shape) != 1:
+        return values[0], 1
+    while count < len(values) and _taken_from(values[count], count) is source:
+        count += 1
+    return (source, count) if source.shape[0] == count else (values[0], 1)
+
+
+def _taken_from(value: Val, index: int) -> ir.Value | None:
+    """The vector that a value is the number `index` of."""
+    node = value.producer() if isinstance(value, ir.Value) else None
+    if node is None or node.op_type != "Gather":
+        return None
+    held = constant_of(node.inputs[1])
+    return node.inputs[0] if held is not None and held.shape == () and held == index else None
 
 
 def bounded(count: int, what: str, most: int = MAX_PARTS) -> int:

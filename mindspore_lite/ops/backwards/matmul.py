@@ -12,12 +12,16 @@ from mindspore_lite.ops.backwards.table import back
 
 @back("MatMul")
 def matmul(p: Pen, a: Operand, b: Operand) -> Made:
-    """2-D products, and batches of them."""
+    """Two matrices, batches of them, or anything that NumPy's rules allow."""
     if a.rank == b.rank == 2:
         return p.call("MatMul", a, b, False, False)
-    p.require(a.rank >= 2 and b.rank >= 2, "a vector")
-    p.require(a.rank == b.rank, "matrices of different ranks")
-    return p.call("BatchMatMul", a, b, False, False)
+    if a.rank == b.rank > 2 and _same_batch(a, b):
+        return p.call("BatchMatMul", a, b, False, False)
+    return p.call("MatMulExt", a, b)
+
+
+def _same_batch(a: Operand, b: Operand) -> bool:
+    return None not in a.shape[:-2] and a.shape[:-2] == b.shape[:-2]
 
 
 @back("Gemm")
@@ -40,3 +44,15 @@ def gemm(
         return made  # type: ignore[no-any-return]
     added: Any = c if beta == 1 else p.call("Mul", c, np.asarray(beta, a.dtype))
     return p.call("Add", made, added)
+
+
+@back("Einsum")
+def einsum(p: Pen, *operands: Operand, equation: str) -> Made:
+    """The equation as it is, without blanks."""
+    return p.call("Einsum", p.tuple(operands), equation=equation.replace(" ", ""))
+
+
+@back("Det")
+def det(p: Pen, x: Operand) -> Made:
+    """Of each matrix."""
+    return p.call("MatrixDeterminant", x)

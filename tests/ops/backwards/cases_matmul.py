@@ -10,13 +10,33 @@ def _floats(*shape: int) -> np.ndarray:
     return _RNG.standard_normal(shape).astype(np.float32)
 
 
+_SHAPES = [
+    ((2, 3, 4), (4, 5)), ((2, 3, 4, 5), (5, 2)), ((3, 4), (2, 4, 5)), ((4,), (4,)), ((4,), (4, 5)),
+    ((3, 4), (4,)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((1, 2, 3), (5, 3, 4)),
+    ((2, 1, 3, 4), (5, 4, 2)),
+]  # fmt: skip
+
 CASES = [
     OnnxCase("MatMul", [_floats(2, 3), _floats(3, 4)], primitives={"MatMul"}),
     OnnxCase("MatMul", [_floats(5, 2, 3), _floats(5, 3, 4)], primitives={"BatchMatMul"}),
+    *[OnnxCase("MatMul", [_floats(*a), _floats(*b)]) for a, b in _SHAPES],
+    OnnxCase("MatMul", [_floats(2, 3, 4), _floats(4, 5)], constants=[1], open_dims=True),
+    OnnxCase("MatMul", [_floats(2, 5, 3, 4), _floats(2, 5, 4, 2)], open_dims=True),
     OnnxCase("Gemm", [_floats(2, 3), _floats(3, 4), _floats(4)], primitives={"MatMul"}),
     OnnxCase(
         "Gemm",
         [_floats(3, 2), _floats(4, 3), _floats(2, 4)],
         {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0},
     ),
+    OnnxCase("Gemm", [_floats(2, 3), _floats(4, 3)], {"transB": 1}, constants=[1]),
+    OnnxCase("Gemm", [_floats(2, 3), _floats(4, 3), _floats(4)], {"transB": 1}, constants=[1, 2]),
+    OnnxCase("Gemm", [_floats(2, 3), _floats(3, 4), np.asarray(2, np.float32)], {"beta": 0.5}),
+    OnnxCase(
+        "Einsum",
+        [_floats(2, 3, 4), _floats(2, 4, 5)],
+        {"equation": "bij, bjk -> bik"},
+        primitives={"Einsum"},
+    ),
+    OnnxCase("Einsum", [_floats(3, 4)], {"equation": "ij->i"}),
+    OnnxCase("Det", [_floats(2, 3, 3)], tolerance=1e-4),
 ]
