@@ -3,6 +3,7 @@
 LiteError(RuntimeError)         the documented API promises RuntimeError, so the root inherits it
   ModelFileError                the bytes are not a model we can read: file, place, reason
   UnsupportedOpError            all missing primitives at once, with node names
+  SettingsError                 a conversion was asked for in a way that makes no sense
   ShapeError                    a shape does not fit the model, or a resize cannot be done
   InputError                    an input is missing, unfilled, of the wrong type or size
   EngineError                   a runtime failed; its own error stays as __cause__
@@ -38,6 +39,14 @@ class UnsupportedOpError(LiteError):
     def __init__(self, text: str = "", problems: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(text)
         self.problems = dict(problems or {})  # each reason, and every place where it holds
+
+
+class SettingsError(LiteError):
+    """What was asked of a conversion makes no sense; every reason at once."""
+
+    def __init__(self, text: str = "", problems: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.problems = tuple(problems)
 
 
 class ShapeError(LiteError):

@@ -246,6 +246,25 @@ def _kernels() -> Kernels:
     )
 
 
+@remembered
+def quantiser() -> Any:
+    """ONNX Runtime's tools of quantisation, their messages in the logger mindspore_lite.quantiser.
+
+    They log by functions of the module `logging`, which sets the root logger up to print.
+    """
+    import logging
+    import sys
+
+    import onnxruntime.quantization as tools
+
+    logger = logging.getLogger("mindspore_lite.quantiser")
+    logger.addHandler(logging.NullHandler())
+    for name, module in list(sys.modules.items()):
+        if name.startswith(tools.__name__) and getattr(module, "logging", None) is logging:
+            module.logging = logger  # type: ignore[attr-defined]
+    return tools
+
+
 def _load_cached(
     store: cache.Cache,
     source: Source,

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
 MODES = ("AES-GCM", "AES-CBC", "SM4-CBC")
-_MAGIC = dict(zip((0x7F3A5ED8, 0x7F3A5ED9, 0x7F3A5EDA), MODES, strict=True))
-_STARTS = {struct.pack("<I", magic): mode for magic, mode in _MAGIC.items()}
-_KEY_BYTES = {"AES-GCM": (16, 24, 32), "AES-CBC": (16, 24, 32), "SM4-CBC": (16,)}
+MAGIC = dict(zip(MODES, (0x7F3A5ED8, 0x7F3A5ED9, 0x7F3A5EDA), strict=True))
+_STARTS = {struct.pack("<I", magic): mode for mode, magic in MAGIC.items()}
+KEY_BYTES = {"AES-GCM": (16, 24, 32), "AES-CBC": (16, 24, 32), "SM4-CBC": (16,)}
 MAX_BLOCKS = 100_000  # guess: each weight of a split model has its own, some ten thousand at most
 _GRAPH = 7  # the field that every MindIR and ONNX file has
-_TAG, _IV, _NONCE, _UNIT = 16, 16, 12, 16  # bytes; of the stored iv, GCM uses the first 12
+IV_BYTES, NONCE_BYTES = 16, 12  # of the stored iv, GCM uses the first 12
+_TAG, _IV, _UNIT = 16, IV_BYTES, 16  # bytes
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,13 @@ def decrypted(data: memoryview, key: Key | None) -> memoryview:
             f"the file is encrypted with {mode}, but dec_mode is {key.mode!r}; "
             f"pass dec_mode={mode!r}"
         )
-    if len(key.secret) not in _KEY_BYTES[key.mode]:
-        wanted = " or ".join(str(n) for n in _KEY_BYTES[key.mode])
+    if len(key.secret) not in KEY_BYTES[key.mode]:
+        wanted = " or ".join(str(n) for n in KEY_BYTES[key.mode])
         raise ModelFileError(
             f"dec_key has {len(key.secret)} bytes, {key.mode} wants {wanted}; "
             "a key written in hexadecimal goes through bytes.fromhex() first"
         )
-    _check_library()
+    check_library()
     blocks = list(_placed(data, list(_blocks(data, tagless)), key))
     room = bytearray(blocks[-1].to + blocks[-1].plain + _UNIT)  # ciphers ask for a spare unit
     out = memoryview(room)
@@ -187,15 +188,18 @@ def _decryptor(key: Key, iv: bytes, tag: bytes | None) -> CipherContext:
     if key.mode != MODES[0]:
         mode: Any = modes.CBC(iv)
     elif tag is not None:
-        mode = modes.GCM(iv[:_NONCE], tag)
+        mode = modes.GCM(iv[:NONCE_BYTES], tag)
     else:  # without a tag, what remains of GCM is a counter that begins at 2
-        mode = modes.CTR(iv[:_NONCE] + b"\0\0\0\2")
+        mode = modes.CTR(iv[:NONCE_BYTES] + b"\0\0\0\2")
     try:
         return Cipher(algorithm(key.secret), mode).decryptor()
     except UnsupportedAlgorithm as exc:
-        raise ModelFileError(
-            f"the OpenSSL that the package cryptography uses here has no {key.mode}"
-        ) from exc
+        raise lacking(key.mode) from exc
+
+
+def lacking(mode: str) -> ModelFileError:
+    """The error of a cipher that is not there."""
+    return ModelFileError(f"the OpenSSL that the package cryptography uses here has no {mode}")
 
 
 def _not_encrypted(data: memoryview) -> ModelFileError:
@@ -219,7 +223,8 @@ def _wrong_key(key: Key) -> ModelFileError:
     )
 
 
-def _check_library() -> None:
+def check_library() -> None:
+    """Raise the error that names the extra, where it is missing."""
     try:
         import cryptography  # noqa: F401
     except ImportError as exc:

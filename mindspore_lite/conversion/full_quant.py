@@ -1,0 +1,239 @@
+"""Full quantisation: an onnx-ir model and calibration data go in, an int8 model comes out.
+
+Convolutions and products with constant weights compute in int8: activations are asymmetric with
+ranges from calibration, weights symmetric with a scale for each channel. ONNX Runtime's quantiser
+puts QuantizeLinear and DequantizeLinear around them, and its compiler makes int8 kernels of that.
+It works in memory here: only the weights that it quantises are handed to it, whatever else the
+model holds stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why_not
+from mindspore_lite.conversion.quant_report import Change, Outcome
+from mindspore_lite.conversion.quant_settings import QuantSettings
+from mindspore_lite.conversion.ranges import Observed, Range, observe
+from mindspore_lite.engines.onnxruntime import quantiser
+from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.element_types import Types, element_types
+
+COMPUTED = ("Conv", "Gemm", "MatMul")
+# these pass int8 on; the first two vanish, because the range of their result does their work
+CARRIED = ("Relu", "Clip", "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten")
+_INFERRED = "onnx.infer"  # metadata by which the quantiser knows that values have types
+_LARGE_BYTES = 1024
+
+
+def quantise_fully(
+    model: ir.Model,
+    settings: QuantSettings,
+    samples: Iterable[list[np.ndarray]],
+    step: Callable[[str], None],
+) -> Outcome:
+    """Quantise a model, which is changed by it, and return the result."""
+    types = element_types(model)
+    for value, kind in types.items():
+        value.type = value.type or ir.TensorType(kind)
+    _name_nodes(model.graph)
+    places, left = _places(model, types, settings)
+    if not places:
+        return Outcome(model, (), left)
+    carried = [node for node in model.graph if _is_carried(node, settings.skip)]
+    nodes = [*(place.node for place in places), *carried]
+    step("calibrating")
+    means = {} if not settings.bias_correction else dict(_channel_axes(places))
+    names = dict.fromkeys(name for node in nodes for name in _activations(node, types))
+    seen = observe(model, list(names), means, samples, settings.method)
+    step("quantising")
+    if settings.bias_correction:
+        for place in places:
+            _correct_bias(place, seen, settings.per_channel)
+    result = _with_int8(model, [str(node.name) for node in nodes], places, seen.ranges, settings)
+    return Outcome(result, tuple(_changes(result, places)), left)
+
+
+def _name_nodes(graph: ir.Graph) -> None:
+    """The quantiser knows nodes by their names."""
+    taken: set[str] = set()
+    for node in graph:
+        name = node.name or f"{node.op_type}:{node.outputs[0].name}"
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        node.name = name
+
+
+def _places(
+    model: ir.Model, types: Types, settings: QuantSettings
+) -> tuple[list[Place], dict[str, int]]:
+    found, left = [], Counter[str]()
+    for node in model.graph.all_nodes():
+        place = place_of(node) if node.op_type in COMPUTED else None
+        if place is None:
+            continue
+        if reason := why_not(place, settings.skip) or _unfit(place, model.graph, types):
+            left[reason] += 1
+        else:
+            found.append(place)
+    return found, dict(left)
+
+
+def _unfit(place: Place, graph: ir.Graph, types: Types) -> str:
+    node = place.node
+    data = node.inputs[0]
+    if node.graph is not graph:
+        return "inside of a branch or a loop"
+    if data is None or types.get(data) != ir.DataType.FLOAT or data.is_initializer():
+        return "multiplied by something that is not a float32 activation"
+    if node.op_type != "Conv" and len(place.shape) != 2:
+        return "a stack of matrices"
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    if bias is not None and (bias.const_value is None or not bias.is_initializer()):
+        return "its bias is computed"
+    if bias is not None and _dims(bias) != (place.shape[place.axis],):
+        return "its bias is not one number for each channel"
+    return ""
+
+
+def _dims(value: ir.Value) -> tuple[int, ...]:
+    assert value.const_value is not None
+    return tuple(value.const_value.shape.numpy())
+
+
+def _is_carried(node: ir.Node, skip: frozenset[str]) -> bool:
+    if node.op_type not in CARRIED or node.domain or node.name in skip:
+        return False
+    if node.op_type == "MaxPool" and len(node.outputs) > 1:
+        return False
+    if node.op_type != "Clip":
+        return True
+    # a range always has 0 in it: bounds that exclude 0 would be lost with the node
+    bounds = [
+        ir.convenience.get_const_tensor(v) if v is not None else None for v in node.inputs[1:]
+    ]
+    for given, bound, sign in zip(node.inputs[1:], bounds, (1, -1), strict=False):
+        if given is not None and (bound is None or float(bound.numpy()) * sign > 0):
+            return False
+    return True
+
+
+def _activations(node: ir.Node, types: Types) -> Iterator[str]:
+    for value in (node.inputs[0], node.outputs[0]):
+        if value is None or value.is_initializer():
+            continue
+        if types.get(value) == ir.DataType.FLOAT:
+            yield str(value.name)
+
+
+def _channel_axes(places: Iterable[Place]) -> Iterator[tuple[str, int]]:
+    for place in places:
+        if place.node.op_type != "MatMul":  # which has no bias to correct
+            data = place.node.inputs[0]
+            assert data is not None
+            yield str(data.name), 1
+
+
+def _correct_bias(place: Place, seen: Observed, per_channel: bool) -> None:
+    """Take from the bias what rounded weights add to the mean of the result.
+
+    Where the data are padded with zeros this is too much by their share.
+    """
+    node = place.node
+    data = node.inputs[0]
+    if node.op_type == "MatMul" or data is None or node.attributes.get_int("transA", 0) != 0:
+        return
+    if any(node.attributes.get_float(name, 1.0) != 1 for name in ("alpha", "beta")):
+        return
+    weight, mean = place.array, seen.means[str(data.name)]
+    error = quantised(weight, place.axis if per_channel else None).restored() - weight
+    error = np.moveaxis(error, place.axis, 0)
+    of_channel = error.reshape(*error.shape[:2], -1).sum(2, dtype=np.float64)
+    groups = node.attributes.get_int("group", 1)
+    means = np.repeat(mean.reshape(groups, -1), len(of_channel) // groups, 0)
+    shift = (of_channel * means).sum(1)
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    before = bias.const_value.numpy() if bias is not None and bias.const_value is not None else 0
+    name = f"{node.outputs[0].name}:bias"
+    array = np.asarray(before - shift, np.float32)
+    corrected = ir.Value(name=name, const_value=ir.Tensor(array, name=name))
+    assert node.graph is not None
+    node.graph.initializers.add(corrected)
+    node.resize_inputs(3)
+    node.replace_input_with(2, corrected)
+
+
+def _with_int8(
+    model: ir.Model,
+    nodes: list[str],
+    places: list[Place],
+    ranges: Mapping[str, Range],
+    settings: QuantSettings,
+) -> ir.Model:
+    """The model as the quantiser of ONNX Runtime writes it."""
+    if model.opset_imports.get("", 0) < 13:
+        raise ValueError("int8 with a scale for each channel needs opset 13; upgrade the model")
+    tools = quantiser()
+    tensors = {name: value.const_value for name, value in model.graph.initializers.items()}
+    _leave_out_others(model.graph, {id(v) for p in places for v in p.node.inputs})
+    proto = ir.serde.serialize_model(model)
+    proto.metadata_props.add(key=_INFERRED, value="onnxruntime.quant")
+    data = {name: tuple(np.asarray(v, np.float32) for v in ends) for name, ends in ranges.items()}
+    try:
+        worker = tools.QDQQuantizer(
+            proto,
+            settings.per_channel,
+            False,  # all eight bits of weights
+            tools.QuantType.QInt8,
+            tools.QuantType.QInt8,
+            tools.TensorsData(tools.CalibrationMethod.MinMax, data),
+            nodes,
+            [],
+            [*COMPUTED, *CARRIED],
+            {"ActivationSymmetric": False, "WeightSymmetric": True},
+        )
+        result = ir.serde.deserialize_model(worker.quantize_model())
+    except Exception as exc:
+        raise EngineError(f"ONNX Runtime could not quantise the model: {exc}") from exc
+    result.graph.sort()  # new nodes were put last
+    for name, value in result.graph.initializers.items():
+        value.const_value = tensors.get(name) or value.const_value
+    del result.metadata_props[_INFERRED]
+    result.producer_name, result.producer_version = model.producer_name, model.producer_version
+    return result
+
+
+def _leave_out_others(graph: ir.Graph, kept: set[int]) -> None:
+    """What the quantiser does not look at is not copied: tensors that claim to lie elsewhere."""
+    for name, value in graph.initializers.items():
+        tensor = value.const_value
+        if tensor is None:
+            continue
+        if id(value) in kept:  # its bytes, not its place in a file, are wanted
+            value.const_value = ir.Tensor(tensor.numpy(), name=name)
+        elif tensor.nbytes >= _LARGE_BYTES:
+            value.const_value = ir.ExternalTensor(
+                "left-out",
+                0,
+                tensor.nbytes,
+                tensor.dtype,
+                shape=ir.Shape(tensor.shape.numpy()),
+                name=name,
+            )
+
+
+def _changes(result: ir.Model, places: list[Place]) -> Iterator[Change]:
+    """Weights by the names that the quantiser gives."""
+    for place in {place.name: place for place in places}.values():
+        numbers, scale = (
+            result.graph.initializers[f"{place.name}_{word}"].const_value.numpy()  # type: ignore[union-attr]
+            for word in ("quantized", "scale")
+        )
+        across = [1] * numbers.ndim
+        across[place.axis] = scale.size
+        yield Change.of_weight(place, Int8(numbers, scale.reshape(across)))

@@ -1,0 +1,67 @@
+"""What a quantisation did: the weights it changed and what it left, and how far results moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.conversion.int8 import Int8, Place
+
+
+@dataclass(frozen=True)
+class Change:
+    """A tensor that was quantised; its numbers before and after are made when asked for."""
+
+    node_name: str
+    node_type: str
+    tensor_name: str
+    kind: str  # Weight or Activation
+    side: str  # Input or Output: of the node
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    before: Callable[[], np.ndarray] = field(repr=False)
+    after: Callable[[], np.ndarray] = field(repr=False)
+
+    @classmethod
+    def of_weight(cls, place: Place, stored: Int8) -> Change:
+        """A weight with symmetric scales."""
+        scales = tuple(stored.scale.reshape(-1).tolist())
+        tensor = place.value.const_value  # the graph will have another one
+        assert tensor is not None
+        return cls(
+            str(place.node.name),
+            place.node.op_type,
+            place.name,
+            "Weight",
+            "Input",
+            scales,
+            (0,) * len(scales),
+            tensor.numpy,
+            stored.restored,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A quantised model, and what was done to it."""
+
+    model: ir.Model
+    changes: tuple[Change, ...]
+    left: Mapping[str, int]  # why weights stayed as they were: how many
+
+
+@dataclass(frozen=True)
+class QuantReport:
+    """What the user is told. Differences are those of the worst output."""
+
+    kind: str  # WEIGHT_QUANT, DYNAMIC_QUANT or FULL_QUANT
+    quantised: int  # weights
+    skipped: Mapping[str, int]  # reason: how many weights
+    bytes_before: int  # of all weights
+    bytes_after: int
+    largest_difference: float  # relative to the largest number of the output
+    cosine: float  # between original and quantised output
+    compared_on: str  # what was put in; or why nothing could be compared, and numbers are NaN

@@ -1,0 +1,158 @@
+"""Ranges of activations: a model and calibration data go in, the range of each value comes out.
+
+MAX_MIN takes the least and the largest number that was seen. The others go through the data a
+second time and count: REMOVAL_OUTLIER leaves out the last hundredth of a percent at the ends, KL
+cuts where eight bits lose the least information about how the numbers are distributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.conversion.measure import opened
+from mindspore_lite.errors import InputError
+
+BINS = 2048
+_OUTSIDE = 0.0001 / 2  # share of the numbers that REMOVAL_OUTLIER leaves out at each end
+_FEWEST = 128  # bins that KL keeps at least
+
+Range = tuple[float, float]
+
+
+@dataclass
+class _Watched:
+    """What was seen of a value so far."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    total: np.ndarray | float = 0.0  # of each channel
+    rows: int = 0
+
+    @property
+    def most(self) -> float:
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The range of every value, and the means of the channels of some."""
+
+    ranges: Mapping[str, Range]
+    means: Mapping[str, np.ndarray]
+
+
+def observe(
+    model: ir.Model,
+    names: Sequence[str],
+    channels: Mapping[str, int],
+    samples: Iterable[list[np.ndarray]],
+    method: str,
+) -> Observed:
+    """Run the model on all samples and watch the named values; `channels` has axes for means."""
+    watched = {name: _Watched() for name in names}
+    run = watching(model, names)
+    for arrays in map(run, samples):
+        for name, array in arrays.items():
+            _note(watched[name], name, array, channels.get(name))
+    if not all(w.low <= w.high for w in watched.values()):
+        lacking = [name for name, w in watched.items() if not w.low <= w.high]
+        raise InputError(f"calibration data leave values without a single number: {lacking[:5]}")
+    if method != "MAX_MIN":
+        for arrays in map(run, samples):
+            for name, array in arrays.items():
+                _count(watched[name], array, method)
+    means = {name: np.asarray(watched[name].total) / watched[name].rows for name in channels}
+    return Observed({name: _range(w, method) for name, w in watched.items()}, means)
+
+
+def watching(
+    model: ir.Model, names: Sequence[str]
+) -> Callable[[list[np.ndarray]], dict[str, np.ndarray]]:
+    """A function that runs the model and returns the named values, inputs of the model included."""
+    seen = model.clone()
+    values = {value.name: value for value in _values(seen.graph)}
+    known = {value.name for value in (*seen.graph.inputs, *seen.graph.outputs)}
+    for name in names:
+        if name not in known:
+            seen.graph.outputs.append(values[name])
+    session = opened(seen)
+
+    def run(inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
+        found = dict(zip((info.name for info in session.inputs), inputs, strict=True))
+        found.update(zip((i.name for i in session.outputs), session.run(inputs), strict=True))
+        return {name: found[name] for name in names}
+
+    return run
+
+
+def _values(graph: ir.Graph) -> Iterator[ir.Value]:
+    for node in graph:
+        yield from node.outputs
+
+
+def _note(watched: _Watched, name: str, array: np.ndarray, axis: int | None) -> None:
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"calibration data make {name!r} infinite or not a number; leave such data out"
+        )
+    if array.size:
+        watched.low = min(watched.low, float(array.min()))
+        watched.high = max(watched.high, float(array.max()))
+    if axis is not None:
+        others = tuple(a for a in range(array.ndim) if a != axis % array.ndim)
+        watched.total = watched.total + array.sum(axis=others, dtype=np.float64)
+        watched.rows += array.size // max(array.shape[axis], 1)
+
+
+def _count(watched: _Watched, array: np.ndarray, method: str) -> None:
+    if method == "KL":
+        # 0 is told exactly whatever the range; half of what comes out of a Relu is 0
+        numbers, ends = np.abs(array[array != 0]), (0.0, watched.most)
+    else:
+        numbers, ends = array, (watched.low, watched.high)
+    if ends[0] < ends[1]:
+        watched.counts += np.histogram(numbers, BINS, ends)[0]
+
+
+def _range(watched: _Watched, method: str) -> Range:
+    low, high = watched.low, watched.high
+    if method == "MAX_MIN" or not watched.counts.any():
+        return low, high
+    if method == "KL":
+        # numbers on one side of 0 have all 255 steps to themselves, on both sides about half
+        steps = round(255 * watched.most / max(high - low, watched.most))
+        cut = watched.most * kl_bins(watched.counts, max(_FEWEST, steps)) / BINS
+        return max(low, -cut), min(high, cut)
+    share = np.cumsum(watched.counts) / watched.counts.sum()
+    first = int(np.searchsorted(share, _OUTSIDE, "right"))
+    last = int(np.searchsorted(share, 1 - _OUTSIDE)) + 1
+    width = (high - low) / BINS
+    return low + first * width, min(high, low + last * width)
+
+
+def kl_bins(counts: np.ndarray, steps: int) -> int:
+    """How many of the bins to keep so that `steps` steps tell most about all of them.
+
+    For each cut: P is the histogram with what lies beyond put into the last bin; Q is what steps
+    can tell, each spread evenly over its bins that are not empty; the cut of least KL(P, Q) wins.
+    """
+    best, best_loss = len(counts), np.inf
+    for kept in range(steps, len(counts) + 1, max(1, len(counts) // 512)):
+        inside = counts[:kept].astype(np.float64)
+        p = inside.copy()
+        p[-1] += counts[kept:].sum()
+        edges = np.arange(steps) * kept // steps
+        filled = (inside > 0).astype(np.float64)
+        per_bin = np.add.reduceat(inside, edges) / np.maximum(np.add.reduceat(filled, edges), 1)
+        q = np.repeat(per_bin, np.diff([*edges, kept])) * filled
+        both = p > 0
+        p, q = p[both] / p.sum(), np.maximum(q[both] / max(q.sum(), 1), 1e-12)
+        loss = float((p * np.log(p / q)).sum())
+        if loss < best_loss:
+            best, best_loss = kept, loss
+    return best
