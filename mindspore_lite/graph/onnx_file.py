@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.onnx_scan import locations, split_tensors
 from mindspore_lite.mindir.files import contained
-from mindspore_lite.mindir.scan import fields, payloads
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
     from mindspore_lite.graph.source import Shapes
 
-# ModelProto.graph, GraphProto.initializer, TensorProto.external_data, StringStringEntry.{key,value}
-_GRAPH, _INITIALIZER, _EXTERNAL_DATA, _KEY, _VALUE = 7, 5, 13, 1, 2
+MAX_BYTES = 2**31 - 1  # of one protobuf message
 
 
 def external_files(data: memoryview, folder: Path | None) -> tuple[Path, ...]:
     """The data files that a model's weights name, found without parsing the model."""
     if not len(data):
         raise ModelFileError("the file is empty")
-    return tuple(_file(folder, name) for name in sorted(set(_locations(data))))
-
-
-def _locations(data: memoryview) -> Iterator[str]:
-    for start, end in payloads(data, 0, len(data), _GRAPH):
-        for first, last in payloads(data, start, end, _INITIALIZER):
-            for at, stop in payloads(data, first, last, _EXTERNAL_DATA):
-                entry = {f.number: bytes(data[f.start : f.end]) for f in fields(data, at, stop)}
-                if entry.get(_KEY) == b"location":
-                    yield entry.get(_VALUE, b"").decode("utf-8", "replace")
+    if len(data) > MAX_BYTES:
+        raise ModelFileError(
+            f"the file has {len(data)} bytes, and no ONNX file can have more than {MAX_BYTES}; "
+            "a larger model keeps its weights in files beside it (external data)"
+        )
+    return tuple(_file(folder, name) for name in sorted(set(locations(data))))
 
 
 def _file(folder: Path | None, location: str) -> Path:
@@ -52,8 +46,16 @@ def load_onnx(
     import onnx
     import onnx_ir as ir
 
+    from mindspore_lite.graph.onnx_tensors import check_tensors, put_back
+
+    split = split_tensors(data)
     try:
-        model = ir.serde.deserialize_model(onnx.ModelProto.FromString(bytes(data)))
+        proto = onnx.ModelProto.FromString(split.skeleton)
+        check_tensors(proto, split)
+        model = ir.serde.deserialize_model(proto)
+        put_back(model, proto, split, data)
+    except ModelFileError:
+        raise
     except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
         raise ModelFileError(str(exc)) from exc
     if not model.graph.outputs:

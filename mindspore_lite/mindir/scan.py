@@ -7,7 +7,7 @@ are, in the memory-mapped file, and leaves a skeleton that parses in millisecond
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mindspore_lite.errors import ModelFileError
@@ -32,7 +32,7 @@ def split_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
     def graph(start: int, end: int) -> bytes:
         return _without_weights(data, start, end, spans, numbers)
 
-    return _rewrite(data, 0, len(data), _GRAPH, graph), spans
+    return rewritten(data, 0, len(data), {_GRAPH: graph}), spans
 
 
 def split_graph_weights(data: memoryview) -> tuple[bytes, dict[int, Span]]:
@@ -113,26 +113,27 @@ def _without_weights(
 
         def raw(first: int, last: int) -> bytes | None:
             if last - first < MAPPED_BYTES:
+                spans.pop(index, None)  # a field may come twice, and the last one counts
                 return None
             spans[index] = (first, last)
             return b""
 
-        return _rewrite(data, start, end, _RAW_DATA, raw)
+        return rewritten(data, start, end, {_RAW_DATA: raw})
 
-    return _rewrite(data, start, end, _PARAMETER, parameter)
+    return rewritten(data, start, end, {_PARAMETER: parameter})
 
 
-def _rewrite(data: memoryview, start: int, end: int, number: int, change: Change) -> bytes:
-    """Copy one message, passing the payload of every bytes field `number` through `change`."""
+def rewritten(data: memoryview, start: int, end: int, changes: Mapping[int, Change]) -> bytes:
+    """Copy one message, passing the payloads of bytes fields through the change of their number."""
     parts: list[bytes | memoryview] = []
     kept = start
     for field in fields(data, start, end):
-        if field.is_bytes and field.number == number:
-            new = change(field.start, field.end)
+        if field.is_bytes and field.number in changes:
+            new = changes[field.number](field.start, field.end)
             if new is not None:
                 parts += [
                     data[kept : field.begin],
-                    encoded(number << 3 | _BYTES),
+                    encoded(field.number << 3 | _BYTES),
                     encoded(len(new)),
                     new,
                 ]

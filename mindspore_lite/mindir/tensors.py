@@ -56,15 +56,21 @@ def tensor(proto: pb.Tensor, data: memoryview | None = None) -> Tensor:
 
 
 def checked_shape(proto: pb.Tensor) -> tuple[int, ...]:
-    """The dims of a tensor that has data: none negative, not absurdly many or large.
-
-    A 0 among them makes any others possible on disk, but not as an array.
-    """
+    """The dims of a tensor that has data: none negative, not absurdly many or large."""
     shape = tuple(proto.dims)
-    absurd = len(shape) > MAX_RANK or any(d < 0 for d in shape)
-    if absurd or (0 in shape and math.prod(d for d in shape if d) > MAX_EMPTY):
+    if impossible(shape):
         raise ModelFileError(f"tensor {proto.name!r} has the impossible shape {list(shape)[:40]}")
     return shape
+
+
+def impossible(shape: tuple[int, ...]) -> bool:
+    """Whether no array can have this shape.
+
+    A 0 among the dims makes any others possible on disk, but not as an array.
+    """
+    if len(shape) > MAX_RANK or any(d < 0 for d in shape):
+        return True
+    return 0 in shape and math.prod(d for d in shape if d) > MAX_EMPTY
 
 
 def tensor_type(proto: pb.Tensor, *, is_scalar: bool = False) -> TensorType:

@@ -235,6 +235,14 @@ def test_a_missing_file_and_a_directory_are_refused(
             load(path)
 
 
+def test_a_file_beyond_the_limit_of_protobuf_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "big.onnx"
+    with open(path, "wb") as file:
+        file.truncate(2**31)  # a hole: it takes no room on the disk
+    with pytest.raises(ModelFileError, match=r"big\.onnx.* has 2147483648 bytes.*external data"):
+        load_onnx(path)
+
+
 # --- other input shapes ---------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Damages MindIR files at random: their bytes, or the fields of the message they hold.
+"""Damages MindIR and ONNX files at random: their bytes, or the fields of the message they hold.
 
 The same random generator gives the same file again, so a finding is a seed and a file name.
 """
@@ -22,12 +22,12 @@ NUMBERS = (
 TEXTS = ("", "x", "REF::", "Constant", "../../etc/passwd", "/etc/passwd", "\0", "shape", "value")
 
 
-def mutated(data: bytes, rng: Random) -> bytes:
+def mutated(data: bytes, rng: Random, kind: type[Message] = pb.Model) -> bytes:
     """The file with some damage, of one kind or the other."""
     if rng.random() < 0.4:
         return _changed_bytes(data, rng)
     try:
-        model = pb.Model.FromString(data)
+        model = kind.FromString(data)
     except DecodeError:  # encrypted, or damaged before
         return _changed_bytes(data, rng)
     for _ in range(rng.choice((1, 1, 2, 3, 8))):
@@ -87,14 +87,14 @@ def _put(spot: Spot, value: Any) -> None:
         pass  # an enumeration, or a type that does not hold it
 
 
-def _number(model: pb.Model, rng: Random) -> None:
+def _number(model: Message, rng: Random) -> None:
     """Another number: a dim, an axis, a type, an offset."""
     spots = _spots(model, lambda f: f.cpp_type not in (f.CPPTYPE_STRING, f.CPPTYPE_MESSAGE))
     if spots:
         _put(rng.choice(spots), rng.choice(NUMBERS) * rng.choice((1, 1, 1, -1)))
 
 
-def _text(model: pb.Model, rng: Random) -> None:
+def _text(model: Message, rng: Random) -> None:
     """Another name, often one of the file: values, operators and graphs get mixed up."""
     spots = _spots(model, lambda f: f.type == f.TYPE_STRING)
     if len(spots) > 1:
@@ -104,7 +104,7 @@ def _text(model: pb.Model, rng: Random) -> None:
         _put(rng.choice(spots), rng.choice((other, other, other, rng.choice(TEXTS))))
 
 
-def _structure(model: pb.Model, rng: Random) -> None:
+def _structure(model: Message, rng: Random) -> None:
     """One entry of a list is dropped, repeated, moved, or replaced by another of its kind."""
     lists = [s for s in _spots(model, lambda f: bool(f.is_repeated)) if s[2] is not None]
     if not lists:
@@ -128,9 +128,11 @@ def _structure(model: pb.Model, rng: Random) -> None:
         entries.extend(kept)
 
 
-def _dims(model: pb.Model, rng: Random) -> None:
+def _dims(model: Message, rng: Random) -> None:
     """Dims of one tensor or type: the numbers that sizes are made of."""
-    tensors = _spots(model, lambda f: f.name in ("tensor", "tensors", "parameter", "t"))
+    tensors = _spots(
+        model, lambda f: f.name in ("tensor", "tensors", "parameter", "initializer", "t")
+    )
     if not tensors:
         return
     message, field, index = rng.choice(tensors)
