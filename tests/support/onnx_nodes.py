@@ -15,10 +15,11 @@ import onnx_ir as ir
 import onnxruntime as ort
 from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase
-from onnx_ir.passes.common import ShapeInferencePass
 from support.running import DATA, QUIET, run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.graph.infer_shapes import infer_shapes
+from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
@@ -77,8 +78,8 @@ def run_through_mindir(test: TestCase) -> str:
 
 def write(test: TestCase) -> tuple[ir.Model, Written]:
     """The model of a test, and what becomes of it."""
-    model = ir.from_proto(test.model)
-    ShapeInferencePass()(model)
+    model = upgraded(ir.from_proto(test.model))
+    infer_shapes(model)
     return model, to_mindir(model)
 
 
