@@ -54,7 +54,7 @@ def run_directly(test: TestCase) -> list[Any]:
         session = ort.InferenceSession(
             test.model.SerializeToString(), QUIET, providers=["CPUExecutionProvider"]
         )
-        given, wanted = _data(test)
+        given, wanted = data_of(test)
         names = [value.name for value in test.model.graph.input]
         got: list[Any] = session.run(None, dict(zip(names, given, strict=True)))
         compare(got, wanted, test)
@@ -71,7 +71,7 @@ def run_through_mindir(test: TestCase) -> str:
         back = from_mindir(read_file(path))
         assert _names(back.graph.inputs) == [value.name for value in test.model.graph.input]
         assert _names(back.graph.outputs) == [value.name for value in test.model.graph.output]
-        given, wanted = _data(test)
+        given, wanted = data_of(test)
         compare(run_graph(back, *given), wanted, test)
     return f"{test.name} {_how(model, written)}"
 
@@ -108,7 +108,7 @@ def _compare(got: Any, wanted: Any, test: TestCase) -> None:
         )
 
 
-def _data(test: TestCase) -> tuple[list[Any], list[Any]]:
+def data_of(test: TestCase) -> tuple[list[Any], list[Any]]:
     ((given, wanted),) = test.data_sets
     return [_array(value) for value in given], [_array(value) for value in wanted]
 
