@@ -53,6 +53,7 @@ class Written:
 
 def to_mindir(model: ir.Model) -> Written:
     """Write a model, whose shapes were inferred, as MindIR; its constants become weights."""
+    # also the small ones, which the pass would leave: axes, shapes and the like are among them
     LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     return Writing(model).result()
 

@@ -17,10 +17,10 @@ from mindspore_lite.mindir.records import Model
 
 DATA = Path(__file__).parent.parent / "data"
 
-_QUIET = ort.SessionOptions()
-_QUIET.log_severity_level = 4
-_QUIET.intra_op_num_threads = 1
-_QUIET.inter_op_num_threads = 1
+QUIET = ort.SessionOptions()
+QUIET.log_severity_level = 4
+QUIET.intra_op_num_threads = 1
+QUIET.inter_op_num_threads = 1
 
 
 def run(model: Model, *inputs: np.ndarray, **options: Any) -> list[np.ndarray]:
@@ -32,7 +32,7 @@ def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     """Compute with an onnx-ir model."""
     fit(graph)
     data = ir.to_proto(graph).SerializeToString()
-    session = ort.InferenceSession(data, _QUIET, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(data, QUIET, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
     feed = dict(zip(names, inputs, strict=True))
     for name, kind in border.declared(graph.metadata_props, "inputs").items():
