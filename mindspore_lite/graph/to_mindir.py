@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
+from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
 from mindspore_lite.graph.write_control import CONTROL
 from mindspore_lite.mindir.records import (
@@ -52,10 +53,29 @@ class Written:
 
 
 def to_mindir(model: ir.Model) -> Written:
-    """Write a model, whose shapes were inferred, as MindIR; its constants become weights."""
+    """Write a model, whose shapes were inferred, as MindIR; its constants become weights.
+
+    What was written is translated back at once: a node whose primitives our own reader cannot
+    take, for want of a rank say, is carried as it is after all.
+    """
     # also the small ones, which the pass would leave: axes, shapes and the like are among them
     LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
-    return Writing(model).result()
+    as_is: set[str] = set()
+    while True:
+        written = Writing(model, as_is).result()
+        refused = _refused(written.model) - as_is
+        if not refused:
+            return written
+        as_is |= refused
+
+
+def _refused(model: Model) -> set[str]:
+    """The ONNX nodes that cannot be read back."""
+    try:
+        from_mindir(model)
+    except UnsupportedOpError as exc:
+        return {label for labels in exc.problems.values() for label in labels}
+    return set()
 
 
 @dataclass
@@ -69,8 +89,9 @@ class Scope:
 class Writing:
     """The translation of one model."""
 
-    def __init__(self, model: ir.Model) -> None:
+    def __init__(self, model: ir.Model, as_is: Set[str]) -> None:
         self.source = model
+        self.as_is = as_is  # nodes that are not to become primitives
         self.names = Names()
         self.parameters: dict[ir.Value, Tensor] = {}
         self.functions: dict[str, Graph] = {}
@@ -230,6 +251,8 @@ class Writing:
         """The node as primitives."""
         if node.domain not in ("", "ai.onnx"):
             raise NoEquivalentError(f"domain {node.domain}")
+        if scope.pen.label in self.as_is:
+            raise NoEquivalentError("its primitives could not be read back")
         if node.op_type in CONTROL:
             return CONTROL[node.op_type](self, node, scope)
         row = BACKWARDS.get(node.op_type)

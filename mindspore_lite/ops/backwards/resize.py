@@ -182,7 +182,7 @@ def _nearest(p: Pen, x: Operand, image: list[Axis], how: str, rounding: str) -> 
         whole = all(axis.whole_factor for axis in image)
         plain = (how, rounding) == ("asymmetric", "floor")
         near = how in _CENTRED and rounding.startswith("round") and whole  # no pixel lies between
-        p.require(plain and all(a.by_ratio for a in image) or near, f"{how} and {rounding}")
+        p.require((plain and all(a.by_ratio for a in image)) or near, f"{how} and {rounding}")
         return _by_places(p, x, image, "asymmetric")
     wanted = [_places(axis, how, rounding) for axis in image]
     for flags in _FLAGS if x.rank < 5 else ("asymmetric",):
