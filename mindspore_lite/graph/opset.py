@@ -1,5 +1,7 @@
 """Pass: a model of ONNX opset 7 to 20 becomes one of opset 21; its functions are inlined.
 
+Older models are taken as well, as long as their operators are those of opset 7.
+
 onnx's own converter was measured and is not used: it changes the numbers of Resize-10 and Hardmax,
 refuses sparse constants, and passes the whole model through protobuf. onnxscript's begins at 18.
 Between 7 and 21 few operators changed their form at all, see opset_steps.py.
@@ -30,8 +32,9 @@ def upgraded(model: ir.Model) -> ir.Model:
     from here on.
 
     Raises:
-        ModelFileError: The model names no opset, one before 7, or functions of another opset.
-        UnsupportedOpError: Nodes that the new opset cannot express; all of them are named.
+        ModelFileError: The model names no opset, or functions of another opset.
+        UnsupportedOpError: Nodes that the new opset cannot express, or that opset 7 changed; all of
+            them are named.
     """
     version = _version(model)
     _inline(model, version)
@@ -54,11 +57,6 @@ def _version(model: ir.Model) -> int:
         if any(node.domain in ("", "ai.onnx") for node in graph_nodes(model)):
             raise ModelFileError("the model does not say which opset of ONNX its operators are of")
         version = TARGET
-    if version < OLDEST:
-        raise ModelFileError(
-            f"the model is of ONNX opset {version}, the oldest that is understood is {OLDEST}; "
-            "export it again with a newer opset"
-        )
     newest = onnx.defs.onnx_opset_version()
     if version > newest:
         raise ModelFileError(
@@ -97,8 +95,14 @@ def _check_known(model: ir.Model, version: int) -> None:
     problems: dict[str, list[str]] = defaultdict(list)
     for node in graph_nodes(model):
         own = node.version or version
-        if node.domain == "" and signature("", node.op_type, own) is None:
+        if node.domain != "":
+            continue
+        found, first = signature("", node.op_type, own), signature("", node.op_type, OLDEST)
+        if found is None:
             problems[f"{node.op_type} is no operator of ONNX opset {own}"].append(str(node.name))
+        elif own < OLDEST and found != first:
+            what = f"{node.op_type} of opset {own} changed until {OLDEST}, export again with that"
+            problems[what].append(str(node.name))
     _refuse(problems)
 
 

@@ -243,8 +243,23 @@ def scales_are_per_channel(node: ir.Node, types: Types) -> None:
 
 @step(9, "Scan")
 def there_is_no_batch_axis(node: ir.Node, types: Types) -> None:
-    """Scan-8 ran over a batch of sequences of different lengths."""
-    raise Refused("opset 8 had a batch axis and lengths in it; export again with opset 9 or newer")
+    """Scan-8 ran over a batch of sequences; of one sequence there is a plain Scan."""
+    values = [given(node, at) for at in range(1, len(node.inputs))]
+    single = all((dims := dims_of(value)) and dims[0] == 1 for value in values)
+    if given(node, 0) is not None or not single:
+        raise Refused("opset 8 had a batch axis and lengths; export again with opset 9 or newer")
+    axis = ints(node, [0], "batch")
+    bare = [
+        before(node, "Squeeze", [value, axis], label=f"bare{i}") for i, value in enumerate(values)
+    ]
+    node.resize_inputs(len(bare))
+    for at, value in enumerate(bare):
+        node.replace_input_with(at, value)
+    if (directions := take_attribute(node, "directions")) is not None:
+        set_attribute(node, "scan_input_directions", directions)
+    for at in range(len(node.outputs)):
+        if _is_used(node, at):
+            after(node, "Unsqueeze", [axis], at=at)
 
 
 def _number_like(node: ir.Node, number: float, label: str, types: Types) -> ir.Value:
