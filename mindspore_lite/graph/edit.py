@@ -56,6 +56,11 @@ def dims_of(value: ir.Value | None) -> list[int | None] | None:
     return [dim if isinstance(dim, int) else None for dim in value.shape]
 
 
+def same_symbol(a: int | ir.SymbolicDim, b: int | ir.SymbolicDim) -> bool:
+    """Whether two open dims are the same one; those without a name may differ."""
+    return isinstance(a, ir.SymbolicDim) and (a is b or (a.value is not None and a == b))
+
+
 def given(node: ir.Node, at: int) -> ir.Value | None:
     """An input that may be missing."""
     return node.inputs[at] if at < len(node.inputs) else None
@@ -76,6 +81,18 @@ def take_attribute(node: ir.Node, name: str, default: Any = None) -> Any:
     """The value of an attribute, which is removed."""
     found = node.attributes.pop(name, None)
     return default if found is None else found.value
+
+
+def set_tensor(value: ir.Value, array: np.ndarray) -> None:
+    """Give a constant other numbers; its name stays."""
+    tensor = ir.Tensor(array, name=value.name)
+    value.shape, value.dtype = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
+    producer = value.producer()
+    if producer is None:
+        value.const_value = tensor
+    else:
+        producer.attributes.clear()
+        producer.attributes["value"] = ir.AttrTensor("value", tensor)
 
 
 def set_input(node: ir.Node, at: int, value: ir.Value | None) -> None:
@@ -130,6 +147,11 @@ def after(
     node.graph.insert_after(node, made)
     new.name = name
     return made
+
+
+def single_user(value: ir.Value) -> bool:
+    """Whether one input of one node is all that a value is for."""
+    return len(value.uses()) == 1 and not value.is_graph_output()
 
 
 def bypass(node: ir.Node, value: ir.Value) -> bool:
