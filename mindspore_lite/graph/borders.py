@@ -118,13 +118,13 @@ def _cast_input(value: ir.Value, dtype: ir.DataType) -> ir.Node | None:
         return None
     quantisers = [user for user, _ in value.uses()]
     if quantisers and all(_quantises(node, dtype) for node in quantisers):
-        value.dtype = dtype
+        value.type = ir.TensorType(dtype)  # the old one may be shared
         for node in quantisers:
             ir.convenience.replace_all_uses_with(node.outputs[0], value)
             node.graph.remove(node, safe=True)  # type: ignore[union-attr]
         return None
     inner = ir.Value(type=value.type, shape=value.shape)
-    value.dtype = dtype
+    value.type = ir.TensorType(dtype)  # the old one may be shared
     return _node("Cast", value, inner, to=int(own))
 
 

@@ -28,9 +28,11 @@ def tensor_of(value: ir.Value | None) -> ir.TensorProtocol | None:
     if value.const_value is not None:
         return value.const_value
     node = value.producer()
-    if not is_op(node, "Constant") or "sparse_value" in node.attributes:  # type: ignore[union-attr]
+    if node is None or not is_op(node, "Constant") or "sparse_value" in node.attributes:
         return None
-    return ir.convenience.get_const_tensor(value)
+    held = node.attributes.get("value")
+    # onnx-ir's own function would rename the tensor, which may belong to the caller
+    return ir.convenience.get_const_tensor(value) if held is None else held.as_tensor()
 
 
 def array_of(value: ir.Value | None, most: int = 1 << 16) -> np.ndarray | None:
@@ -86,7 +88,8 @@ def take_attribute(node: ir.Node, name: str, default: Any = None) -> Any:
 def set_tensor(value: ir.Value, array: np.ndarray) -> None:
     """Give a constant other numbers; its name stays."""
     tensor = ir.Tensor(array, name=value.name)
-    value.shape, value.dtype = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
+    value.shape = ir.Shape(array.shape)
+    value.type = ir.TensorType(ir.DataType.from_numpy(array.dtype))  # types may be shared
     producer = value.producer()
     if producer is None:
         value.const_value = tensor

@@ -78,6 +78,7 @@ def _light(model: ir.Model) -> Iterator[None]:
         for node in ranges:  # inference would write down every number of it, be it a billion
             _declare_list(node)
             node.domain = _UNKNOWN
+            model.opset_imports[_UNKNOWN] = 1
         for graph in model.graphs():
             for value in graph.initializers.values():
                 if value.const_value is not None:
@@ -96,6 +97,7 @@ def _light(model: ir.Model) -> Iterator[None]:
             node.attributes["value"] = held
         for node in ranges:
             node.domain = ""
+        model.opset_imports.pop(_UNKNOWN, None)
 
 
 def _is_short(node: ir.Node) -> bool:
