@@ -28,9 +28,11 @@ def tensor_of(value: ir.Value | None) -> ir.TensorProtocol | None:
     if value.const_value is not None:
         return value.const_value
     node = value.producer()
-    if not is_op(node, "Constant") or "sparse_value" in node.attributes:  # type: ignore[union-attr]
+    if node is None or not is_op(node, "Constant") or "sparse_value" in node.attributes:
         return None
-    return ir.convenience.get_const_tensor(value)
+    held = node.attributes.get("value")
+    # onnx-ir's own function would rename the tensor, which may belong to the caller
+    return ir.convenience.get_const_tensor(value) if held is None else held.as_tensor()
 
 
 def array_of(value: ir.Value | None, most: int = 1 << 16) -> np.ndarray | None:
@@ -56,6 +58,11 @@ def dims_of(value: ir.Value | None) -> list[int | None] | None:
     return [dim if isinstance(dim, int) else None for dim in value.shape]
 
 
+def same_symbol(a: int | ir.SymbolicDim, b: int | ir.SymbolicDim) -> bool:
+    """Whether two open dims are the same one; those without a name may differ."""
+    return isinstance(a, ir.SymbolicDim) and (a is b or (a.value is not None and a == b))
+
+
 def given(node: ir.Node, at: int) -> ir.Value | None:
     """An input that may be missing."""
     return node.inputs[at] if at < len(node.inputs) else None
@@ -76,6 +83,19 @@ def take_attribute(node: ir.Node, name: str, default: Any = None) -> Any:
     """The value of an attribute, which is removed."""
     found = node.attributes.pop(name, None)
     return default if found is None else found.value
+
+
+def set_tensor(value: ir.Value, array: np.ndarray) -> None:
+    """Give a constant other numbers; its name stays."""
+    tensor = ir.Tensor(array, name=value.name)
+    value.shape = ir.Shape(array.shape)
+    value.type = ir.TensorType(ir.DataType.from_numpy(array.dtype))  # types may be shared
+    producer = value.producer()
+    if producer is None:
+        value.const_value = tensor
+    else:
+        producer.attributes.clear()
+        producer.attributes["value"] = ir.AttrTensor("value", tensor)
 
 
 def set_input(node: ir.Node, at: int, value: ir.Value | None) -> None:
@@ -131,6 +151,11 @@ def after(
     node.graph.insert_after(node, made)
     new.name = name
     return made
+
+
+def single_user(value: ir.Value) -> bool:
+    """Whether one input of one node is all that a value is for."""
+    return len(value.uses()) == 1 and not value.is_graph_output()
 
 
 def bypass(node: ir.Node, value: ir.Value) -> bool:

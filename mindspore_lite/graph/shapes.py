@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -77,13 +77,26 @@ def _wrong_reshape(graph: onnx.GraphProto) -> str:
 
 def round_scales_up(graph: onnx.GraphProto) -> None:
     """Let ONNX find the sizes that engines find: they multiply in float32, where 20 * 0.7 is 14."""
-    resizes = [n for n in graph.node if n.op_type == "Resize" and len(n.input) == 3]
-    used = {node.input[2] for node in resizes}
-    for weight in graph.initializer:
-        if weight.name in used and weight.data_type == onnx.TensorProto.FLOAT:
-            scales = onnx.numpy_helper.to_array(weight)
+    graphs = list(_graphs(graph))
+    nodes = [node for each in graphs for node in each.node]
+    used = {n.input[2] for n in nodes if n.op_type == "Resize" and len(n.input) == 3}
+    tensors = [w for each in graphs for w in each.initializer if w.name in used]
+    constants = [n for n in nodes if n.op_type == "Constant" and n.output[0] in used]
+    tensors += [a.t for n in constants for a in n.attribute if a.name == "value"]
+    for tensor in tensors:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            scales = onnx.numpy_helper.to_array(tensor)
             up = np.where(scales == 1, scales, np.nextafter(scales, np.float32(np.inf)))
-            weight.CopyFrom(onnx.numpy_helper.from_array(up, weight.name))
+            tensor.CopyFrom(onnx.numpy_helper.from_array(up, tensor.name))
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                if inner.node:
+                    yield from _graphs(inner)
 
 
 def _set_dims(value: onnx.ValueInfoProto, dims: Sequence[int]) -> None:
