@@ -140,7 +140,7 @@ def kl_bins(counts: np.ndarray, steps: int) -> int:
     can tell, each spread evenly over its bins that are not empty; the cut of least KL(P, Q) wins.
     """
     best, best_loss = len(counts), np.inf
-    for kept in range(steps, len(counts) + 1, _STRIDE):
+    for kept in (*range(steps, len(counts), _STRIDE), len(counts)):
         inside = counts[:kept].astype(np.float64)
         p = inside.copy()
         p[-1] += counts[kept:].sum()
