@@ -55,7 +55,7 @@ def _unfit(place: Place, types: Types) -> str:
     if node.op_type == "Gather":
         return "" if node.attributes.get_int("axis", 0) == 0 else "a table along another axis"
     data = node.inputs[0]
-    if data is None or types.get(data) != FLOAT:
+    if data is None or (data.dtype or types.get(data)) != FLOAT:
         return "multiplied by something that is not float32"
     return "" if len(place.shape) == 2 else "a stack of matrices"
 

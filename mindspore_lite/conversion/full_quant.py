@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import onnx_ir as ir
@@ -18,7 +19,7 @@ import onnx_ir as ir
 from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why_not
 from mindspore_lite.conversion.quant_report import Change, Outcome
 from mindspore_lite.conversion.quant_settings import QuantSettings
-from mindspore_lite.conversion.ranges import Observed, Range, observe
+from mindspore_lite.conversion.ranges import Range, observe, watching
 from mindspore_lite.engines.onnxruntime import quantiser
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.element_types import Types, element_types
@@ -36,7 +37,9 @@ def quantise_fully(
     samples: Iterable[list[np.ndarray]],
     step: Callable[[str], None],
 ) -> Outcome:
-    """Quantise a model, which is changed by it, and return the result."""
+    """Quantise a model of opset 21 or later, which is changed by it, and return the result."""
+    if (opset := model.opset_imports.get("", 0)) < 21:
+        raise ValueError(f"full quantisation is for opset 21 and later, the model has {opset}")
     types = element_types(model)
     for value, kind in types.items():
         value.type = value.type or ir.TensorType(kind)
@@ -44,18 +47,22 @@ def quantise_fully(
     places, left = _places(model, types, settings)
     if not places:
         return Outcome(model, (), left)
-    carried = [node for node in model.graph if _is_carried(node, settings.skip)]
-    nodes = [*(place.node for place in places), *carried]
+    nodes = list(_reached(model.graph, places, settings.skip))
     step("calibrating")
-    means = {} if not settings.bias_correction else dict(_channel_axes(places))
-    names = dict.fromkeys(name for node in nodes for name in _activations(node, types))
-    seen = observe(model, list(names), means, samples, settings.method)
-    step("quantising")
+    probe, shifts = model, dict[str, Place]()
     if settings.bias_correction:
-        for place in places:
-            _correct_bias(place, seen, settings.per_channel)
+        probe, shifts = _probe(model, places, settings.per_channel)
+    names = dict.fromkeys(name for node in nodes for name in _activations(node, types))
+    seen = observe(probe, list(names), list(shifts), samples, settings.method)
+    arrays = {}
+    if settings.debug_folder is not None:
+        arrays = watching(model, list(names))(next(iter(samples)))
+    step("quantising")
+    for name, place in shifts.items():
+        _correct_bias(place, seen.means[name])
     result = _with_int8(model, [str(node.name) for node in nodes], places, seen.ranges, settings)
-    return Outcome(result, tuple(_changes(result, places)), left)
+    changes = (*_weights(result, places), *_activations_of(result, nodes, arrays))
+    return Outcome(result, changes, left)
 
 
 def _name_nodes(graph: ir.Graph) -> None:
@@ -106,6 +113,16 @@ def _dims(value: ir.Value) -> tuple[int, ...]:
     return tuple(value.const_value.shape.numpy())
 
 
+def _reached(graph: ir.Graph, places: list[Place], skip: frozenset[str]) -> Iterator[ir.Node]:
+    """Nodes that compute in int8, and those that pass on what comes out of them."""
+    computed = {place.node for place in places}
+    whole: set[ir.Value] = set()
+    for node in graph:
+        if node in computed or (_is_carried(node, skip) and node.inputs[0] in whole):
+            whole.add(node.outputs[0])
+            yield node
+
+
 def _is_carried(node: ir.Node, skip: frozenset[str]) -> bool:
     if node.op_type not in CARRIED or node.domain or node.name in skip:
         return False
@@ -131,41 +148,50 @@ def _activations(node: ir.Node, types: Types) -> Iterator[str]:
             yield str(value.name)
 
 
-def _channel_axes(places: Iterable[Place]) -> Iterator[tuple[str, int]]:
-    for place in places:
-        if place.node.op_type != "MatMul":  # which has no bias to correct
-            data = place.node.inputs[0]
-            assert data is not None
-            yield str(data.name), 1
+def _probe(
+    model: ir.Model, places: list[Place], per_channel: bool
+) -> tuple[ir.Model, dict[str, Place]]:
+    """A copy that also computes what rounded weights add to the mean result of each channel.
 
-
-def _correct_bias(place: Place, seen: Observed, per_channel: bool) -> None:
-    """Take from the bias what rounded weights add to the mean of the result.
-
-    Where the data are padded with zeros this is too much by their share.
+    Products of MatMul have no bias that could be corrected by that.
     """
+    probe, shifts = model.clone(), {}
+    nodes = {node.name: node for node in probe.graph}
+    for place in places:
+        node = nodes[place.node.name]
+        if node.op_type == "MatMul" or node.attributes.get_float("beta", 1.0) != 1:
+            continue
+        name = f"{node.outputs[0].name}:shift"
+        rounded = quantised(place.array, place.axis if per_channel else None).restored()
+        others = [0, *range(2, len(place.shape))]  # all axes but that of the channels
+        wrong, axes = (
+            _constant(probe.graph, f"{name}:{word}", array)
+            for word, array in (("error", rounded - place.array), ("axes", np.array(others)))
+        )
+        twin = ir.node(node.op_type, [node.inputs[0], wrong], dict(node.attributes), name=name)
+        mean = ir.node("ReduceMean", [twin.outputs[0], axes], {"keepdims": 0}, name=f"{name}:mean")
+        twin.outputs[0].name, mean.outputs[0].name = f"{name}:all", name
+        mean.outputs[0].type = ir.TensorType(ir.DataType.FLOAT)
+        probe.graph.insert_after(node, [twin, mean])
+        shifts[name] = place
+    return probe, shifts
+
+
+def _correct_bias(place: Place, shift: np.ndarray) -> None:
     node = place.node
-    data = node.inputs[0]
-    if node.op_type == "MatMul" or data is None or node.attributes.get_int("transA", 0) != 0:
-        return
-    if any(node.attributes.get_float(name, 1.0) != 1 for name in ("alpha", "beta")):
-        return
-    weight, mean = place.array, seen.means[str(data.name)]
-    error = quantised(weight, place.axis if per_channel else None).restored() - weight
-    error = np.moveaxis(error, place.axis, 0)
-    of_channel = error.reshape(*error.shape[:2], -1).sum(2, dtype=np.float64)
-    groups = node.attributes.get_int("group", 1)
-    means = np.repeat(mean.reshape(groups, -1), len(of_channel) // groups, 0)
-    shift = (of_channel * means).sum(1)
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     before = bias.const_value.numpy() if bias is not None and bias.const_value is not None else 0
-    name = f"{node.outputs[0].name}:bias"
-    array = np.asarray(before - shift, np.float32)
-    corrected = ir.Value(name=name, const_value=ir.Tensor(array, name=name))
     assert node.graph is not None
-    node.graph.initializers.add(corrected)
+    array = np.asarray(before - shift, np.float32)
+    corrected = _constant(node.graph, f"{node.outputs[0].name}:bias", array)
     node.resize_inputs(3)
     node.replace_input_with(2, corrected)
+
+
+def _constant(graph: ir.Graph, name: str, array: np.ndarray) -> ir.Value:
+    value = ir.Value(name=name, const_value=ir.Tensor(array, name=name))
+    graph.initializers.add(value)
+    return value
 
 
 def _with_int8(
@@ -176,8 +202,6 @@ def _with_int8(
     settings: QuantSettings,
 ) -> ir.Model:
     """The model as the quantiser of ONNX Runtime writes it."""
-    if model.opset_imports.get("", 0) < 13:
-        raise ValueError("int8 with a scale for each channel needs opset 13; upgrade the model")
     tools = quantiser()
     tensors = {name: value.const_value for name, value in model.graph.initializers.items()}
     _leave_out_others(model.graph, {id(v) for p in places for v in p.node.inputs})
@@ -227,7 +251,7 @@ def _leave_out_others(graph: ir.Graph, kept: set[int]) -> None:
             )
 
 
-def _changes(result: ir.Model, places: list[Place]) -> Iterator[Change]:
+def _weights(result: ir.Model, places: list[Place]) -> Iterator[Change]:
     """Weights by the names that the quantiser gives."""
     for place in {place.name: place for place in places}.values():
         numbers, scale = (
@@ -237,3 +261,33 @@ def _changes(result: ir.Model, places: list[Place]) -> Iterator[Change]:
         across = [1] * numbers.ndim
         across[place.axis] = scale.size
         yield Change.of_weight(place, Int8(numbers, scale.reshape(across)))
+
+
+def _activations_of(
+    result: ir.Model, nodes: list[ir.Node], arrays: Mapping[str, np.ndarray]
+) -> Iterator[Change]:
+    """What was watched of the first sample, and what is left of it in eight bits."""
+    for node in nodes:
+        for side, value in (("Input", node.inputs[0]), ("Output", node.outputs[0])):
+            name = "" if value is None else str(value.name)
+            scale, zero = (
+                result.graph.initializers.get(f"{name}_{word}") for word in ("scale", "zero_point")
+            )
+            if name not in arrays or scale is None or zero is None:
+                continue  # a Relu took its place
+            assert scale.const_value is not None and zero.const_value is not None
+            step, at = float(scale.const_value.numpy()), int(zero.const_value.numpy())
+            array = arrays[name]
+            rounded = np.clip(np.rint(array / np.float32(step)) + at, -128, 127)
+            yield Change(
+                str(node.name),
+                node.op_type,
+                name,
+                "Activation",
+                side,
+                (step,),
+                (at,),
+                (0.0,),
+                partial(np.asarray, array),
+                partial(np.asarray, (rounded - at).astype(np.float32) * np.float32(step)),
+            )

@@ -43,11 +43,23 @@ def compared(
     if samples is not None:
         return _difference(before, after, list(islice(samples, MAX_REQUESTS)), "calibration data")
     try:
-        with closing(opened(before)) as session:
-            made_up = [made_up_inputs(session.inputs, seed) for seed in range(2)]
+        made_up = [made_up_inputs(inputs_of(before), seed) for seed in range(2)]
         return _difference(before, after, made_up, "random inputs")
     except LiteError as exc:
         return Difference(compared_on=f"nothing: the model does not run on random inputs ({exc})")
+
+
+def inputs_of(model: ir.Model) -> tuple[TensorInfo, ...]:
+    """What has to be put into a model; an input with a default need not be."""
+    return tuple(
+        TensorInfo(
+            str(value.name),
+            (value.dtype or ir.DataType.FLOAT).numpy(),
+            tuple(dim if isinstance(dim, int) else -1 for dim in value.shape or ()),
+        )
+        for value in model.graph.inputs
+        if not value.is_initializer()
+    )
 
 
 def made_up_inputs(inputs: Sequence[TensorInfo], seed: int) -> list[np.ndarray]:

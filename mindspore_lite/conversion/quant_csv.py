@@ -50,27 +50,18 @@ def _rounds(change: Change) -> Iterator[tuple[object, ...]]:
     before, after = change.before(), change.after()
     alike = cosine([before], [after])
     named = (change.node_name, change.node_type, change.tensor_name, change.side)
-    # the ends of what whole numbers can say
-    limit = np.abs(after).max(initial=0)
+    half = max(change.scales) / 2
+    low, high = after.min(initial=0) - half, after.max(initial=0) + half
     for flag, array in (("Origin", before), ("Dequant", after)):
         quartiles = np.quantile(array, (0, 0.25, 0.5, 0.75, 1)).tolist()
-        clipped = float(np.mean(np.abs(array) > limit))
-        numbers = (float(array.mean()), float(array.var()), float(np.mean(array == 0)), clipped)
-        yield (*named, flag, change.kind, *quartiles, *numbers, alike)
+        shares = (array == 0, (array < low) | (array > high))  # sparse, clipped
+        numbers = (array.mean(), array.var(), *(share.mean() for share in shares))
+        yield (*named, flag, change.kind, *quartiles, *map(float, numbers), alike)
 
 
 def _scales(change: Change) -> Iterator[tuple[object, ...]]:
     shape = change.before().shape
-    for scale, zero in zip(change.scales, change.zero_points, strict=True):
-        yield (
-            change.node_name,
-            change.node_type,
-            change.tensor_name,
-            int(np.prod(shape)),
-            " ".join(map(str, shape)),
-            scale,
-            zero,
-            8,
-            1,
-            0,
-        )
+    named = (change.node_name, change.node_type, change.tensor_name)
+    extent = (int(np.prod(shape)), " ".join(map(str, shape)))
+    for scale, zero, offset in zip(change.scales, change.zero_points, change.offsets, strict=True):
+        yield (*named, *extent, scale, zero, 8, 1, offset)  # 1: the scale is corrected already

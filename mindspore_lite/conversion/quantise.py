@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
@@ -11,7 +10,8 @@ import onnx_ir.passes.common as passes
 from mindspore_lite.conversion.calibration import Samples, open_samples
 from mindspore_lite.conversion.dynamic_quant import quantise_dynamically
 from mindspore_lite.conversion.full_quant import quantise_fully
-from mindspore_lite.conversion.measure import Difference, compared, opened
+from mindspore_lite.conversion.measure import Difference, compared, inputs_of
+from mindspore_lite.conversion.quant_csv import write_csv
 from mindspore_lite.conversion.quant_report import Outcome
 from mindspore_lite.conversion.quant_report import QuantReport as QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings as QuantSettings
@@ -42,8 +42,6 @@ def quantise(
     step("comparing")
     difference = compared(model, outcome.model, samples)
     if settings.debug_folder is not None:
-        from mindspore_lite.conversion.quant_csv import write_csv
-
         write_csv(settings.debug_folder, outcome.changes, difference)
     return outcome.model, _report(settings, model, outcome, difference)
 
@@ -62,8 +60,7 @@ def _check_names(model: ir.Model, settings: QuantSettings) -> None:
 def _samples(model: ir.Model, settings: QuantSettings) -> Samples | None:
     if settings.data is None:
         return None
-    with closing(opened(model)) as session:
-        return open_samples(settings.data, session.inputs)
+    return open_samples(settings.data, inputs_of(model))
 
 
 def _copy(model: ir.Model) -> ir.Model:
@@ -97,7 +94,7 @@ def _report(
 ) -> QuantReport:
     return QuantReport(
         settings.kind,
-        len(outcome.changes),
+        sum(change.kind == "Weight" for change in outcome.changes),
         outcome.left,
         _weight_bytes(model),
         _weight_bytes(outcome.model),

@@ -19,6 +19,7 @@ from mindspore_lite.errors import InputError
 BINS = 2048
 _OUTSIDE = 0.0001 / 2  # share of the numbers that REMOVAL_OUTLIER leaves out at each end
 _FEWEST = 128  # bins that KL keeps at least
+_STRIDE = 8  # of the cuts that KL tries; a finer one is lost in the noise of the counts
 
 Range = tuple[float, float]
 
@@ -30,8 +31,6 @@ class _Watched:
     low: float = np.inf
     high: float = -np.inf
     counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
-    total: np.ndarray | float = 0.0  # of each channel
-    rows: int = 0
 
     @property
     def most(self) -> float:
@@ -40,7 +39,7 @@ class _Watched:
 
 @dataclass(frozen=True)
 class Observed:
-    """The range of every value, and the means of the channels of some."""
+    """The range of some values, and the mean of others."""
 
     ranges: Mapping[str, Range]
     means: Mapping[str, np.ndarray]
@@ -48,26 +47,29 @@ class Observed:
 
 def observe(
     model: ir.Model,
-    names: Sequence[str],
-    channels: Mapping[str, int],
+    ranged: Sequence[str],
+    averaged: Sequence[str],
     samples: Iterable[list[np.ndarray]],
     method: str,
 ) -> Observed:
-    """Run the model on all samples and watch the named values; `channels` has axes for means."""
-    watched = {name: _Watched() for name in names}
-    run = watching(model, names)
-    for arrays in map(run, samples):
-        for name, array in arrays.items():
-            _note(watched[name], name, array, channels.get(name))
-    if not all(w.low <= w.high for w in watched.values()):
-        lacking = [name for name, w in watched.items() if not w.low <= w.high]
+    """Run the model on all samples and watch the named values."""
+    watched = {name: _Watched() for name in ranged}
+    sums: dict[str, np.ndarray] = {}
+    count = 0
+    for arrays in map(watching(model, [*ranged, *averaged]), samples):
+        count += 1
+        for name, seen in watched.items():
+            _note(seen, name, arrays[name])
+        for name in averaged:
+            sums[name] = sums.get(name, 0) + arrays[name].astype(np.float64)
+    if lacking := [name for name, seen in watched.items() if not seen.low <= seen.high]:
         raise InputError(f"calibration data leave values without a single number: {lacking[:5]}")
     if method != "MAX_MIN":
-        for arrays in map(run, samples):
+        for arrays in map(watching(model, ranged), samples):
             for name, array in arrays.items():
                 _count(watched[name], array, method)
-    means = {name: np.asarray(watched[name].total) / watched[name].rows for name in channels}
-    return Observed({name: _range(w, method) for name, w in watched.items()}, means)
+    ranges = {name: _range(seen, method) for name, seen in watched.items()}
+    return Observed(ranges, {name: total / count for name, total in sums.items()})
 
 
 def watching(
@@ -95,7 +97,7 @@ def _values(graph: ir.Graph) -> Iterator[ir.Value]:
         yield from node.outputs
 
 
-def _note(watched: _Watched, name: str, array: np.ndarray, axis: int | None) -> None:
+def _note(watched: _Watched, name: str, array: np.ndarray) -> None:
     if not np.isfinite(array).all():
         raise InputError(
             f"calibration data make {name!r} infinite or not a number; leave such data out"
@@ -103,10 +105,6 @@ def _note(watched: _Watched, name: str, array: np.ndarray, axis: int | None) -> 
     if array.size:
         watched.low = min(watched.low, float(array.min()))
         watched.high = max(watched.high, float(array.max()))
-    if axis is not None:
-        others = tuple(a for a in range(array.ndim) if a != axis % array.ndim)
-        watched.total = watched.total + array.sum(axis=others, dtype=np.float64)
-        watched.rows += array.size // max(array.shape[axis], 1)
 
 
 def _count(watched: _Watched, array: np.ndarray, method: str) -> None:
@@ -142,7 +140,7 @@ def kl_bins(counts: np.ndarray, steps: int) -> int:
     can tell, each spread evenly over its bins that are not empty; the cut of least KL(P, Q) wins.
     """
     best, best_loss = len(counts), np.inf
-    for kept in range(steps, len(counts) + 1, max(1, len(counts) // 512)):
+    for kept in (*range(steps, len(counts), _STRIDE), len(counts)):
         inside = counts[:kept].astype(np.float64)
         p = inside.copy()
         p[-1] += counts[kept:].sum()
