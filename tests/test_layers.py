@@ -13,9 +13,10 @@ import mindspore_lite
 PACKAGE = Path(mindspore_lite.__file__).parent
 NAME = "mindspore_lite"
 ORDER = [
-    "errors", "dtypes", "checks", "config", "version", "mindir", "ops", "graph", "weights",
-    "kernels", "engines", "pool", "wire", "devices", "context", "tensor", "feeds", "build",
-    "placing", "base_model", "runner", "model", "worker", "inspection", "cli", "__init__",
+    "errors", "dtypes", "checks", "config", "settings", "version", "mindir", "ops", "graph",
+    "weights", "kernels", "engines", "pool", "wire", "devices", "context", "tensor", "feeds",
+    "build", "placing", "base_model", "runner", "model", "conversion", "converter", "worker",
+    "inspection", "cli", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 
