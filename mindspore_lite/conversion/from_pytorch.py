@@ -8,12 +8,13 @@ which have to be given, nor can it be told what loading them will do.
 from __future__ import annotations
 
 import importlib.util
+import io
 import logging
 import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,8 @@ def load_pytorch(
         with _quiet():
             if kind == "an exported program":
                 if not trust_pickle:
-                    check_archive(path)
+                    with _failing("reading the archive", ModelFileError):
+                        check_archive(path)
                 return _from_program(_program(path))
             names, inputs = _inputs(kind, shapes or {})
             if kind == "TorchScript":
@@ -188,8 +190,8 @@ def _naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what torch warns its own developers of."""
-    with warnings.catch_warnings():
+    """Without what torch warns its own developers of, and prints of a failed export."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         import torch  # noqa: F401  sets the levels of its loggers when it is imported
 

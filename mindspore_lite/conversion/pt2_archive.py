@@ -158,8 +158,8 @@ def _check_expression(text: str) -> None:
         if len(text) > _MAX_EXPRESSION:
             raise ValueError("too long")
         _check_term(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _refusal(f"it has the dim {text[:80]!r}, which is not plain arithmetic")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        raise _refusal(f"it has the dim {text[:80]!r}, which is not plain arithmetic") from exc
 
 
 def _check_term(node: ast.expr) -> None:
