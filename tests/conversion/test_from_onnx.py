@@ -171,3 +171,19 @@ def test_external_data_is_read_in_place(tmp_path: Path) -> None:
     (tmp_path / "w.bin").unlink()
     with pytest.raises(ModelFileError, match=r"w\.bin.*is missing; put it beside the model"):
         load_onnx(path)
+
+
+def test_a_model_above_2_gb_loads_without_reading_its_weights(tmp_path: Path) -> None:
+    size = 2**31 + 4096
+    made = proto(helper.make_node("Gather", ["w", "i"], ["y"]))
+    weight = made.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[size // 4])
+    weight.data_location = TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="w.bin")
+    made.graph.initializer.append(numpy_helper.from_array(np.array([size // 4 - 1]), "i"))
+    with open(tmp_path / "w.bin", "wb") as file:  # a hole: it takes no room on the disk
+        file.seek(size - 4)
+        file.write(np.float32(7).tobytes())
+    tensor = load_onnx(written(tmp_path, made)).graph.initializers["w"].const_value
+    assert tensor is not None
+    assert tensor.nbytes == size
+    assert tensor.numpy()[-1] == 7
