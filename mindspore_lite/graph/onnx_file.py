@@ -57,7 +57,7 @@ def load_onnx(
     except ModelFileError:
         raise
     except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
-        raise ModelFileError(str(exc)) from exc
+        raise ModelFileError(str(_first(exc))) from exc
     if not model.graph.outputs:
         raise ModelFileError("there is no graph inside")
     if folder is not None:
@@ -65,6 +65,13 @@ def load_onnx(
     _check_external(model, folder)
     _set_shapes(model.graph, input_shapes or {})
     return model
+
+
+def _first(exc: BaseException) -> BaseException:
+    """What went wrong; onnx-ir wraps it in where it went wrong, with all of the file around it."""
+    while exc.__cause__ is not None:
+        exc = exc.__cause__
+    return exc
 
 
 def _check_external(model: ir.Model, folder: Path | None) -> None:

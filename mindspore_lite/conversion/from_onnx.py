@@ -1,0 +1,118 @@
+"""Loads an ONNX file for conversion: what else a runtime would find wrong is said, all at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.source import Given, source_of
+
+MIN_OPSET = 7  # older ones broadcast in ways of their own, and nothing has written them since 2017
+_SHOWN = 30  # problems in one error
+
+
+def load_onnx(path: Path) -> ir.Model:
+    """The model, in whatever opset it has; its weights stay mapped."""
+    model = source_of(Given("ONNX", path)).translate()
+    checked(model, repr(str(path)))
+    return model
+
+
+def checked(model: ir.Model, name: str) -> None:
+    """Raise one error for everything that makes a model no valid ONNX; sort its nodes if needed."""
+    imports = model.graph.opset_imports
+    if "ai.onnx" in imports:  # the long name of the default domain
+        imports.setdefault("", imports.pop("ai.onnx"))
+    problems = [*_versions(model), *_operators(model), *_names(model)]
+    if not problems:
+        problems += _order(model)
+    if problems:
+        more = len(problems) - _SHOWN
+        lines = problems[:_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+        raise ModelFileError(f"{name} is no valid ONNX model: " + "; ".join(lines))
+
+
+def _versions(model: ir.Model) -> Iterator[str]:
+    if not 3 <= model.ir_version <= onnx.IR_VERSION:
+        yield (
+            f"it has IR version {model.ir_version}, wanted 3 to {onnx.IR_VERSION} "
+            f"(what onnx {onnx.__version__} knows)"
+        )
+    newest = onnx.defs.onnx_opset_version()
+    opset = model.graph.opset_imports.get("")
+    if opset is not None and not MIN_OPSET <= opset <= newest:
+        yield (
+            f"it has opset {opset}, wanted {MIN_OPSET} to {newest}; "
+            "export it anew, or use onnx.version_converter"
+        )
+
+
+def _operators(model: ir.Model) -> Iterator[str]:
+    """Nodes of domains that are not imported, or of operators that their opset does not have."""
+    own = set(model.functions)
+    scopes = [(model.graph.all_nodes(), model.graph.opset_imports)]
+    scopes += [(f.all_nodes(), f.opset_imports) for f in model.functions.values()]
+    for nodes, imports in scopes:
+        for node in nodes:
+            if node.op_identifier() in own:
+                continue
+            if problem := _unknown(node, imports):
+                yield f"{_title(node)}: {problem}"
+
+
+def _unknown(node: ir.Node, imports: Mapping[str, int]) -> str:
+    if node.domain not in imports:
+        return f"the model imports no opset of the domain {node.domain or 'ai.onnx'!r}"
+    opset = imports[node.domain]
+    # of other domains we know no operators; what is done with them is decided further down
+    if node.domain == "" and MIN_OPSET <= opset <= onnx.defs.onnx_opset_version():
+        try:
+            onnx.defs.get_schema(node.op_type, opset, "")
+        except onnx.defs.SchemaError:
+            return f"opset {opset} has no such operator"
+    return ""
+
+
+def _names(model: ir.Model) -> Iterator[str]:
+    """Values that nothing makes, and inputs of one name; onnx-ir refuses other values of one."""
+    for graph in model.graphs():
+        inputs = Counter(value.name for value in graph.inputs)
+        yield from (f"{n} inputs have the name {name!r}" for name, n in inputs.items() if n > 1)
+        for node in graph:
+            for value in node.inputs:
+                if value is not None and _is_loose(value):
+                    yield f"{_title(node)} uses {value.name!r}, which nothing makes"
+        for value in graph.outputs:
+            if _is_loose(value):
+                yield f"the output {value.name!r} is made by nothing"
+
+
+def _is_loose(value: ir.Value) -> bool:
+    return not (value.producer() or value.is_graph_input() or value.is_initializer())
+
+
+def _order(model: ir.Model) -> list[str]:
+    """ONNX wants nodes after those that they need; some exporters did not care."""
+    seen: set[ir.Node] = set()
+    for node in model.graph:
+        needed = (value.producer() for value in node.inputs if value is not None)
+        if any(n is not None and n.graph is model.graph and n not in seen for n in needed):
+            break
+        seen.add(node)
+    else:
+        return []
+    try:
+        model.graph.sort()
+    except ValueError as exc:
+        return [f"its nodes need each other in a circle ({exc})"]
+    return []
+
+
+def _title(node: ir.Node) -> str:
+    name = node.name or next((v.name for v in node.outputs if v.name), "")
+    return f"node {name!r} ({node.op_type})"

@@ -1,0 +1,137 @@
+"""Loads the model files of any framework: an Origin goes in, an onnx-ir model comes out.
+
+Names, types, open dims, opset and metadata of the result are those of the source, and its weights
+stay where they are as far as the framework allows. Files are not trusted: what would run code that
+lies in a file is refused, unless `trust_pickle` says that its maker is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.mindir.decrypt import Key
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+SUFFIXES = {
+    "ONNX": (".onnx",),
+    "MINDIR": (".mindir",),
+    "PYTORCH": (".pt2", ".pt", ".pth"),
+    "TFLITE": (".tflite",),
+    "TF": (".pb",),
+    "CAFFE": (".prototxt",),
+    "OM": (".om",),
+    "MSLITE": (".ms",),
+}
+_ANY_NAME = ("MINDIR", "TFLITE")  # the original takes these under any name, too
+_REFUSED = {
+    "CAFFE": "Caffe models cannot be converted: no maintained converter reads them. Convert the "
+    "network to ONNX with a tool of its time (caffe2onnx), or load its weights into PyTorch and "
+    "save it with torch.export.save",
+    "OM": "an OM file holds machine code compiled for Ascend, no network; convert the model that "
+    "it was made of",
+    "MSLITE": "an .ms file is made for devices by converter_lite and cannot be converted again; "
+    "convert the model that it was made of",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A model file to convert, and what goes with it."""
+
+    framework: str  # a key of SUFFIXES
+    path: Path
+    weights: Path | None = None  # a second file, of Caffe models alone
+    key: Key | None = None  # decrypts MindIR
+    trust_pickle: bool = False  # PyTorch files may run the code inside of them
+    # of the inputs, in their order, where the file does not say them: PyTorch's .pt and .pth
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+def framework_of(path: Path) -> str:
+    """The framework that a file belongs to, by its suffix."""
+    for framework, suffixes in SUFFIXES.items():
+        if path.suffix.lower() in suffixes:
+            return framework
+    known = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+    raise ModelFileError(
+        f"{str(path)!r} has the suffix {path.suffix!r}, wanted one of {known}; "
+        "or say which framework it belongs to"
+    )
+
+
+def load(origin: Origin) -> ir.Model:
+    """The model of a file.
+
+    Raises:
+        ModelFileError: The file is missing, damaged, not of this framework, or needs trust.
+        EngineUnavailableError: Its framework needs a package that is not installed.
+        UnsupportedOpError: The model holds what ONNX cannot express.
+    """
+    framework, path = origin.framework, origin.path
+    if framework not in SUFFIXES:
+        raise ValueError(f"framework is {framework!r}, wanted one of {', '.join(SUFFIXES)}")
+    if framework in _REFUSED:
+        raise ModelFileError(f"{str(path)!r}: {_REFUSED[framework]}")
+    if origin.weights is not None:
+        raise ModelFileError(
+            f"a weight file was given, which serves CAFFE alone; leave it out for {framework}"
+        )
+    if origin.key is not None and framework != "MINDIR":
+        raise ModelFileError(
+            f"a key to decrypt was given, but only MINDIR files can be encrypted, not {framework}"
+        )
+    _check_path(framework, path)
+    return _LOADERS[framework](origin)
+
+
+def _check_path(framework: str, path: Path) -> None:
+    if framework == "TF" and path.is_dir():
+        raise ModelFileError(
+            f"{str(path)!r} is a folder; a SavedModel may run code and is not read here: freeze it "
+            "into a .pb file, or convert it with `python -m tf2onnx.convert --saved-model`"
+        )
+    wanted = SUFFIXES[framework]
+    if framework not in _ANY_NAME and path.suffix.lower() not in wanted:
+        raise ModelFileError(
+            f"{str(path)!r} has the suffix {path.suffix!r}, a file of {framework} has "
+            f"{' or '.join(wanted)}"
+        )
+
+
+def _onnx(origin: Origin) -> ir.Model:
+    from mindspore_lite.conversion.from_onnx import load_onnx
+
+    return load_onnx(origin.path)
+
+
+def _mindir(origin: Origin) -> ir.Model:
+    from mindspore_lite.graph.source import Given, source_of
+
+    return source_of(Given("MINDIR", origin.path, key=origin.key)).translate()
+
+
+def _pytorch(origin: Origin) -> ir.Model:
+    from mindspore_lite.conversion.from_pytorch import load_pytorch
+
+    return load_pytorch(origin.path, origin.trust_pickle, origin.shapes)
+
+
+def _tensorflow(origin: Origin) -> ir.Model:
+    from mindspore_lite.conversion.from_tensorflow import load_tensorflow
+
+    return load_tensorflow(origin.path, origin.framework)
+
+
+_LOADERS: dict[str, Callable[[Origin], ir.Model]] = {
+    "ONNX": _onnx,
+    "MINDIR": _mindir,
+    "PYTORCH": _pytorch,
+    "TFLITE": _tensorflow,
+    "TF": _tensorflow,
+}
