@@ -8,7 +8,7 @@ from support.mindir_builder import Net
 from support.running import op_types, run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.ops.resize import mindspore_places, _onnx_places
+from mindspore_lite.ops.resize import _onnx_places, mindspore_places
 
 FLAGS = {"asymmetric": (False, False), "align_corners": (True, False), "half_pixel": (False, True)}
 
