@@ -8,5 +8,6 @@ from mindspore_lite.ops.backwards import (  # noqa: F401
     norm,
     pad,
     pool,
+    recurrent,
     resize,
 )
