@@ -58,9 +58,7 @@ def padded_by(p: Pen, x: Operand, how: Window, filler: np.ndarray) -> tuple[Made
 
 
 def _is_wide(how: Window) -> bool:
-    return any(
-        2 * max(b, e) > k for k, b, e in zip(how.kernel, how.begins, how.ends, strict=True)
-    )
+    return any(2 * max(b, e) > k for k, b, e in zip(how.kernel, how.begins, how.ends, strict=True))
 
 
 def _largest(p: Pen, x: Any, how: Window, ceil: bool) -> Made:

@@ -26,6 +26,17 @@ def _layer(
     return inputs, {**how, "layout": layout} if layout else how
 
 
+def _with(
+    layer: tuple[list[np.ndarray | None], dict[str, Any]],
+    sequence_lens: tuple[int, ...] | None = None,
+    **attributes: Any,
+) -> tuple[list[np.ndarray | None], dict[str, Any]]:
+    inputs, how = layer
+    if sequence_lens is not None:
+        inputs[4] = np.asarray(sequence_lens, np.int32)
+    return inputs, {**how, **attributes}
+
+
 _WEIGHTS = (1, 2, 3)
 
 CASES = [
@@ -44,4 +55,36 @@ CASES = [
         for is_open in (False, True)
     ],
     OnnxCase("LSTM", *_layer(4), outputs=3, note="computed weights"),
+    *[
+        OnnxCase(
+            "GRU",
+            *_with(_layer(3, direction, bias, states), linear_before_reset=after),
+            outputs=2,
+            constants=_WEIGHTS,
+            primitives={"DynamicGRUV2"},
+            note=f"bias {bias}, {states} states",
+            open_dims=is_open,
+        )
+        for direction in ("forward", "reverse", "bidirectional")
+        for bias, states, after in [(True, 0, 1), (False, 1, 0)]
+        for is_open in (False, True)
+    ],
+    *[
+        OnnxCase(
+            op_type,
+            *_with(_layer(gates), sequence_lens=lengths),
+            constants=(*_WEIGHTS, 4),
+            custom=why,
+        )
+        for op_type, gates in (("LSTM", 4), ("GRU", 3))
+        for lengths, why in [((4, 4), ""), ((4, 2), "different lengths")]
+    ],
+    OnnxCase("LSTM", *_with(_layer(4), clip=1.0), constants=_WEIGHTS, custom="clip"),
+    OnnxCase("LSTM", *_with(_layer(4), input_forget=1), constants=_WEIGHTS, custom="input_forget"),
+    OnnxCase(
+        "LSTM",
+        *_with(_layer(4), activations=["Sigmoid", "Tanh", "Relu"]),
+        constants=_WEIGHTS,
+        custom="activations sigmoid, tanh, relu",
+    ),
 ]
