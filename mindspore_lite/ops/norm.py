@@ -202,7 +202,11 @@ def group_norm(
     """-> (y, mean, 1/deviation of each group)."""
     groups = bounded(int(number(num_groups, "num_groups")), "groups")
     epsilon = float(number(eps, "eps"))
-    dtype, last = t.dtype(x), np.asarray([2])
+    dtype = t.dtype(x)
+    if t.shape(x)[1] == groups and t.rank(x) > 2 and weight is not None and bias is not None:
+        factors = [t.cast(v, dtype) for v in (weight, bias)]
+        y = t.op("InstanceNormalization", [x, *factors], epsilon=epsilon)
+        return (y, *_group_statistics(t, x, groups, epsilon))
     rows = t.op("Reshape", [x, np.asarray([0, groups, -1])])
     # ONNX defines GroupNormalization by the mean of squares, which loses digits where a group lies
     # far from zero; ONNX Runtime's kernel for InstanceNormalization takes the mean off first
@@ -213,8 +217,16 @@ def group_norm(
     for name, factor in (("Mul", weight), ("Add", bias)):
         if factor is not None:
             y = t.op(name, [y, t.op("Reshape", [t.cast(factor, dtype), per_channel])])
+    return (y, *_group_statistics(t, x, groups, epsilon))
+
+
+def _group_statistics(t: Tape, x: Val, groups: int, epsilon: float) -> tuple[Val, Val]:
+    """Mean and 1/deviation of each group."""
+    last = np.asarray([2])
+    rows = t.op("Reshape", [x, np.asarray([0, groups, -1])])
     _, mean, _, rstd = standardised(t, widened(t, rows), last, epsilon)
-    return (y, *(t.cast(t.op("Squeeze", [v, last]), dtype) for v in (mean, rstd)))
+    first, second = (t.cast(t.op("Squeeze", [v, last]), t.dtype(x)) for v in (mean, rstd))
+    return first, second
 
 
 @op("L2Normalize")

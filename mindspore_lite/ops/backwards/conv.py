@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
-from mindspore_lite.ops.backwards.spatial import Ints, Window, window, with_axis
+from mindspore_lite.ops.backwards.spatial import Ints, Window, joined, sizes, window, with_axis
 from mindspore_lite.ops.backwards.table import back
 
 _NCHW, _NCDHW = 0, 14  # MindSpore's numbers of layouts
@@ -78,3 +79,109 @@ def _conv3d(
         offset_x=0,
     )
     return made if b is None else p.call("BiasAdd", made, b, _NCDHW)
+
+
+# --- the other direction --------------------------------------------------------------------------
+
+
+@back("ConvTranspose")
+def conv_transpose(
+    p: Pen,
+    x: Operand,
+    w: Operand,
+    b: Operand | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = None,
+    group: int = 1,
+    kernel_shape: Ints = None,
+    output_padding: Ints = None,
+    output_shape: Ints = None,
+    pads: Ints = None,
+    strides: Ints = None,
+) -> Made:
+    """More elements at the end are fewer pads there, and zeros where there are no pads."""
+    how = window(kernel_shape or w.shape[2:], strides, dilations, pads)
+    p.require(how.dims in (1, 2, 3), f"a convolution over {how.dims} axes")
+    more = list(output_padding or [0] * how.dims)
+    if output_shape or auto_pad.startswith("SAME"):
+        how = _to_shape(x, how, more, output_shape, auto_pad)
+    left = [max(m - e, 0) for m, e in zip(more, how.ends, strict=True)]
+    ends = tuple(max(e - m, 0) for m, e in zip(more, how.ends, strict=True))
+    how = Window(how.kernel, how.strides, how.dilations, how.begins, ends)
+    results = w.shape[1]
+    p.require(results is not None, "a number of channels known only at run time")
+    made = _transposed(p, x, w, how, group, (results or 0) * group)
+    if any(left):
+        made = p.call("Pad", made, paddings=((0, 0), (0, 0), *((0, n) for n in left)))
+    if b is None:
+        return made
+    if how.dims == 1:
+        return p.call("Add", made, p.call("ExpandDims", b, 1))
+    return p.call("BiasAdd", made, b, _NCHW if how.dims == 2 else _NCDHW)
+
+
+def _to_shape(x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str) -> Window:
+    """The pads that lead to a size; SAME asks for stride times the size of the image."""
+    reach = [d * (k - 1) + 1 for k, d in zip(how.kernel, how.dilations, strict=True)]
+    if wanted:
+        image = zip(x.fixed[2:], how.strides, list(wanted)[-how.dims :], strict=True)
+        over = [(n - 1) * s - size for n, s, size in image]
+    else:
+        over = [-s for s in how.strides]
+    total = [max(o + m + r, 0) for o, m, r in zip(over, more, reach, strict=True)]
+    upper = auto_pad == "SAME_UPPER"
+    begins = tuple(n // 2 if upper else n - n // 2 for n in total)
+    ends = tuple(n - b for n, b in zip(total, begins, strict=True))
+    return Window(how.kernel, how.strides, how.dilations, begins, ends)
+
+
+def _transposed(p: Pen, x: Operand, w: Operand, how: Window, group: int, results: int) -> Made:
+    if how.dims == 3:
+        return p.call(
+            "Conv3DTranspose",
+            x,
+            w,
+            **{**_settings(how, group, results), "pad_mode": "pad"},
+            in_channel=w.shape[0],
+            format="NCDHW",
+            stride=how.strides,
+            strides=(1, 1, *how.strides),
+            dilation=how.dilations,
+            dilations=(1, 1, *how.dilations),
+            output_padding=(0,) * 5,
+        )
+    batch, _, *image = sizes(p, x)
+    to = [_whole(p, n, s) for n, s in zip(image, _spans(how), strict=True)]
+    if how.dims == 1:
+        size = joined(p, [batch, results, 1, *to])
+        flat = how.at_front()
+        made: Made = with_axis(p, lambda x, w: _transposed2d(p, x, w, size, flat, group), x, w)
+        return made
+    return _transposed2d(p, x, w, joined(p, [batch, results, *to]), how, group)
+
+
+def _spans(how: Window) -> list[tuple[int, int]]:
+    """(factor, offset) between the size of each axis and that of the result."""
+    each = zip(how.kernel, how.strides, how.dilations, how.begins, how.ends, strict=True)
+    return [(s, d * (k - 1) + 1 - s - b - e) for k, s, d, b, e in each]
+
+
+def _whole(p: Pen, size: Any, span: tuple[int, int]) -> Any:
+    factor, offset = span
+    if isinstance(size, int):
+        return size * factor + offset
+    return p.call("ScalarAdd", p.call("ScalarMul", size, factor), offset)
+
+
+def _transposed2d(p: Pen, x: Any, w: Any, size: Any, how: Window, group: int) -> Made:
+    return p.call(
+        "Conv2DTranspose",
+        x,
+        w,
+        size,
+        **{**_settings(how, group, 0), "pad_mode": "PAD"},
+        format="NCHW",
+        stride=(1, 1, *how.strides),
+        dilation=(1, 1, *how.dilations),
+    )

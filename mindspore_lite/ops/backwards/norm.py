@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,3 +64,88 @@ def layer_norm(
     p.require(stash_type == 1, "statistics of another type")
     wide = p.call("Add", p.item(made, 2), np.asarray(epsilon, np.float32))
     return y, p.item(made, 1), p.call("Rsqrt", wide)
+
+
+@back("InstanceNormalization")
+def instance_norm(
+    p: Pen, x: Operand, scale: Operand, bias: Operand, *, epsilon: float = 1e-5
+) -> Made:
+    """Every channel is a group; it is read as InstanceNormalization again."""
+    channels = x.shape[1] or scale.shape[0]
+    p.require(channels, "a number of channels known only at run time")
+    return p.item(p.call("GroupNorm", x, channels, scale, bias, epsilon), 0)
+
+
+@back("GroupNormalization")
+def group_norm(
+    p: Pen,
+    x: Operand,
+    scale: Operand,
+    bias: Operand,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> Made:
+    """Groups of channels by their own mean and variance."""
+    return p.item(p.call("GroupNorm", x, num_groups, scale, bias, epsilon), 0)
+
+
+@back("RMSNormalization")
+def rms_norm(
+    p: Pen,
+    x: Operand,
+    scale: Operand,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> Made:
+    """In the order that ONNX Runtime takes for one operator; RmsNorm is for Ascend alone."""
+    axes = tuple(range(axis % x.rank, x.rank))
+    wide: Any = x if x.dtype.itemsize >= 4 else p.cast(x, np.float32)
+    kind = np.float32 if x.dtype.itemsize < 4 else x.dtype
+    squares = p.call("Pow", wide, np.asarray(2, kind))
+    mean = p.call("ReduceMean", squares, axes, True)
+    root = p.call("Sqrt", p.call("Add", mean, np.asarray(epsilon, kind)))
+    y = p.call("Div", wide, root)
+    return p.call("Mul", y if kind == x.dtype else p.cast(y, x.dtype), scale)
+
+
+@back("LRN")
+def lrn(
+    p: Pen, x: Operand, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+) -> Made:
+    """ONNX divides alpha by the size."""
+    p.require(size % 2, "an even size")
+    p.require(x.rank == 4, f"{x.rank} dims")
+    return p.call(
+        "LRN",
+        x,
+        depth_radius=size // 2,
+        bias=bias,
+        alpha=alpha / size,
+        beta=beta,
+        norm_region="ACROSS_CHANNELS",
+    )
+
+
+@back("LpNormalization")
+def lp_normalization(pen: Pen, x: Operand, *, axis: int = -1, p: int = 2) -> Made:
+    """x over its norm along an axis; zeros stay."""
+    least = float(np.finfo(x.dtype).tiny)
+    if p == 2:
+        return pen.call("L2Normalize", x, axis=[axis], epsilon=least)
+    total = pen.call("ReduceSum", pen.call("Abs", x), (axis,), True, False)
+    return pen.call("Div", x, pen.call("Maximum", total, np.asarray(least, x.dtype)))
+
+
+@back("MeanVarianceNormalization")
+def mean_variance(p: Pen, x: Operand, *, axes: Sequence[int] = (0, 2, 3)) -> Made:
+    """By the mean and the root of the variance plus 1e-9, as ONNX spells it out."""
+    over = tuple(axes)
+    mean = p.call("ReduceMean", x, over, True)
+    squares = p.call("ReduceMean", p.call("Mul", x, x), over, True)
+    deviation = p.call("Sqrt", p.call("Sub", squares, p.call("Mul", mean, mean)))
+    least = p.call("Add", deviation, np.asarray(1e-9, x.dtype))
+    return p.call("Div", p.call("Sub", x, mean), least)

@@ -87,3 +87,19 @@ def _cropped(p: Pen, x: Any, pairs: Sequence[tuple[int, int]]) -> Made:
     begins = tuple(max(-before, 0) for before, _ in pairs)
     ends = tuple(after if after < 0 else _END for _, after in pairs)
     return p.call("StridedSlice", x, begins, ends, (1,) * len(pairs), 0, 0, 0, 0, 0)
+
+
+@back("CenterCropPad")
+def center_crop_pad(
+    p: Pen, x: Operand, shape: Operand, *, axes: Sequence[int] | None = None
+) -> Made:
+    """The middle of each axis, or zeros around it; an odd one is cut or put at the end."""
+    where = [a % x.rank for a in axes] if axes else list(range(x.rank))
+    pairs = [(0, 0)] * x.rank
+    for axis, size in zip(where, shape.numbers(), strict=True):
+        length = x.shape[axis]
+        p.require(length is not None, "sizes known only at run time")
+        missing = size - (length or 0)
+        before = missing // 2 if missing > 0 else -(-missing // 2)
+        pairs[axis] = (before, missing - before)
+    return padded(p, x, pairs, filler=np.zeros((), x.dtype))

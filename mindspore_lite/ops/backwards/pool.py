@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mindspore_lite.ops.backwards.pad import padded
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
 from mindspore_lite.ops.backwards.spatial import Ints, Window, window, with_axis
 from mindspore_lite.ops.backwards.table import back
@@ -31,13 +32,33 @@ def max_pool(
     how = window(kernel_shape or (), strides, dilations, pads, auto_pad)
     p.require(how.dims in (1, 2, 3), f"a pooling over {how.dims} axes")
     if not p.used(1):
-        return _largest(p, x, how, bool(ceil_mode))
+        return _largest(p, *_narrow(p, x, how, bool(ceil_mode)), bool(ceil_mode))
     p.require(storage_order == 0, "places counted by columns")
     p.require(how.is_even, "places with uneven pads")
     y, places = _with_places(p, x, how, bool(ceil_mode))
     batch, channels, *image = x.fixed
     planes = np.arange(batch * channels).reshape(batch, channels, *[1] * how.dims)
     return y, p.call("Add", places, planes * np.prod(image, dtype=np.int64))
+
+
+def _narrow(p: Pen, x: Operand, how: Window, ceil: bool) -> tuple[Any, Window]:
+    """Pads of more than half a window, which MindSpore does not take, as elements of x."""
+    if ceil or how.same or not _is_wide(how):
+        return x, how
+    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    return padded_by(p, x, how, np.asarray(least, x.dtype))
+
+
+def padded_by(p: Pen, x: Operand, how: Window, filler: np.ndarray) -> tuple[Made, Window]:
+    """Elements of one's own for the pads, and the window without them."""
+    pairs = [(0, 0), (0, 0), *zip(how.begins, how.ends, strict=True)]
+    none = (0,) * how.dims
+    bare = Window(how.kernel, how.strides, how.dilations, none, none)
+    return padded(p, x, pairs, filler=filler), bare
+
+
+def _is_wide(how: Window) -> bool:
+    return any(2 * max(b, e) > k for k, b, e in zip(how.kernel, how.begins, how.ends, strict=True))
 
 
 def _largest(p: Pen, x: Any, how: Window, ceil: bool) -> Made:
@@ -130,6 +151,8 @@ def average_pool(
     p.require(how.dims in (1, 2, 3), f"a pooling over {how.dims} axes")
     p.require(not how.is_dilated, "dilations")
     p.require(not (how.same and count_include_pad), "SAME_UPPER with counted pads")
+    if count_include_pad and _is_wide(how) and not ceil_mode:
+        return averages(p, *padded_by(p, x, how, np.zeros((), x.dtype)), False, True)
     return averages(p, x, how, bool(ceil_mode), bool(count_include_pad))
 
 
@@ -171,3 +194,65 @@ def global_max_pool(p: Pen, x: Operand) -> Made:
 
 def _image_axes(x: Operand) -> tuple[int, ...]:
     return tuple(range(2, x.rank))
+
+
+@back("GlobalLpPool")
+def global_lp_pool(pen: Pen, x: Operand, *, p: int = 2) -> Made:
+    """The norm over all image axes."""
+    axes = list(_image_axes(x))
+    return pen.call("LpNorm", x, axis=axes, p=p, keep_dims=True, epsilon=0.0)
+
+
+@back("LpPool")
+def lp_pool(
+    pen: Pen,
+    x: Operand,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints = None,
+    p: int = 2,
+    pads: Ints = None,
+    strides: Ints = None,
+) -> Made:
+    """The norm of each window, by sums of powers."""
+    how = window(kernel_shape or (), strides, dilations, pads, auto_pad)
+    pen.require(how.dims in (1, 2, 3), f"a pooling over {how.dims} axes")
+    pen.require(not how.is_dilated, "dilations")
+    pen.require(not how.same, "SAME_UPPER")
+    order = np.asarray(p, x.dtype)
+    powers = pen.call("Pow", pen.call("Abs", x), order)
+    sums = averages(pen, powers, how, bool(ceil_mode), counted=True, divisor=1)
+    return pen.call("Pow", sums, np.asarray(1 / p, x.dtype))
+
+
+@back("MaxUnpool")
+def max_unpool(
+    p: Pen,
+    x: Operand,
+    places: Operand,
+    output_shape: Operand | None = None,
+    *,
+    kernel_shape: Ints,
+    pads: Ints = None,
+    strides: Ints = None,
+) -> Made:
+    """ONNX counts places over the whole tensor, MindSpore within a channel."""
+    how = window(kernel_shape or (), strides, None, pads)
+    p.require(how.dims in (2, 3), f"a pooling over {how.dims} axes")
+    p.require(output_shape is None, "output_shape")
+    p.require(how.is_even, "uneven pads")
+    image = zip(x.fixed[2:], how.kernel, how.strides, how.begins, strict=True)
+    to = tuple((n - 1) * s + k - 2 * b for n, k, s, b in image)
+    within = p.call("FloorMod", places, np.asarray(np.prod(to), np.int64))
+    return p.call(
+        "MaxUnpool2D" if how.dims == 2 else "MaxUnpool3D",
+        x,
+        within,
+        ksize=(1, 1, *how.kernel),
+        strides=(1, 1, *how.strides),
+        pads=(0, 0, *how.begins),
+        output_shape=(*x.fixed[:2], *to),
+        format="NCHW" if how.dims == 2 else "NCDHW",
+    )

@@ -135,9 +135,9 @@ def _scaled(p: Pen, length: int | None, size: Any, factor: float) -> Any:
 
 def _at_run_time(p: Pen, x: Operand, wanted: Operand, where: list[int]) -> list[Axis]:
     """Sizes that are computed; those of batch and channels must be known not to change."""
-    kept, result = x.value.shape, p.out.value.shape
+    kept, result = (_dims(value) for value in (x, p.out))
     for axis in {0, 1} & set(where):
-        same = kept is not None and result is not None and kept[axis] == result[axis]
+        same = kept[axis] is not None and kept[axis] == result[axis]
         p.require(same, "a size of batch or channels of the run time")
     lengths = sizes(p, x)
     numbers = p.call("TensorToTuple", wanted)
@@ -145,6 +145,12 @@ def _at_run_time(p: Pen, x: Operand, wanted: Operand, where: list[int]) -> list[
         Axis(x.shape[a], p.item(numbers, where.index(a)) if a in where else lengths[a], None)
         for a in range(2, x.rank)
     ]
+
+
+def _dims(x: Operand) -> list[int | str | None]:
+    """The dims of a value: numbers, or the names of those that are open."""
+    dims = x.value.shape if x.value.shape is not None else [None, None]
+    return [d if isinstance(d, int | None) else d.value for d in dims]
 
 
 def _size(p: Pen, image: Sequence[Axis]) -> Any:

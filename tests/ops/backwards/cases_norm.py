@@ -49,4 +49,47 @@ CASES = [
         constants=(1, 2),
         custom="repeated",
     ),
+    *[
+        OnnxCase(
+            "InstanceNormalization",
+            [_floats(*shape), _floats(3), _floats(3)],
+            {"epsilon": 1e-3},
+            constants=(1, 2),
+            open_dims=is_open,
+            primitives={"GroupNorm"},
+        )
+        for shape in [(2, 3, 4), (2, 3, 4, 5), (1, 3, 2, 4, 5)]
+        for is_open in (False, True)
+    ],
+    *[
+        OnnxCase(
+            "GroupNormalization",
+            [_floats(2, 4, 5, 6), _floats(4), _floats(4)],
+            {"num_groups": groups},
+            constants=(1, 2),
+            open_dims=is_open,
+        )
+        for groups in (1, 2, 4)
+        for is_open in (False, True)
+    ],
+    *[
+        OnnxCase(
+            "RMSNormalization",
+            [_floats(2, 3, 4), _floats(*shape)],
+            {"axis": axis, "epsilon": 1e-4},
+            constants=[1],
+            opset=23,
+        )
+        for axis, shape in [(-1, (4,)), (1, (3, 4))]
+    ],
+    OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 3, "alpha": 0.1}, primitives={"LRN"}),
+    OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 5, "bias": 2.0, "beta": 0.5}, open_dims=True),
+    *[
+        OnnxCase("LpNormalization", [x], {"axis": axis, "p": p})
+        for x in (_floats(2, 3, 4), np.zeros((2, 3, 4), np.float32))
+        for axis in (-1, 1)
+        for p in (1, 2)
+    ],
+    OnnxCase("MeanVarianceNormalization", [_floats(2, 3, 4, 5)]),
+    OnnxCase("MeanVarianceNormalization", [_floats(2, 3, 4)], {"axes": [1, 2]}),
 ]

@@ -41,4 +41,12 @@ CASES = [
         "Pad", [_X[0, 0], _ints(1, 1, 1, -1)], {"mode": "edge"}, constants=[1], custom="negative"
     ),
     OnnxCase("Pad", [_X[0, 0], _ints(1, 1, 1, 1)], {"mode": "edge"}, custom="run time"),
+    *[
+        OnnxCase("CenterCropPad", [_X[0], _ints(*shape)], constants=[1])
+        for shape in [(3, 5, 6), (1, 2, 3), (6, 8, 9), (2, 8, 3), (4, 2, 8)]
+    ],
+    OnnxCase("CenterCropPad", [_X, _ints(8, 3)], {"axes": [-2, 1]}, constants=[1]),
+    OnnxCase(
+        "CenterCropPad", [_X[0], _ints(3, 5, 7)], constants=[1], open_dims=True, custom="run time"
+    ),
 ]

@@ -11,6 +11,8 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 _IMAGE, _LINE, _VOLUME = _floats(2, 3, 10, 11), _floats(2, 3, 12), _floats(1, 2, 6, 7, 8)
+_PEAKS = _floats(1, 2, 2, 3)
+_PLACES = np.asarray([0, 3, 5, 12, 15, 17, 24, 27, 29, 37, 40, 41]).reshape(1, 2, 2, 3)
 _MAX = [
     ({"kernel_shape": [2, 2], "strides": [2, 2]}, {"MaxPool"}),
     ({"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, {"MaxPoolWithArgmaxV2"}),
@@ -68,4 +70,31 @@ CASES = [
         for x in (_IMAGE, _LINE, _VOLUME)
         for is_open in (False, True)
     ],
+    OnnxCase("MaxPool", [_IMAGE], {"kernel_shape": [3, 3], "pads": [2, 2, 2, 2]}),
+    OnnxCase(
+        "AveragePool",
+        [_IMAGE],
+        {"kernel_shape": [3, 3], "pads": [2, 2, 2, 2], "count_include_pad": 1},
+    ),
+    *[OnnxCase("GlobalLpPool", [x], {"p": p}) for x in (_IMAGE, _VOLUME) for p in (1, 2, 3)],
+    *[
+        OnnxCase("LpPool", [_IMAGE], {"kernel_shape": [3, 2], **how}, opset=22)
+        for how in (
+            {},
+            {"p": 1, "strides": [2, 2]},
+            {"p": 3, "pads": [1, 1, 1, 1]},
+            {"pads": [0, 1, 1, 0], "strides": [2, 3]},
+            {"ceil_mode": 1, "strides": [2, 3], "pads": [1, 0, 1, 0]},
+        )
+    ],
+    OnnxCase("LpPool", [_LINE], {"kernel_shape": [3]}, opset=22),
+    OnnxCase("LpPool", [_VOLUME], {"kernel_shape": [2, 2, 2]}, opset=22),
+    OnnxCase("MaxUnpool", [_PEAKS, _PLACES], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    OnnxCase(
+        "MaxUnpool",
+        [_PEAKS, _PLACES, np.asarray([1, 2, 7, 7])],
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+        constants=[2],
+        custom="output_shape",
+    ),
 ]
