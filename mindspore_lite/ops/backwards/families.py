@@ -4,6 +4,7 @@ from mindspore_lite.ops.backwards import (  # noqa: F401
     activation,
     compare,
     conv,
+    create,
     elementwise,
     index,
     matmul,
@@ -12,6 +13,8 @@ from mindspore_lite.ops.backwards import (  # noqa: F401
     pool,
     reduce,
     resize,
+    scatter,
     shape,
     slice,
+    sort,
 )

@@ -91,11 +91,16 @@ def reduce_log_sum_exp(
     keepdims: int = 1,
     noop_with_empty_axes: int = 0,
 ) -> Made:
-    """Without overflow; the primitive wants its axes named."""
+    """The largest number is taken out before, so that nothing overflows."""
     along = axes_of(axes, noop_with_empty_axes)
     if along is None:
         return p.call("TensorMove", x)
-    return p.call("LogSumExp", x, along or tuple(range(x.rank)), bool(keepdims))
+    largest = reduced(p, "ReduceMax", x, along, 1)
+    zero = np.zeros((), x.dtype)  # for an infinite one, less which nothing would be left but NaN
+    largest = p.call("Select", p.call("IsFinite", largest), largest, zero)
+    total = reduced(p, "ReduceSum", p.call("Exp", p.call("Sub", x, largest)), along, 1)
+    found = p.call("Add", p.call("Log", total), largest)
+    return found if keepdims else p.call("Squeeze", found, along or tuple(range(x.rank)))
 
 
 # --- where the extremes are -----------------------------------------------------------------------
