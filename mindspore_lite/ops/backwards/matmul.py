@@ -37,6 +37,7 @@ def gemm(
     transB: int = 0,
 ) -> Made:
     """alpha * (a @ b) + beta * c."""
+    p.require(a.rank == b.rank == 2, "no matrices")
     made: Any = p.call("MatMul", a, b, bool(transA), bool(transB))
     if alpha != 1:
         made = p.call("Mul", made, np.asarray(alpha, a.dtype))
