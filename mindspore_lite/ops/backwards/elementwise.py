@@ -113,7 +113,6 @@ def is_inf(p: Pen, x: Operand, *, detect_negative: int = 1, detect_positive: int
 @back("Cast")
 def cast(p: Pen, x: Operand, *, to: int, saturate: int = 1, round_mode: str = "up") -> Made:
     """The last two attributes speak of float8 alone, which has no primitive."""
-    _ = x.dtype  # known
     return p.cast(x, p.out.dtype)
 
 
@@ -122,5 +121,4 @@ def cast_like(
     p: Pen, x: Operand, like: Operand, *, saturate: int = 1, round_mode: str = "up"
 ) -> Made:
     """The type is known now."""
-    _ = x.dtype
     return p.cast(x, like.dtype)

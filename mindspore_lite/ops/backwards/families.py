@@ -4,6 +4,7 @@ from mindspore_lite.ops.backwards import (  # noqa: F401
     activation,
     compare,
     conv,
+    create,
     elementwise,
     image,
     index,
@@ -16,6 +17,8 @@ from mindspore_lite.ops.backwards import (  # noqa: F401
     recurrent,
     reduce,
     resize,
+    scatter,
     shape,
     slice,
+    sort,
 )

@@ -37,6 +37,7 @@ def gemm(
     transB: int = 0,
 ) -> Made:
     """alpha * (a @ b) + beta * c."""
+    p.require(a.rank == b.rank == 2, "no matrices")
     made: Any = p.call("MatMul", a, b, bool(transA), bool(transB))
     if alpha != 1:
         made = p.call("Mul", made, np.asarray(alpha, a.dtype))
@@ -48,8 +49,38 @@ def gemm(
 
 @back("Einsum")
 def einsum(p: Pen, *operands: Operand, equation: str) -> Made:
-    """The equation as it is, without blanks."""
-    return p.call("Einsum", p.tuple(operands), equation=equation.replace(" ", ""))
+    """A product of matrices where it is one; MindSpore has no Einsum on CPUs."""
+    equation = equation.replace(" ", "")
+    terms, arrow, result = equation.partition("->")
+    pair = terms.split(",")
+    if arrow and "." not in equation and len(pair) == len(operands) == 2:
+        if orders := _product(*pair, result):
+            turned = [_ordered(p, x, perm) for x, perm in zip(operands, orders[:2], strict=True)]
+            kind = "MatMul" if len(orders[2]) == 2 else "BatchMatMul"
+            return _ordered(p, p.call(kind, *turned, False, False), orders[2])
+    return p.call("Einsum", p.tuple(operands), equation=equation)
+
+
+def _product(a: str, b: str, result: str) -> list[tuple[int, ...]] | None:
+    """The orders of axes that make an equation a batch of products [.., i, k] @ [.., k, j]."""
+    if any(len(set(term)) != len(term) for term in (a, b, result)):
+        return None  # a diagonal
+    batch = [c for c in a if c in b and c in result]
+    inner = [c for c in a if c in b and c not in result]
+    rows = [c for c in a if c not in b]
+    columns = [c for c in b if c not in a]
+    if not len(inner) == len(rows) == len(columns) == 1 or len(result) != len(batch) + 2:
+        return None
+    wanted = [*batch, *rows, *columns]
+    return [
+        tuple(a.index(c) for c in (*batch, *rows, *inner)),
+        tuple(b.index(c) for c in (*batch, *inner, *columns)),
+        tuple(wanted.index(c) for c in result),
+    ]
+
+
+def _ordered(p: Pen, x: Any, perm: tuple[int, ...]) -> Any:
+    return x if perm == tuple(range(len(perm))) else p.call("Transpose", x, perm)
 
 
 @back("Det")

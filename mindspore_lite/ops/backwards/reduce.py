@@ -17,9 +17,9 @@ def axis_of(x: Operand, axis: int) -> int:
     return axis % max(x.rank, 1)
 
 
-def axes_of(axes: Operand | None, noop: int) -> tuple[int, ...] | None:
+def axes_of(x: Operand, axes: Operand | None, noop: int) -> tuple[int, ...] | None:
     """The axes to reduce: () for all, None where nothing is to be reduced."""
-    found = () if axes is None else tuple(axes.numbers())
+    found = () if axes is None else tuple(axis_of(x, axis) for axis in axes.numbers())
     return None if noop and not found else found
 
 
@@ -38,7 +38,7 @@ def _plain(primitive: str) -> Writer:
         keepdims: int = 1,
         noop_with_empty_axes: int = 0,
     ) -> Made:
-        along = axes_of(axes, noop_with_empty_axes)
+        along = axes_of(x, axes, noop_with_empty_axes)
         if along is None:
             return p.call("TensorMove", x)
         name = _BOOL[primitive] if x.dtype == np.bool_ else primitive
@@ -62,7 +62,7 @@ def _composed(before: str, after: str) -> Writer:
         keepdims: int = 1,
         noop_with_empty_axes: int = 0,
     ) -> Made:
-        along = axes_of(axes, noop_with_empty_axes)
+        along = axes_of(x, axes, noop_with_empty_axes)
         made: Any = p.call(before, x) if before else x
         if along is not None:
             made = reduced(p, "ReduceSum", made, along, keepdims)
@@ -91,11 +91,16 @@ def reduce_log_sum_exp(
     keepdims: int = 1,
     noop_with_empty_axes: int = 0,
 ) -> Made:
-    """Without overflow; the primitive wants its axes named."""
-    along = axes_of(axes, noop_with_empty_axes)
+    """The largest number is taken out before, so that nothing overflows."""
+    along = axes_of(x, axes, noop_with_empty_axes)
     if along is None:
         return p.call("TensorMove", x)
-    return p.call("LogSumExp", x, along or tuple(range(x.rank)), bool(keepdims))
+    largest = reduced(p, "ReduceMax", x, along, 1)
+    zero = np.zeros((), x.dtype)  # for an infinite one, less which nothing would be left but NaN
+    largest = p.call("Select", p.call("IsFinite", largest), largest, zero)
+    total = reduced(p, "ReduceSum", p.call("Exp", p.call("Sub", x, largest)), along, 1)
+    found = p.call("Add", p.call("Log", total), largest)
+    return found if keepdims else p.call("Squeeze", found, along or tuple(range(x.rank)))
 
 
 # --- where the extremes are -----------------------------------------------------------------------
@@ -135,7 +140,7 @@ back("ArgMin")(_extreme("Argmin"))
 
 def _running(primitive: str) -> Writer:
     def write(p: Pen, x: Operand, axis: Operand, *, exclusive: int = 0, reverse: int = 0) -> Made:
-        return p.call(primitive, x, axis.number(), bool(exclusive), bool(reverse))
+        return p.call(primitive, x, axis_of(x, axis.number()), bool(exclusive), bool(reverse))
 
     return write
 

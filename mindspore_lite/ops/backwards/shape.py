@@ -12,7 +12,6 @@ from mindspore_lite.ops.backwards.table import NoEquivalentError, back
 @back("Identity")
 def identity(p: Pen, x: Operand) -> Made:
     """The same numbers."""
-    _ = x.dtype  # a tensor, no sequence
     return p.call("TensorMove", x)
 
 
@@ -40,7 +39,10 @@ def size(p: Pen, x: Operand) -> Made:
 
 def numbers(p: Pen, x: Operand) -> Any:
     """A vector as the plain numbers that primitives want, known now or at run time."""
-    return p.call("TensorToTuple", x) if x.const is None else tuple(x.numbers())
+    if x.const is not None:
+        return tuple(x.numbers())
+    _ = x.fixed  # how many
+    return p.call("TensorToTuple", x)
 
 
 def known(shape: Operand) -> list[int | None]:
@@ -65,17 +67,13 @@ def reshape(p: Pen, x: Operand, shape: Operand, *, allowzero: int = 0) -> Made:
         dims[dims.index(None)] = -1  # follows from the others
     if None not in dims:
         return p.call("Reshape", x, tuple(dims))
-    own = p.call("Shape", x) if copied else None
-    given = p.call("TensorToTuple", shape) if shape.const is None else None
-    sources = [own if i in copied else given for i in range(len(dims))]
-    items = zip(dims, sources, strict=True)
-    return p.call(
-        "Reshape",
-        x,
-        p.tuple(
-            d if d is not None or of is None else p.item(of, i) for i, (d, of) in enumerate(items)
-        ),
-    )
+    own: Any = p.call("Shape", x) if copied else None
+    given: Any = p.call("TensorToTuple", shape) if shape.const is None else None
+    found: list[Any] = [
+        p.item(own if i in copied else given, i) if d is None else d for i, d in enumerate(dims)
+    ]
+    # the attribute is for our own reader: MindSpore takes every 0 for a size
+    return p.call("Reshape", x, p.tuple(found), allowzero=allowzero)
 
 
 @back("Flatten")
@@ -94,7 +92,8 @@ def flatten(p: Pen, x: Operand, *, axis: int = 1) -> Made:
 @back("Transpose")
 def transpose(p: Pen, x: Operand, *, perm: list[int] | None = None) -> Made:
     """Axes in a new order, the reverse one if none is given."""
-    return p.call("Transpose", x, tuple(perm or range(x.rank)[::-1]))
+    reverse = range(x.rank)[::-1]
+    return p.call("Transpose", x, tuple(perm or reverse))
 
 
 @back("Squeeze")
@@ -146,7 +145,7 @@ def concat(p: Pen, *inputs: Operand, axis: int) -> Made:
     """Joined along an axis."""
     if len(inputs) == 1:
         return p.call("TensorMove", *inputs)
-    return p.call("Concat", p.tuple(inputs), axis)
+    return p.call("Concat", p.tuple(inputs), axis % inputs[0].rank)
 
 
 @back("Split")

@@ -61,6 +61,8 @@ def write(row: Row, pen: Any, inputs: Sequence[Any], attributes: Mapping[str, An
     """Call a row's function; what its signature does not know has no equivalent."""
     if unknown := sorted(set(attributes) - row.attributes):
         raise NoEquivalentError(f"attribute {', '.join(unknown)}")
+    for value in inputs:
+        _ = value and value.dtype  # to be known: the reader must know what it computes with
     given = list(inputs)
     if not row.is_variadic:
         while len(given) > len(row.inputs):

@@ -31,12 +31,19 @@ CASES = [
     OnnxCase("Gemm", [_floats(2, 3), _floats(4, 3)], {"transB": 1}, constants=[1]),
     OnnxCase("Gemm", [_floats(2, 3), _floats(4, 3), _floats(4)], {"transB": 1}, constants=[1, 2]),
     OnnxCase("Gemm", [_floats(2, 3), _floats(3, 4), np.asarray(2, np.float32)], {"beta": 0.5}),
-    OnnxCase(
-        "Einsum",
-        [_floats(2, 3, 4), _floats(2, 4, 5)],
-        {"equation": "bij, bjk -> bik"},
-        primitives={"Einsum"},
-    ),
-    OnnxCase("Einsum", [_floats(3, 4)], {"equation": "ij->i"}),
+    *[
+        OnnxCase("Einsum", [_floats(*a), _floats(*b)], {"equation": equation}, primitives={name})
+        for equation, a, b, name in (
+            ("bij, bjk -> bik", (2, 3, 4), (2, 4, 5), "BatchMatMul"),
+            ("bhid,bhjd->bhij", (2, 3, 4, 5), (2, 3, 6, 5), "BatchMatMul"),
+            ("bihd,bjhd->bhij", (2, 4, 3, 5), (2, 6, 3, 5), "BatchMatMul"),
+            ("bhij,bjhd->bihd", (2, 3, 4, 6), (2, 6, 3, 5), "BatchMatMul"),
+            ("ij,kj->ki", (2, 3), (4, 3), "MatMul"),
+            ("bij,bij->b", (2, 3, 4), (2, 3, 4), "Einsum"),
+            ("iij,jk->ik", (3, 3, 4), (4, 5), "Einsum"),
+            ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 5), "Einsum"),
+        )
+    ],
+    OnnxCase("Einsum", [_floats(3, 4)], {"equation": "ij->i"}, primitives={"Einsum"}),
     OnnxCase("Det", [_floats(2, 3, 3)], tolerance=1e-4),
 ]

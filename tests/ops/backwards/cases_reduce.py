@@ -30,6 +30,7 @@ CASES = [
     OnnxCase("ReduceSum", [_X, _axes(1)], custom="a setting known only at run time"),
     OnnxCase("ReduceMean", [_X, _axes(2)], constants=[1], open_dims=True),
     OnnxCase("ReduceLogSumExp", [_X * 100, _axes(1)], constants=[1], note="large"),
+    OnnxCase("ReduceLogSumExp", [np.full((2, 3), -np.inf, np.float32)], note="infinite"),
     *[
         OnnxCase(op_type, [(_X * 4).astype(kind), _axes(1)], constants=[1], note=kind)
         for op_type in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
@@ -50,4 +51,6 @@ CASES = [
         for axis, options in ((0, {}), (-1, {"exclusive": 1}), (1, {"reverse": 1}))
     ],
     OnnxCase("CumSum", [_X, np.asarray(1)], custom="a setting known only at run time"),
+    OnnxCase("CumProd", [_X, np.asarray(1)], {"reverse": 1}, constants=[1], opset=26),
+    OnnxCase("CumProd", [_X, np.asarray(0)], constants=[1], opset=26),
 ]

@@ -1,0 +1,55 @@
+"""Tensors made from shapes and numbers, as MindSpore primitives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindspore_lite.ops.backwards.pen import Made, Operand, Pen, type_id
+from mindspore_lite.ops.backwards.shape import numbers
+from mindspore_lite.ops.backwards.table import back
+
+_MAX_LENGTH = 1_000_000  # of a Range known only at run time; MindSpore wants a bound, and has this
+
+
+@back("ConstantOfShape")
+def constant_of_shape(p: Pen, shape: Operand, *, value: np.ndarray | None = None) -> Made:
+    """One number everywhere, a float32 zero if none is given."""
+    number = np.zeros((), np.float32) if value is None else value.reshape(())
+    return p.call("FillV2", numbers(p, shape), number)
+
+
+@back("Range")
+def range_(p: Pen, start: Operand, limit: Operand, delta: Operand) -> Made:
+    """Numbers in equal steps."""
+    return p.call("Range", start, limit, delta, _MAX_LENGTH)
+
+
+@back("EyeLike")
+def eye_like(p: Pen, x: Operand, *, dtype: int | None = None, k: int = 0) -> Made:
+    """Ones on a diagonal."""
+    rows, columns = x.fixed
+    if k == 0:
+        return p.call("Eye", rows, columns, type_id(p.out.dtype))
+    return p.call("TensorMove", np.eye(rows, columns, k, p.out.dtype))
+
+
+@back("OneHot")
+def one_hot(p: Pen, indices: Operand, depth: Operand, values: Operand, *, axis: int = -1) -> Made:
+    """A negative index counts from the end; to MindSpore it is outside."""
+    count = int(depth.number())
+    wide = p.cast(indices, np.int64)
+    moved = p.call("Add", wide, np.asarray(count, np.int64))
+    below = p.call("Less", wide, np.asarray(0, np.int64))
+    places = p.call("Select", below, moved, wide)
+    off, on = _pair(p, values)
+    along = axis if axis >= 0 else axis + indices.rank + 1
+    return p.call("OneHot", places, count, on, off, -1 if along == indices.rank else along)
+
+
+def _pair(p: Pen, values: Operand) -> list[Any]:
+    """The two numbers of a vector as tensors without axes."""
+    if values.const is not None:
+        return [number.reshape(()) for number in values.const]
+    return [p.call("Gather", values, np.asarray(i), 0, 0) for i in range(2)]
