@@ -1,0 +1,48 @@
+"""Whole networks that PyTorch exported as ONNX: converted, written, read back, computed.
+
+tests/data/onnx_nets: NAME.onnx beside NAME.npz with inputs i0, i1, ... and the outputs o0, o1, ...
+that MindSpore computed with the MindIR file that the converter had written. The files are made by
+scripts/fixtures/onnx_networks.py and network_outputs.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.onnx_networks import converted, run_onnx
+from support.running import DATA, assert_close, fixture_arrays
+
+import mindspore_lite as mslite
+from mindspore_lite.mindir.write import write_file
+
+FILES = sorted(DATA.glob("onnx_nets/*.onnx"))
+FEW_THREADS = mslite.Context()
+FEW_THREADS.cpu.thread_num = 1
+
+
+def run_mindir(path: Path, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    with mslite.Model() as model:
+        model.build_from_file(str(path), mslite.ModelType.MINDIR, FEW_THREADS)
+        model.resize(model.get_inputs(), [list(array.shape) for array in inputs])
+        return [output.get_data_to_numpy() for output in model.predict(inputs)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_network_computes_the_same_through_mindir(path: Path, tmp_path: Path) -> None:
+    written = converted(path)
+    assert not written.custom
+    (mindir,) = write_file(written.model, tmp_path / "net.mindir")
+    inputs, by_mindspore = fixture_arrays(path.with_suffix(".npz"))
+    got = run_mindir(mindir, list(inputs))
+    by_onnxruntime = run_onnx(path)
+    assert len(got) == len(by_mindspore) == len(by_onnxruntime)
+    for ours, mindspores, onnxruntimes in zip(got, by_mindspore, by_onnxruntime, strict=True):
+        assert_close(ours, onnxruntimes, f"{path.stem} against ONNX Runtime")
+        assert_close(ours, mindspores, f"{path.stem} against MindSpore")
+
+
+def test_every_kind_of_network_is_there() -> None:
+    assert {"resnet", "unet", "vit", "bert", "lstm"} <= {path.stem for path in FILES}
+    assert len(FILES) >= 15
