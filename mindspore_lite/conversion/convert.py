@@ -1,0 +1,173 @@
+"""The conversion: a Job goes in, a MindIR file and a Report of what was done come out.
+
+Nothing appears under the name of the output before all went well, the trial run included; what was
+there before stays until then.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx_ir as ir
+
+from mindspore_lite.conversion.check import Difference, difference, run_once
+from mindspore_lite.conversion.half_weights import halve_weights
+from mindspore_lite.conversion.job import Job, settled
+from mindspore_lite.conversion.quantise import QuantReport, QuantSettings, quantise, settings_of
+from mindspore_lite.conversion.sources import Origin, load
+from mindspore_lite.errors import ModelFileError, SettingsError
+from mindspore_lite.graph.borders import set_layouts, set_types
+from mindspore_lite.graph.fix_shapes import fix_shapes
+from mindspore_lite.graph.opset import upgraded
+from mindspore_lite.graph.optimise import optimise
+from mindspore_lite.graph.to_mindir import to_mindir
+from mindspore_lite.mindir import records
+from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.mindir.write import write_file
+
+Step = Callable[[str], None]  # is told when a stage begins
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a conversion did."""
+
+    job: Job  # with what its settings added
+    before: Counter[str]  # operators of the source
+    after: Counter[str]  # primitives of the result
+    done: Mapping[str, int]  # what each pass did, and how often
+    custom: Mapping[str, list[str]]  # "operator: reason" -> nodes that travel as they are
+    quantised: QuantReport | None
+    warnings: tuple[str, ...]
+    files: tuple[Path, ...]  # the first is the one to load
+    source_bytes: int
+    written_bytes: int
+
+
+def convert(job: Job, step: Step = lambda text: None) -> Report:
+    """Convert a model.
+
+    Raises:
+        SettingsError: The job makes no sense; every reason at once.
+        ModelFileError: A file cannot be read or written.
+        LiteError: The model cannot be converted, or its result does not run.
+    """
+    job, warnings = settled(job)
+    settings = _quantisation(job)
+    step(f"reading {job.model.name}")
+    model = load(origin_of(job))
+    before, source_bytes = operators(model), _source_bytes(job, model)
+    step("fitting it to what was asked for")
+    model = upgraded(model)
+    fit_to(job, model)
+    step("optimising")
+    done = dict(optimise(model, job.optimize, step))
+    quantised = None
+    if settings is not None:
+        step("quantising")
+        model, quantised = quantise(model, settings, step)
+    if job.weight_fp16:
+        done["weights stored as float16"] = halve_weights(model)
+    step("translating to MindIR")
+    written = to_mindir(model)
+    files, more = _write(job, written.model, step)
+    return Report(
+        job=job,
+        before=before,
+        after=written.primitives,
+        done={what: count for what, count in done.items() if count},
+        custom=written.custom,
+        quantised=quantised,
+        warnings=(*warnings, *more),
+        files=files,
+        source_bytes=source_bytes,
+        written_bytes=sum(file.stat().st_size for file in files),
+    )
+
+
+def check(job: Job, report: Report) -> Difference:
+    """How far the result of a conversion lies from its source, on made-up inputs."""
+    source = load(origin_of(job))
+    fit_to(report.job, source)
+    return difference(source, report.files[0], _key(job))
+
+
+def carried(report: Report) -> list[str]:
+    """What should be said about nodes without a MindSpore equivalent, if there are any."""
+    if not report.custom:
+        return []
+    count = sum(len(nodes) for nodes in report.custom.values())
+    what = "; ".join(f"{reason} ({', '.join(nodes)})" for reason, nodes in report.custom.items())
+    return [f"{count} node(s) travel as Custom, which only this package runs: {what}"]
+
+
+def origin_of(job: Job) -> Origin:
+    """Where the model of a job comes from."""
+    return Origin(job.framework, job.model, job.weights, job.decrypt, job.trust_pickle)
+
+
+def fit_to(job: Job, model: ir.Model) -> None:
+    """Give a model the shapes, layouts and types that were asked for."""
+    if job.shapes:
+        fix_shapes(model, job.shapes)
+    if job.input_format or job.output_format:
+        set_layouts(model, job.input_format, job.output_format)
+    if job.input_type or job.output_type:
+        set_types(model, job.input_type, job.output_type)
+
+
+def operators(model: ir.Model) -> Counter[str]:
+    """How often each operator stands in a model, its sub-graphs included."""
+    nodes = ir.traversal.RecursiveGraphIterator(model.graph)
+    return Counter(f"{node.domain}.{node.op_type}".lstrip(".") for node in nodes)
+
+
+def _quantisation(job: Job) -> QuantSettings | None:
+    try:
+        return settings_of(job.settings)
+    except ValueError as exc:
+        raise SettingsError(str(exc), str(exc).splitlines()) from exc
+
+
+def _source_bytes(job: Job, model: ir.Model) -> int:
+    files = {job.model}
+    for value in model.graph.initializers.values():
+        if isinstance(value.const_value, ir.ExternalTensor):
+            files.add(Path(value.const_value.path))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """The files, in place, and warnings; a trial run comes first where one was asked for."""
+    folder = job.output.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        step(f"writing {job.output.name}")
+        if not job.infer:
+            return _stored(job, model, job.output), ()
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".mslite-") as aside:
+            files = _stored(job, model, Path(aside, job.output.name))
+            step("running the result once")
+            warnings = run_once(files[0], _key(job))
+            return tuple(_moved(file, Path(aside), folder) for file in reversed(files)), warnings
+    except OSError as exc:
+        reason = exc.strerror or exc
+        raise ModelFileError(f"cannot write {str(job.output)!r}: {reason}") from exc
+
+
+def _stored(job: Job, model: records.Model, path: Path) -> tuple[Path, ...]:
+    return write_file(model, path, key=job.encrypt_key, external_above=job.external_above)
+
+
+def _key(job: Job) -> Key | None:
+    return None if job.encrypt_key is None else Key(job.encrypt_key)
+
+
+def _moved(file: Path, aside: Path, folder: Path) -> Path:
+    target = folder / file.relative_to(aside)
+    target.parent.mkdir(exist_ok=True)
+    return file.replace(target)
