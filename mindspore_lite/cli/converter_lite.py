@@ -45,7 +45,7 @@ TEXTS = {
     NO_OPERATOR: "Failed to find operator.",
     ILLEGAL: "Invalid input param by user.",
 }
-_NEEDED = ("fmk", "modelFile", "outputFile")
+_NEEDED = {"fmk": "fmk", "modelFile": "model file path", "outputFile": "output file path"}
 _NOT_HERE = {
     "OM": "models of fmk OM are compiled for Ascend, and only an Ascend device can run them",
     "MSLITE": "fmk MSLITE is for generating C code, which is not done here",
@@ -244,7 +244,7 @@ def help_text() -> str:
 def illegal(problems: Sequence[str]) -> int:
     """Say what is wrong with the flags."""
     for problem in problems:
-        known = problem.startswith(("INPUT MISSING", "Init "))
+        known = problem.startswith(("INPUT ", "Init "))
         complain(problem if known else f"INPUT ILLEGAL: {problem}")
     say(f"Flags Init failed. Ret: {ILLEGAL}")
     return ILLEGAL

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx_ir as ir
@@ -17,9 +17,10 @@ import onnx_ir as ir
 from mindspore_lite.conversion.check import Difference, difference, run_once
 from mindspore_lite.conversion.half_weights import halve_weights
 from mindspore_lite.conversion.job import Job, settled
-from mindspore_lite.conversion.quantise import QuantReport, QuantSettings, quantise, settings_of
+from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
+from mindspore_lite.conversion.quantise import QuantReport, quantise
 from mindspore_lite.conversion.sources import Origin, load
-from mindspore_lite.errors import ModelFileError, SettingsError
+from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.borders import set_layouts, set_types
 from mindspore_lite.graph.fix_shapes import fix_shapes
 from mindspore_lite.graph.opset import upgraded
@@ -71,7 +72,9 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
         step("quantising")
         model, quantised = quantise(model, settings, step)
     if job.weight_fp16:
-        done["weights stored as float16"] = halve_weights(model)
+        halved = halve_weights(model)
+        done["weights stored as float16"] = halved.count
+        done["weights that float16 cannot hold, left"] = len(halved.left)
     step("translating to MindIR")
     written = to_mindir(model)
     files, more = _write(job, written.model, step)
@@ -127,10 +130,11 @@ def operators(model: ir.Model) -> Counter[str]:
 
 
 def _quantisation(job: Job) -> QuantSettings | None:
-    try:
-        return settings_of(job.settings)
-    except ValueError as exc:
-        raise SettingsError(str(exc), str(exc).splitlines()) from exc
+    """What the settings say; calibration data lie as the inputs shall, where that was said."""
+    found = settings_of(job.settings)
+    if found is None or found.data is None or not job.input_format:
+        return found
+    return replace(found, data=replace(found.data, layout=job.input_format))
 
 
 def _source_bytes(job: Job, model: ir.Model) -> int:

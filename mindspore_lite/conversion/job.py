@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mindspore_lite.config import Sections
+from mindspore_lite.conversion.quant_settings import settings_of
 from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
 from mindspore_lite.errors import ModelFileError, SettingsError
@@ -107,6 +108,10 @@ def refuse(job: Job, already: Sequence[str] = ()) -> None:
     """
     wishes = wishes_of(job.settings)
     problems = [*already, *_problems(job), *wishes.problems, *_contradictions(job, wishes)]
+    try:
+        settings_of(job.settings)
+    except SettingsError as exc:
+        problems += exc.problems
     files = _file_problems(job)
     if problems:
         raise SettingsError(listed([*problems, *files]), [*problems, *files])

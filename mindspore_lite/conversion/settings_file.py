@@ -21,27 +21,11 @@ from mindspore_lite.errors import ModelFileError
 MODEL = "model_param"  # the one section that may repeat: each is another model
 DEFAULT = "DEFAULT"  # where lines before the first section belong
 
-QUANTISATION = {  # section: its keys; conversion/quantise.py knows what they mean
-    "common_quant_param": (
-        "quant_type bit_num min_quant_weight_size min_quant_weight_channel skip_quant_node "
-        "debug_info_save_path enable_encode workspace"
-    ),
-    "weight_quant_param": (
-        "per_channel bias_correction dequant_strategy quant_strategy update_mindir max_segments"
-    ),
-    "mixed_bit_weight_quant_param": "init_scale auto_tune use_cv_data max_iterations",
-    "full_quant_param": (
-        "activation_quant_method bias_correction per_channel target_device smooth_alpha "
-        "enable_smooth_shift"
-    ),
-    "dynamic_quant_param": "quant_strategy",
-    "transform_quant_param": "export_precision_mode",
-    "data_preprocess_param": (
-        "calibrate_path calibrate_size input_type image_to_format normalize_mean normalize_std "
-        "resize_width resize_height resize_method center_crop_width center_crop_height"
-    ),
-}
-_STRICT = QUANTISATION | {  # a key that is not here is an error
+QUANTISATION = (  # conversion/quant_settings.py knows their keys, and refuses others
+    "common_quant_param", "weight_quant_param", "mixed_bit_weight_quant_param",
+    "full_quant_param", "dynamic_quant_param", "transform_quant_param", "data_preprocess_param",
+)  # fmt: skip
+_STRICT = {  # a key that is not here is an error
     "registry": "plugin_path disable_fusion fusion_blacklists",
     "acl_option_cfg_param": (
         "device_id input_format input_shape_vector input_shape output_type precision_mode "
@@ -142,8 +126,8 @@ def wishes_of(sections: Mapping[str, Mapping[str, str]]) -> Wishes:
             found.problems += [
                 f"`{key}` is not supported in [{name}]" for key in entries if key not in keys
             ]
-        elif name not in _FREE:
-            close = difflib.get_close_matches(name, [*_STRICT, *_FREE], 1)
+        elif name not in (*QUANTISATION, *_FREE):
+            close = difflib.get_close_matches(name, [*QUANTISATION, *_STRICT, *_FREE], 1)
             hint = f"; did you mean [{close[0]}]?" if close else ""
             found.warnings.append(f"nothing reads section [{name}]{hint}")
     _registry(found, sections.get("registry", {}))
@@ -200,7 +184,7 @@ def _inputs(found: Wishes, sections: Mapping[str, Mapping[str, str]]) -> None:
 
 def _warn_of_ignored(found: Wishes, sections: Mapping[str, Mapping[str, str]]) -> None:
     for name, entries in sections.items():
-        if name in QUANTISATION or name not in (*_STRICT, *_FREE):
+        if name not in (*_STRICT, *_FREE):
             continue
         works = _SAYS_INPUTS if name in _ASCEND else _FUSION if name == "registry" else ()
         ignored = [key for key in entries if key not in works]
