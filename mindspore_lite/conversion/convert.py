@@ -164,7 +164,7 @@ def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...]
 
 
 def _stored(job: Job, model: records.Model, path: Path) -> tuple[Path, ...]:
-    return write_file(model, path, key=job.encrypt_key, external_above=job.external_above)
+    return write_file(model, path, external_above=job.external_above)
 
 
 def _key(job: Job) -> Key | None:
