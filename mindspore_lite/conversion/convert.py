@@ -157,7 +157,9 @@ def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...]
             files = _stored(job, model, Path(aside, job.output.name))
             step("running the result once")
             warnings = run_once(files[0], _key(job))
-            return tuple(_moved(file, Path(aside), folder) for file in reversed(files)), warnings
+            for file in reversed(files):  # the graph last: it is what names the data
+                _move(file, folder / file.relative_to(aside))
+            return tuple(folder / file.relative_to(aside) for file in files), warnings
     except OSError as exc:
         reason = exc.strerror or exc
         raise ModelFileError(f"cannot write {str(job.output)!r}: {reason}") from exc
@@ -171,7 +173,6 @@ def _key(job: Job) -> Key | None:
     return None if job.encrypt_key is None else Key(job.encrypt_key)
 
 
-def _moved(file: Path, aside: Path, folder: Path) -> Path:
-    target = folder / file.relative_to(aside)
+def _move(file: Path, target: Path) -> None:
     target.parent.mkdir(exist_ok=True)
-    return file.replace(target)
+    file.replace(target)

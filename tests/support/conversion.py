@@ -29,18 +29,20 @@ def dense_onnx(path: Path, rows: int | str = "n") -> Path:
 
 
 def unusual_onnx(path: Path) -> Path:
-    """y = a hash of x, which MindSpore has no primitive for."""
+    """y = x * sigmoid(1.7 * x) by an operator of ONNX Runtime, which MindSpore does not know."""
+    node = helper.make_node("QuickGelu", ["x"], ["y"], "the_only", domain="com.microsoft", alpha=1.7)
     graph = helper.make_graph(
-        [helper.make_node("Det", ["x"], ["y"], name="the_only")],
+        [node],
         "unusual",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
     )
     return save(path, graph)
 
 
 def save(path: Path, graph: onnx.GraphProto) -> Path:
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
     path.write_bytes(model.SerializeToString())
     return path
 
