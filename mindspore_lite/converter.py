@@ -236,7 +236,7 @@ class Converter(Settings):
                 raise ModelFileError(
                     f"Perform convert method failed, {name}_file does not exist! Got {path!r}"
                 )
-        from mindspore_lite.conversion.convert import convert
+        from mindspore_lite.conversion.convert import carried, convert
         from mindspore_lite.conversion.job import Reading, refuse
         from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
 
@@ -251,7 +251,8 @@ class Converter(Settings):
                 settings=config.merged(read.sections, self._config_info),
             )
             refuse(job, reading.problems)
-            return (*read.warnings, *convert(job).warnings)
+            report = convert(job)
+            return (*read.warnings, *report.warnings, *carried(report))
         except LiteError as exc:
             raise exc.prefixed("Converter model failed! error is ") from exc.__cause__
 

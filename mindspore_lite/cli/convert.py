@@ -18,6 +18,7 @@ from mindspore_lite.conversion.job import (
     TYPES,
     Job,
     Reading,
+    beside,
     decryption,
     encryption_key,
     level_of,
@@ -111,7 +112,7 @@ def convert(
     job = Job(
         framework=framework.upper() or reading.take("ONNX", framework_of, source),
         model=source,
-        output=reading.take(Path(), output_path, output or str(source.with_suffix(""))),
+        output=reading.take(Path(), output_path, output or beside(str(source))),
         shapes=reading.take({}, _shapes, shape or []),
         optimize=level,
         chip=chip,
@@ -194,12 +195,17 @@ def _show_counts(title: str, counts: Mapping[str, int]) -> None:
 
 def _shapes(given: list[str]) -> Sizes:
     """`NAME=1,3` of each --shape."""
-    bad = [text for text in given if not all(text.rpartition("="))]
-    if bad:
-        raise ValueError(
-            "\n".join(f"--shape got {text!r}, wanted NAME=1,3,224,224" for text in bad)
-        )
-    return parse_shapes(";".join(":".join(text.rpartition("=")[::2]) for text in given), "--shape")
+    reading = Reading()
+    shapes: Sizes = {}
+    for text in given:
+        name, equals, sizes = text.rpartition("=")
+        if not equals or name in shapes:
+            reading.problems.append(f"--shape got {text!r}, wanted NAME=1,3,224,224, once a name")
+        else:
+            shapes |= reading.take({}, parse_shapes, f"{name}:{sizes}", "--shape")
+    if reading.problems:
+        raise ValueError("\n".join(reading.problems))
+    return shapes
 
 
 def _quantisation(kind: str | None) -> Sections:

@@ -21,6 +21,7 @@ from mindspore_lite.conversion.job import (
     TYPES,
     Job,
     Reading,
+    beside,
     decryption,
     encryption_key,
     level_of,
@@ -177,7 +178,7 @@ def models_of(read: SettingsFile) -> list[dict[str, str]]:
         problems += [
             f"`{key}` is not supported in [{MODEL}]" for key in model if key not in _MODEL_PARAM
         ]
-        flags = {"outputFile": str(Path(model.get("modelFile", "")).with_suffix("")), **model}
+        flags = {"outputFile": beside(model.get("modelFile", "")), **model}
         if flags.pop("NoFusion", "false").lower() == "true":
             flags["optimize"] = "none"
         problems += [
@@ -186,7 +187,7 @@ def models_of(read: SettingsFile) -> list[dict[str, str]]:
             if flags.get(key, "true").lower() not in TRUTH
         ]
         models.append(flags)
-    outputs = [flags["outputFile"] for flags in models]
+    outputs = [flags["outputFile"] for flags in models if flags["outputFile"]]
     twice = sorted({name for name in outputs if outputs.count(name) > 1})
     problems += [f"two models go to outputFile {name!r}" for name in twice]
     if problems:

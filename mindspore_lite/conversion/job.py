@@ -133,6 +133,11 @@ def output_path(text: str) -> Path:
     return Path(text if text.endswith(".mindir") else f"{text}.mindir")
 
 
+def beside(model: str) -> str:
+    """What a result is called when nobody says: like its model."""
+    return str(Path(model).with_suffix("")) if Path(model).name else ""
+
+
 def split_path(output: Path) -> Path:
     """The graph file that is written instead where weights lie in a file of their own."""
     return output.with_name(f"{output.stem}_graph.mindir")

@@ -54,7 +54,7 @@ def test_what_makes_no_sense_is_an_error(text: str, words: str) -> None:
 
 
 def test_every_problem_is_told_at_once() -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the lines are compared
+    with pytest.raises(ValueError) as caught:
         parse_shapes("x:1,a,0;y;z:-2", "s")
     assert len(str(caught.value).splitlines()) == 4
 
