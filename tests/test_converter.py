@@ -358,7 +358,7 @@ def test_an_encrypted_model_is_decrypted_with_its_key(tmp_path: Path, mode: str)
     secret = written(tmp_path / "a.mindir", encrypt(dense_net(), bytes.fromhex(KEY), mode))
     converter = mslite.Converter()
     converter.decrypt_mode = mode
-    with pytest.raises(RuntimeError, match="error is .* is encrypted"):
+    with pytest.raises(RuntimeError, match=r"error is .* is encrypted"):
         converter.convert(mslite.FmkType.MINDIR, str(secret), str(tmp_path / "o"))
     converter.decrypt_key = KEY
     converter.convert(mslite.FmkType.MINDIR, str(secret), str(tmp_path / "o"))

@@ -44,7 +44,7 @@ def test_open_sizes_are_not_guessed(tmp_path: Path) -> None:
 
 def test_a_result_that_cannot_be_built_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path / "net.mindir", b"nonsense")
-    with pytest.raises(ModelFileError, match="^the result cannot be built: "):
+    with pytest.raises(ModelFileError, match=r"^the result cannot be built: "):
         run_once(path, None)
 
 

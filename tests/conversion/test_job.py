@@ -50,7 +50,7 @@ def test_a_key_may_have_letters_of_either_case() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0g", "00 11", "0x00", "ä0"])
 def test_a_key_that_is_not_hexadecimal_is_refused_and_not_shown(text: str) -> None:
-    with pytest.raises(ValueError, match="^decrypt_key must be hexadecimal") as caught:
+    with pytest.raises(ValueError, match=r"^decrypt_key must be hexadecimal") as caught:
         hex_key(text, "decrypt_key")
     assert f"{len(text)} characters" in str(caught.value)
     assert len(text) < 3 or text not in str(caught.value)

@@ -48,7 +48,7 @@ def test_sizes_are_read_by_name(text: str, want: dict[str, tuple[int, ...]]) -> 
     ],
 )
 def test_what_makes_no_sense_is_an_error(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match="^inputShape ") as caught:
+    with pytest.raises(ValueError, match=r"^inputShape ") as caught:
         parse_shapes(text, "inputShape")
     assert words in str(caught.value)
 

@@ -29,7 +29,7 @@ def dense_onnx(path: Path, rows: int | str = "n") -> Path:
 
 
 def unusual_onnx(path: Path) -> Path:
-    """y = x * sigmoid(1.7 * x) by an operator of ONNX Runtime, which MindSpore does not know."""
+    """y = x * sigmoid(1.702 * x) by an operator of ONNX Runtime, which MindSpore does not know."""
     node = helper.make_node(
         "QuickGelu", ["x"], ["y"], "the_only", domain="com.microsoft", alpha=1.7
     )
