@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
 if TYPE_CHECKING:
     from mindspore_lite.conversion.check import Difference
     from mindspore_lite.conversion.convert import Report
+    from mindspore_lite.conversion.quant_report import QuantReport
 
 Layout = Literal["NCHW", "NHWC"]
 _SHOWN = 12  # operators of each side, the most frequent
@@ -156,11 +158,7 @@ def show_report(report: Report, difference: Difference | None, more: tuple[str, 
     _show_operators(report.before, report.after)
     _show_counts("done", report.done)
     if report.quantised is not None:
-        found = report.quantised
-        say(
-            f"quantised ({found.kind}): {found.quantised} operators, largest difference "
-            f"{found.largest_difference:.3g}, cosine {found.cosine:.6f}"
-        )
+        _show_quantisation(report.quantised)
     if report.custom:
         say("travel as Custom, which only this package runs:")
         for reason, nodes in report.custom.items():
@@ -171,6 +169,22 @@ def show_report(report: Report, difference: Difference | None, more: tuple[str, 
         say(
             f"largest difference between source and result: {difference.relative:.2g} of the "
             f"largest value, in {printable(difference.output)}"
+        )
+
+
+def _show_quantisation(found: QuantReport) -> None:
+    say(
+        f"quantised ({found.kind}): {found.quantised} weights, {size_text(found.bytes_before)} "
+        f"became {size_text(found.bytes_after)}"
+    )
+    for reason, count in found.skipped.items():
+        say(f"  left as they were: {count}, {printable(reason)}")
+    if math.isnan(found.largest_difference):
+        say(f"  not compared: {found.compared_on}")
+    else:
+        say(
+            f"  largest difference {found.largest_difference:.2g} of the largest value, cosine "
+            f"{found.cosine:.6f}, on {found.compared_on}"
         )
 
 

@@ -16,8 +16,8 @@ from mindspore_lite.cli.flags import TRUTH, Flag, parse, usage
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.config import Sections
 from mindspore_lite.conversion.job import (
+    FRAMEWORKS,
     LEVELS,
-    SUFFIXES,
     TYPES,
     Job,
     Reading,
@@ -59,7 +59,7 @@ _DEVICES = {
 }
 FLAGS = {
     "help": Flag("Print this.", is_bool=True),
-    "fmk": Flag(f"Framework of the model: {'|'.join(SUFFIXES)}. Needed."),
+    "fmk": Flag(f"Framework of the model: {'|'.join(FRAMEWORKS)}. Needed."),
     "modelFile": Flag("The model. Needed."),
     "outputFile": Flag("Where the MindIR goes; .mindir is added. Needed."),
     "weightFile": Flag("Weights of a Caffe model."),

@@ -17,8 +17,8 @@ import onnx_ir as ir
 from mindspore_lite.conversion.check import Difference, difference, run_once
 from mindspore_lite.conversion.half_weights import halve_weights
 from mindspore_lite.conversion.job import Job, settled
+from mindspore_lite.conversion.quant_report import QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
-from mindspore_lite.conversion.quantise import QuantReport, quantise
 from mindspore_lite.conversion.sources import Origin, load
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.borders import set_layouts, set_types
@@ -69,7 +69,8 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
     done = dict(optimise(model, job.optimize, step))
     quantised = None
     if settings is not None:
-        step("quantising")
+        from mindspore_lite.conversion.quantise import quantise  # which loads the runtime
+
         model, quantised = quantise(model, settings, step)
     if job.weight_fp16:
         halved = halve_weights(model)
@@ -110,7 +111,14 @@ def carried(report: Report) -> list[str]:
 
 def origin_of(job: Job) -> Origin:
     """Where the model of a job comes from."""
-    return Origin(job.framework, job.model, job.weights, job.decrypt, job.trust_pickle)
+    return Origin(
+        job.framework,
+        job.model,
+        weights=job.weights,
+        key=job.decrypt,
+        trust_pickle=job.trust_pickle,
+        shapes=job.shapes,
+    )
 
 
 def fit_to(job: Job, model: ir.Model) -> None:

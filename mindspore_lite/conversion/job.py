@@ -17,14 +17,7 @@ from mindspore_lite.mindir.decrypt import MODES, Key
 
 T = TypeVar("T")
 
-SUFFIXES = {  # framework: how its files end; () any way
-    "TF": (".pb",),
-    "TFLITE": (),
-    "CAFFE": (".prototxt",),
-    "MINDIR": (),
-    "ONNX": (".onnx",),
-    "PYTORCH": (".pt2", ".pt", ".pth"),
-}
+FRAMEWORKS = ("TF", "TFLITE", "CAFFE", "MINDIR", "ONNX", "PYTORCH")  # the names of FmkType
 LEVELS = ("none", "general", "gpu_oriented", "ascend_oriented")
 LAYOUTS = ("NCHW", "NHWC")
 TYPES = {  # as users write them: as dtypes.py names them
@@ -77,7 +70,7 @@ class Reading:
         """What `parse` makes of the text; `instead`, to go on with, where it makes no sense."""
         try:
             return parse(*given, **how)
-        except ValueError as exc:
+        except (ValueError, ModelFileError) as exc:
             self.problems += str(exc).splitlines()
             return instead
 
@@ -211,7 +204,7 @@ def _one_of_each(job: Job) -> list[str]:
     """What is none of the words that it may be."""
     named = tuple(TYPES.values())
     words: list[tuple[str, str, tuple[str, ...]]] = [
-        ("fmk", job.framework, tuple(SUFFIXES)),
+        ("fmk", job.framework, FRAMEWORKS),
         ("optimize", job.optimize, LEVELS),
         ("inputDataFormat", job.input_format, ("", *LAYOUTS)),
         ("outputDataFormat", job.output_format, ("", *LAYOUTS)),
@@ -245,16 +238,8 @@ def _contradictions(job: Job, wishes: Wishes) -> list[str]:
 def _file_problems(job: Job) -> list[str]:
     """What is wrong with the paths; one without a name was complained of before."""
     found = []
-    suffixes = SUFFIXES.get(job.framework, ())
     if job.model.name and not job.model.exists():
         found.append(f"model_file does not exist: {str(job.model)!r}")
-    elif job.model.is_dir() and job.model.name and job.framework != "TF":
-        found.append(f"model_file is a directory: {str(job.model)!r}")
-    elif suffixes and job.model.is_file() and job.model.suffix.lower() not in suffixes:
-        found.append(
-            f"a model of {job.framework} ends in {' or '.join(suffixes)}, but model_file is "
-            f"{str(job.model)!r}"
-        )
     if job.weights is not None and not job.weights.is_file():
         found.append(f"weight_file does not exist: {str(job.weights)!r}")
     if not job.output.name:

@@ -15,6 +15,7 @@ from mindspore_lite.cli.convert import show_report
 from mindspore_lite.conversion.check import Difference
 from mindspore_lite.conversion.convert import Report
 from mindspore_lite.conversion.job import Job
+from mindspore_lite.conversion.quant_report import QuantReport
 
 Run = Callable[..., Any]
 KEY = "00112233445566778899AABBCCDDEEFF"
@@ -108,7 +109,7 @@ def test_every_problem_is_told_at_once(mslite: Run, net: Path) -> None:
     [
         (["nowhere.onnx"], "model_file does not exist: 'nowhere.onnx'"),
         (["net.onnx", "--framework", "keras"], "fmk must be TF|TFLITE|CAFFE|MINDIR|ONNX|PYTORCH"),
-        (["net.onnx", "--framework", "tf"], "a model of TF ends in .pb"),
+        (["net.onnx", "--framework", "tf"], "TF has .pb"),
         (["net.onnx", "--config", "nowhere.cfg"], "cannot read the configuration 'nowhere.cfg'"),
         (["net.onnx", "--shape", "z=1,16"], "z"),
         (["net.unknown"], "net.unknown"),
@@ -158,3 +159,25 @@ def test_a_report_shows_the_most_frequent_operators(capsys: pytest.CaptureFixtur
     assert "done: constants folded 12" in out
     assert "warning: careful" in out
     assert "largest difference between source and result: 0.12 of the largest value, in y" in out
+
+
+@pytest.mark.parametrize(
+    ("apart", "words"),
+    [
+        (0.01, "largest difference 0.01 of the largest value, cosine 0.999000, on random inputs"),
+        (float("nan"), "not compared: random inputs"),
+    ],
+)
+def test_a_report_tells_what_quantisation_did(
+    capsys: pytest.CaptureFixture[str], apart: float, words: str
+) -> None:
+    found = QuantReport(
+        "WEIGHT_QUANT", 3, {"too small": 2}, 4096, 1024, apart, 0.999, "random inputs"
+    )
+    show_report(
+        Report(Job(), Counter(), Counter(), {}, {}, found, (), (Path("net.mindir"),), 1, 1), None
+    )
+    out = capsys.readouterr().out
+    assert "quantised (WEIGHT_QUANT): 3 weights, 4.0 KiB became 1.0 KiB" in out
+    assert "left as they were: 2, too small" in out
+    assert words in out

@@ -212,8 +212,8 @@ def test_help_is_no_failure(tool: Run) -> None:
     ("framework", "name", "content", "words"),
     [
         ("ONNX", "nowhere.onnx", None, "model_file does not exist"),
-        ("ONNX", "net.pb", b"x", "a model of ONNX ends in .onnx"),
-        ("TF", "net.onnx", b"x", "a model of TF ends in .pb"),
+        ("ONNX", "net.pb", b"x", "ONNX has .onnx"),
+        ("TF", "net.onnx", b"x", "TF has .pb"),
         ("ONNX", "bad.onnx", b"nonsense", "bad.onnx"),
         ("ONNX", "empty.onnx", b"", "empty.onnx"),
         ("MINDIR", "bad.mindir", b"nonsense", "bad.mindir"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.conversion import dense_onnx, job
+from support.conversion import job
 
 from mindspore_lite.conversion.job import (
     Job,
@@ -142,34 +142,9 @@ def test_a_key_is_not_shown(tmp_path: Path) -> None:
     assert "secret" not in repr(secret)
 
 
-@pytest.mark.parametrize(
-    ("framework", "name", "words"),
-    [
-        ("ONNX", "nowhere.onnx", "model_file does not exist: "),
-        ("ONNX", "net.pb", "a model of ONNX ends in .onnx, but model_file is"),
-        ("TF", "net.onnx", "a model of TF ends in .pb"),
-        ("CAFFE", "net.onnx", "a model of CAFFE ends in .prototxt"),
-        ("PYTORCH", "net.onnx", "a model of PYTORCH ends in .pt2 or .pt or .pth"),
-        ("ONNX", "folder", "model_file is a directory"),
-    ],
-)
-def test_files_that_do_not_fit(tmp_path: Path, framework: str, name: str, words: str) -> None:
-    (tmp_path / "net.pb").touch()
-    (tmp_path / "folder").mkdir()
-    dense_onnx(tmp_path / "net.onnx")
-    with pytest.raises(ModelFileError) as caught:
-        refuse(job(tmp_path, framework=framework, model=tmp_path / name))
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize("framework", ["TFLITE", "MINDIR"])
-def test_some_frameworks_take_any_suffix(tmp_path: Path, framework: str) -> None:
-    (tmp_path / "net.bin").touch()
-    refuse(job(tmp_path, framework=framework, model=tmp_path / "net.bin"))
-
-
-def test_a_suffix_may_be_in_capitals(tmp_path: Path) -> None:
-    refuse(job(tmp_path, model=dense_onnx(tmp_path / "NET.ONNX")))
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"^model_file does not exist: .*nowhere\.onnx"):
+        refuse(job(tmp_path, model=tmp_path / "nowhere.onnx"))
 
 
 def test_the_model_is_never_overwritten(tmp_path: Path) -> None:
