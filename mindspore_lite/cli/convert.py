@@ -216,7 +216,8 @@ def _shapes(given: list[str]) -> Sizes:
         if not equals or name in shapes:
             reading.problems.append(f"--shape got {text!r}, wanted NAME=1,3,224,224, once a name")
         else:
-            shapes |= reading.take({}, parse_shapes, f"{name}:{sizes}", "--shape")
+            nothing: Sizes = {}
+            shapes |= reading.take(nothing, parse_shapes, f"{name}:{sizes}", "--shape")
     if reading.problems:
         raise ValueError("\n".join(reading.problems))
     return shapes

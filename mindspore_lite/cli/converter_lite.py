@@ -197,12 +197,9 @@ def models_of(read: SettingsFile) -> list[dict[str, str]]:
 
 def job_of(flags: Mapping[str, str], reading: Reading, settings: Sections) -> Job:
     """The job that flags describe; `reading` gets everything wrong with them."""
-    for name in _NEEDED:
-        if name not in flags:
-            what = {"modelFile": "model file path", "outputFile": "output file path"}.get(
-                name, name
-            )
-            reading.problems.append(f"INPUT MISSING: {what} is necessary")
+    reading.problems += [
+        f"INPUT MISSING: {what} is necessary" for name, what in _NEEDED.items() if name not in flags
+    ]
     if flags.get("fp16", "off") not in ("on", "off"):
         reading.problems.append(
             f"Init save_fp16 failed. fp16 must be on or off, but got {flags['fp16']!r}"
