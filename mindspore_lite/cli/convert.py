@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -38,37 +39,17 @@ Layout = Literal["NCHW", "NHWC"]
 _SHOWN = 12  # operators of each side, the most frequent
 
 
-def convert(
-    source: Path,
-    output: str | None = None,
-    /,
-    *,
-    framework: str = "",
-    shape: Annotated[list[str] | None, Parameter(negative="")] = None,
-    optimize: str = "general",
-    input_format: Layout | None = None,
-    output_format: Layout | None = None,
-    input_type: str = "",
-    output_type: str = "",
-    fp16: Annotated[bool, Parameter(negative="")] = False,
-    quantise: Literal["weight", "dynamic"] | None = None,
-    config: Path | None = None,
-    check: Annotated[bool, Parameter(negative="")] = False,
-    infer: Annotated[bool, Parameter(negative="")] = False,
-    encrypt_key: str = "",
-    decrypt_key: str = "",
-    decrypt_mode: str = "AES-GCM",
-    external_above: int = EXTERNAL_ABOVE,
-    trust_pickle: Annotated[bool, Parameter(negative="")] = False,
-) -> None:
-    """Convert a model to MindIR.
+Switch = Annotated[bool, Parameter(negative="")]
+Texts = Annotated[list[str] | None, Parameter(negative="")]
 
-    Parameters
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Options:
+    """How to convert.
+
+    Attributes
     ----------
-    source
-        The model: .onnx, .mindir, .pt2 and others.
-    output
-        Where the MindIR goes; without it, beside the source.
     framework
         ONNX, MINDIR, PYTORCH, TFLITE, TF or CAFFE; without it, as the suffix says.
     shape
@@ -104,35 +85,73 @@ def convert(
     trust_pickle
         Let a .pt file run the code that it holds; only for files whose maker you trust.
     """
+
+    framework: str = ""
+    shape: Texts = None
+    optimize: str = "general"
+    input_format: Layout | None = None
+    output_format: Layout | None = None
+    input_type: str = ""
+    output_type: str = ""
+    fp16: Switch = False
+    quantise: Literal["weight", "dynamic"] | None = None
+    config: Path | None = None
+    check: Switch = False
+    infer: Switch = False
+    encrypt_key: str = ""
+    decrypt_key: str = ""
+    decrypt_mode: str = "AES-GCM"
+    external_above: int = EXTERNAL_ABOVE
+    trust_pickle: Switch = False
+
+
+def convert(source: Path, output: str | None = None, /, *, options: Options | None = None) -> None:
+    """Convert a model to MindIR.
+
+    Parameters
+    ----------
+    source
+        The model: .onnx, .mindir, .pt2 and others.
+    output
+        Where the MindIR goes; without it, beside the source.
+    """
+    options = options or Options()
+    read = SettingsFile({}) if options.config is None else read_settings_file(options.config)
+    reading = Reading()
+    job = job_of(source, output or beside(str(source)), options, read.sections, reading)
+    refuse(job, reading.problems)
+    report, difference = _converted(job, options.check)
+    show_report(report, difference, read.warnings)
+
+
+def job_of(
+    source: Path, output: str, options: Options, settings: Sections, reading: Reading
+) -> Job:
+    """The job that the options describe; `reading` gets everything wrong with them."""
     from mindspore_lite.conversion.sources import framework_of
 
-    read = SettingsFile({}) if config is None else read_settings_file(config)
-    reading = Reading()
-    level, chip = reading.take(("general", "default"), level_of, optimize)
-    encrypt = reading.take("", key_text, encrypt_key)
-    decrypt = reading.take("", key_text, decrypt_key)
-    job = Job(
-        framework=framework.upper() or reading.take("ONNX", framework_of, source),
+    level, chip = reading.take(("general", "default"), level_of, options.optimize)
+    encrypt = reading.take("", key_text, options.encrypt_key)
+    decrypt = reading.take("", key_text, options.decrypt_key)
+    return Job(
+        framework=options.framework.upper() or reading.take("ONNX", framework_of, source),
         model=source,
-        output=reading.take(Path(), output_path, output or beside(str(source))),
-        shapes=reading.take({}, _shapes, shape or []),
+        output=reading.take(Path(), output_path, output),
+        shapes=reading.take({}, _shapes, options.shape or []),
         optimize=level,
         chip=chip,
-        input_format=input_format or "",
-        output_format=output_format or "",
-        input_type=TYPES.get(input_type.upper(), input_type),
-        output_type=TYPES.get(output_type.upper(), output_type),
-        weight_fp16=fp16,
-        infer=infer,
-        decrypt=reading.take(None, decryption, decrypt, decrypt_mode),
+        input_format=options.input_format or "",
+        output_format=options.output_format or "",
+        input_type=TYPES.get(options.input_type.upper(), options.input_type),
+        output_type=TYPES.get(options.output_type.upper(), options.output_type),
+        weight_fp16=options.fp16,
+        infer=options.infer,
+        decrypt=reading.take(None, decryption, decrypt, options.decrypt_mode),
         encrypt_key=reading.take(None, encryption_key, encrypt, None),
-        settings=merged(read.sections, _quantisation(quantise)),
-        external_above=external_above,
-        trust_pickle=trust_pickle,
+        settings=merged(settings, _quantisation(options.quantise)),
+        external_above=options.external_above,
+        trust_pickle=options.trust_pickle,
     )
-    refuse(job, reading.problems)
-    report, difference = _converted(job, check)
-    show_report(report, difference, read.warnings)
 
 
 def _converted(job: Job, wants_check: bool) -> tuple[Report, Difference | None]:

@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import onnx_ir as ir
@@ -27,7 +28,8 @@ from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.optimise import optimise
 from mindspore_lite.graph.to_mindir import to_mindir
 from mindspore_lite.mindir import records
-from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.mindir.decrypt import Key, check_library
+from mindspore_lite.mindir.encrypt import encrypted
 from mindspore_lite.mindir.write import write_file
 
 Step = Callable[[str], None]  # is told when a stage begins
@@ -59,6 +61,8 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
     """
     job, warnings = settled(job)
     settings = _quantisation(job)
+    if job.encrypt_key is not None:
+        check_library()  # not only when all the work is done
     step(f"reading {job.model.name}")
     model = load(origin_of(job))
     before, source_bytes = operators(model), _source_bytes(job, model)
@@ -174,7 +178,8 @@ def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...]
 
 
 def _stored(job: Job, model: records.Model, path: Path) -> tuple[Path, ...]:
-    return write_file(model, path, external_above=job.external_above)
+    cipher = None if job.encrypt_key is None else partial(encrypted, key=job.encrypt_key)
+    return write_file(model, path, cipher=cipher, external_above=job.external_above)
 
 
 def _key(job: Job) -> Key | None:

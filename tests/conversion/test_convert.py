@@ -10,8 +10,15 @@ from support.conversion import WEIGHTS, job, unusual_onnx
 from support.models import DIGITS, arrays, built
 
 from mindspore_lite.conversion import convert as module
+from mindspore_lite.conversion.check import run_once
 from mindspore_lite.conversion.convert import carried, check, convert
-from mindspore_lite.errors import EngineError, ModelFileError, SettingsError, ShapeError
+from mindspore_lite.errors import (
+    EngineError,
+    ModelFileError,
+    SettingsError,
+    ShapeError,
+)
+from mindspore_lite.mindir.decrypt import encrypted_by
 
 X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16)
 
@@ -90,6 +97,36 @@ def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path) -> None:
     assert report.files == (tmp_path / "net_graph.mindir", tmp_path / "net_variables/data_0")
     assert files(tmp_path) == {"net.onnx", "net_graph.mindir", "net_variables/data_0"}
     assert check(report.job, report).relative < 1e-6
+
+
+@pytest.mark.parametrize("external_above", [2**30, 100])
+def test_a_key_encrypts_all_that_is_written(tmp_path: Path, external_above: int) -> None:
+    secret = job(
+        tmp_path,
+        encrypt_key=bytes(range(16)),
+        external_above=external_above,
+        infer=True,
+        shapes={"x": (2, 16)},
+    )
+    report = convert(secret)
+    for file in report.files:
+        assert encrypted_by(memoryview(file.read_bytes())) == "AES-GCM"
+        assert WEIGHTS.tobytes()[:64] not in file.read_bytes()
+    assert check(secret, report).relative < 1e-6
+    with pytest.raises(ModelFileError, match="is encrypted"):
+        run_once(report.files[0], None)
+
+
+def test_a_missing_cipher_is_noticed_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise ModelFileError("install it")
+
+    monkeypatch.setattr(module, "check_library", missing)
+    monkeypatch.setattr(module, "load", None)
+    with pytest.raises(ModelFileError, match="install it"):
+        convert(job(tmp_path, encrypt_key=bytes(16)))
 
 
 def test_a_mindir_is_converted_again(tmp_path: Path) -> None:
