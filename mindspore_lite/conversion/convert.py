@@ -24,6 +24,7 @@ from mindspore_lite.conversion.sources import Origin, load
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.borders import set_layouts, set_types
 from mindspore_lite.graph.fix_shapes import fix_shapes
+from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.optimise import optimise
 from mindspore_lite.graph.to_mindir import to_mindir
@@ -76,6 +77,7 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
         from mindspore_lite.conversion.quantise import quantise  # which loads the runtime
 
         model, quantised = quantise(model, settings, step)
+        infer_shapes(model)  # which the new nodes lack, and writing needs
     if job.weight_fp16:
         halved = halve_weights(model)
         done["weights stored as float16"] = halved.count
