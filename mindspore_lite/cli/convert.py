@@ -29,6 +29,7 @@ from mindspore_lite.conversion.job import (
 )
 from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
+from mindspore_lite.errors import LiteError
 
 if TYPE_CHECKING:
     from mindspore_lite.conversion.check import Difference
@@ -120,8 +121,20 @@ def convert(source: Path, output: str | None = None, /, *, options: Options | No
     reading = Reading()
     job = job_of(source, output or beside(str(source)), options, read.sections, reading)
     refuse(job, reading.problems)
-    report, difference = _converted(job, options.check)
+    difference, trouble = None, None
+    with steps(f"converting {source.name}") as step:
+        from mindspore_lite.conversion import convert as pipeline
+
+        report = pipeline.convert(job, step)
+        if options.check:
+            step("comparing source and result")
+            try:
+                difference = pipeline.check(report)
+            except LiteError as exc:
+                trouble = exc.prefixed("the model was converted, but cannot be compared: ")
     show_report(report, difference, read.warnings)
+    if trouble is not None:
+        raise trouble
 
 
 def job_of(
@@ -152,17 +165,6 @@ def job_of(
         external_above=options.external_above,
         trust_pickle=options.trust_pickle,
     )
-
-
-def _converted(job: Job, wants_check: bool) -> tuple[Report, Difference | None]:
-    with steps(f"converting {job.model.name}") as step:
-        from mindspore_lite.conversion.convert import check, convert
-
-        report = convert(job, step)
-        if not wants_check:
-            return report, None
-        step("comparing source and result")
-        return report, check(job, report)
 
 
 def show_report(report: Report, difference: Difference | None, more: tuple[str, ...] = ()) -> None:

@@ -65,11 +65,11 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
     if job.encrypt_key is not None:
         check_library()  # not only when all the work is done
     step(f"reading {job.model.name}")
-    model = load(origin_of(job))
-    before, source_bytes = operators(model), _source_bytes(job, model)
+    model = load(_origin(job))
+    before, source_bytes = _operators(model), _source_bytes(job, model)
     step("fitting it to what was asked for")
     model = upgraded(model)
-    fit_to(job, model)
+    _fit(model, job)
     step("optimising")
     done = dict(optimise(model, job.optimize, step))
     quantised = None
@@ -99,11 +99,11 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
     )
 
 
-def check(job: Job, report: Report) -> Difference:
+def check(report: Report) -> Difference:
     """How far the result of a conversion lies from its source, on made-up inputs."""
-    source = load(origin_of(job))
-    fit_to(report.job, source)
-    return difference(source, report.files[0], _key(job))
+    source = load(_origin(report.job))
+    _fit(source, report.job)
+    return difference(source, report.files[0], _key(report.job))
 
 
 def carried(report: Report) -> list[str]:
@@ -115,8 +115,7 @@ def carried(report: Report) -> list[str]:
     return [f"{count} node(s) travel as Custom, which only this package runs: {what}"]
 
 
-def origin_of(job: Job) -> Origin:
-    """Where the model of a job comes from."""
+def _origin(job: Job) -> Origin:
     return Origin(
         job.framework,
         job.model,
@@ -127,7 +126,7 @@ def origin_of(job: Job) -> Origin:
     )
 
 
-def fit_to(job: Job, model: ir.Model) -> None:
+def _fit(model: ir.Model, job: Job) -> None:
     """Give a model the shapes, layouts and types that were asked for."""
     if job.shapes:
         fix_shapes(model, job.shapes)
@@ -137,7 +136,7 @@ def fit_to(job: Job, model: ir.Model) -> None:
         set_types(model, job.input_type, job.output_type)
 
 
-def operators(model: ir.Model) -> Counter[str]:
+def _operators(model: ir.Model) -> Counter[str]:
     """How often each operator stands in a model, its sub-graphs included."""
     nodes = ir.traversal.RecursiveGraphIterator(model.graph)
     return Counter(f"{node.domain}.{node.op_type}".lstrip(".") for node in nodes)

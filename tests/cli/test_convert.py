@@ -12,10 +12,12 @@ from support.conversion import dense_onnx, unusual_onnx
 from support.models import built
 
 from mindspore_lite.cli.convert import show_report
+from mindspore_lite.conversion import convert as pipeline
 from mindspore_lite.conversion.check import Difference
 from mindspore_lite.conversion.convert import Report
 from mindspore_lite.conversion.job import Job
 from mindspore_lite.conversion.quant_report import QuantReport
+from mindspore_lite.errors import EngineError
 
 Run = Callable[..., Any]
 KEY = "00112233445566778899AABBCCDDEEFF"
@@ -49,6 +51,19 @@ def test_a_shape_is_fixed_and_the_result_compared(mslite: Run, net: Path) -> Non
     assert "of the largest value, in y" in done.out
     with built(net.with_suffix(".mindir")) as model:
         assert model.get_inputs()[0].shape == [2, 16]
+
+
+def test_a_comparison_that_fails_does_not_hide_the_conversion(
+    mslite: Run, net: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise EngineError("the source does not run")
+
+    monkeypatch.setattr(pipeline, "check", fails)
+    done = mslite("convert", net, "--check")
+    assert done.code == 1
+    assert "2 operators became" in done.out
+    assert "converted, but cannot be compared: the source does not run" in done.err
 
 
 def test_a_node_without_equivalent_is_told_with_its_place(mslite: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from mindspore_lite.errors import (
 )
 
 Run = Callable[..., Done]
+ROOT = Path(__file__).parents[2]
 KEY = "00112233445566778899AABBCCDDEEFF"
 
 
@@ -52,6 +54,11 @@ def convert(tool: Run, tmp_path: Path) -> Run:
         return tool("--fmk=ONNX", f"--modelFile={model}", f"--outputFile={tmp_path / 'o'}", *flags)
 
     return run
+
+
+def test_the_command_is_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"]["converter_lite"] == f"{converter_lite.__name__}:main"
 
 
 def test_a_model_is_converted(convert: Run, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path) -> None:
     report = convert(job(tmp_path, external_above=100, infer=True, shapes={"x": (2, 16)}))
     assert report.files == (tmp_path / "net_graph.mindir", tmp_path / "net_variables/data_0")
     assert files(tmp_path) == {"net.onnx", "net_graph.mindir", "net_variables/data_0"}
-    assert check(report.job, report).relative < 1e-6
+    assert check(report).relative < 1e-6
 
 
 @pytest.mark.parametrize("external_above", [2**30, 100])
@@ -112,7 +112,7 @@ def test_a_key_encrypts_all_that_is_written(tmp_path: Path, external_above: int)
     for file in report.files:
         assert encrypted_by(memoryview(file.read_bytes())) == "AES-GCM"
         assert WEIGHTS.tobytes()[:64] not in file.read_bytes()
-    assert check(secret, report).relative < 1e-6
+    assert check(report).relative < 1e-6
     with pytest.raises(ModelFileError, match="is encrypted"):
         run_once(report.files[0], None)
 
@@ -131,7 +131,7 @@ def test_a_missing_cipher_is_noticed_before_the_work(
 
 def test_a_mindir_is_converted_again(tmp_path: Path) -> None:
     report = convert(job(tmp_path, framework="MINDIR", model=DIGITS))
-    assert check(report.job, report).relative < 1e-5
+    assert check(report).relative < 1e-5
 
 
 def test_what_mindspore_does_not_know_travels_and_is_told(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_what_mindspore_does_not_know_travels_and_is_told(tmp_path: Path) -> Non
     assert nodes == ["the_only"]
     (text,) = carried(report)
     assert text.startswith("1 node(s) travel as Custom, which only this package runs: ")
-    assert check(report.job, report).relative < 1e-6
+    assert check(report).relative < 1e-6
 
 
 def test_source_and_result_are_compared(tmp_path: Path) -> None:
     wanted = job(tmp_path, weight_fp16=True, shapes={"x": (2, 16)})
-    found = check(wanted, convert(wanted))
+    found = check(convert(wanted))
     assert 0 < found.relative < 1e-3
     assert found.output == "y"
 
