@@ -1,13 +1,16 @@
 """mslite: MindSpore Lite's cloud-side inference API on today's runtimes."""
 
 from mindspore_lite.context import Context
+from mindspore_lite.converter import Converter, FmkType
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
 
 __all__ = [
     "Context",
+    "Converter",
     "DataType",
+    "FmkType",
     "Format",
     "Model",
     "ModelParallelRunner",

@@ -28,7 +28,7 @@ def read_config(path: str | os.PathLike[str]) -> Sections:
     sections: Sections = {}
     section: dict[str, str] | None = None
     skipping = False  # inside a section whose head was refused, which has been said already
-    for number, line in _useful_lines(path):
+    for number, line in useful_lines(path):
         if line.startswith("["):
             section, problem = _open_section(sections, line)
             skipping = section is None
@@ -83,7 +83,7 @@ def model_file(settings: Sections) -> Path | None:
     return None
 
 
-def _useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Number and trimmed text of each line that is neither blank nor a comment."""
     count = 0
     try:

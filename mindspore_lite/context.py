@@ -6,67 +6,13 @@ Readers that must not see later changes take `copy.deepcopy(context)`.
 
 from __future__ import annotations
 
-import copy
 import os
-import warnings
-from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from mindspore_lite import checks, config
-
-T = TypeVar("T")
+from mindspore_lite.settings import Setting, Settings
 
 TARGETS = ("cpu", "gpu", "ascend")
 AFFINITY_MODES = {0: "no binding", 1: "big cores first", 2: "middle cores first"}
-
-_warned: set[tuple[type, str]] = set()
-
-
-class _Setting(Generic[T]):
-    """One attribute: the check that a new value must pass, and the default."""
-
-    def __init__(self, check: Callable[[str, Any], T], default: T) -> None:
-        self.check = check
-        self.default = default
-
-    def __set_name__(self, owner: type[_Settings], name: str) -> None:
-        self.name = name
-        self.label = owner._prefix + name  # error messages say cpu_thread_num, not thread_num
-
-    @overload
-    def __get__(self, obj: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, obj: object, owner: type) -> T: ...
-    def __get__(self, obj: object | None, owner: type) -> Self | T:
-        if obj is None:
-            return self
-        # a copy: changing a list or dict that was read must not get past the checks
-        value: T = copy.deepcopy(obj.__dict__.get(self.name, self.default))
-        return value
-
-    def __set__(self, obj: object, value: object) -> None:
-        obj.__dict__[self.name] = self.check(self.label, value)
-
-
-class _Settings:
-    """Base of all that holds settings: a name it does not know is kept, with a warning."""
-
-    _path: ClassVar[str]
-    _prefix: ClassVar[str] = ""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-        kind = type(self)
-        if name.startswith("_") or hasattr(kind, name) or (kind, name) in _warned:
-            return
-        _warned.add((kind, name))
-        known = ", ".join(key for key, row in vars(kind).items() if isinstance(row, _Setting))
-        warnings.warn(
-            f"{self._path} has no setting {name!r}: the value is kept but has no effect "
-            f"(settings here: {known})",
-            UserWarning,
-            stacklevel=2,
-        )
 
 
 def _affinity_mode(name: str, value: object) -> int:
@@ -103,17 +49,17 @@ def _device_ids(name: str, value: object) -> list[int]:
     return ids
 
 
-class _CPU(_Settings):
+class _CPU(Settings):
     """Settings of target "cpu"; a thread number of 0 means automatic."""
 
     _path = "context.cpu"
     _prefix = "cpu_"
 
-    precision_mode = _Setting(checks.one_of("enforce_fp32", "preferred_fp16"), "enforce_fp32")
-    thread_num = _Setting(checks.non_negative, 0)
-    inter_op_parallel_num = _Setting(checks.non_negative, 0)
-    thread_affinity_mode = _Setting(_affinity_mode, 0)
-    thread_affinity_core_list = _Setting[list[int]](checks.integers, [])
+    precision_mode = Setting(checks.one_of("enforce_fp32", "preferred_fp16"), "enforce_fp32")
+    thread_num = Setting(checks.non_negative, 0)
+    inter_op_parallel_num = Setting(checks.non_negative, 0)
+    thread_affinity_mode = Setting(_affinity_mode, 0)
+    thread_affinity_core_list = Setting[list[int]](checks.integers, [])
 
     def __str__(self) -> str:
         return (
@@ -126,15 +72,15 @@ class _CPU(_Settings):
         )
 
 
-class _GPU(_Settings):
+class _GPU(Settings):
     """Settings of target "gpu"."""
 
     _path = "context.gpu"
     _prefix = "gpu_"
 
-    precision_mode = _Setting(checks.one_of("enforce_fp32", "preferred_fp16"), "enforce_fp32")
-    device_id = _Setting(checks.non_negative, 0)
-    rank_id = _Setting(checks.non_negative, 0)
+    precision_mode = Setting(checks.one_of("enforce_fp32", "preferred_fp16"), "enforce_fp32")
+    device_id = Setting(checks.non_negative, 0)
+    rank_id = Setting(checks.non_negative, 0)
 
     @property
     def group_size(self) -> int:
@@ -151,21 +97,21 @@ class _GPU(_Settings):
         )
 
 
-class _Ascend(_Settings):
+class _Ascend(Settings):
     """Settings of target "ascend"."""
 
     _path = "context.ascend"
     _prefix = "ascend_"
 
-    precision_mode = _Setting(
+    precision_mode = Setting(
         checks.one_of(
             "enforce_fp32", "preferred_fp32", "enforce_fp16", "enforce_origin", "preferred_optimal"
         ),
         "",
     )
-    device_id = _Setting(checks.non_negative, 0)
-    rank_id = _Setting(checks.non_negative, 0)
-    provider = _Setting(checks.string, "")
+    device_id = Setting(checks.non_negative, 0)
+    rank_id = Setting(checks.non_negative, 0)
+    provider = Setting(checks.string, "")
 
     def __str__(self) -> str:
         # the last three share a line, as programs that read this text expect
@@ -176,7 +122,7 @@ class _Ascend(_Settings):
         )
 
 
-class _Parallel(_Settings):
+class _Parallel(Settings):
     """Settings of ModelParallelRunner; 0 workers means automatic.
 
     Additions of mslite: queue_size, how many requests may wait; timeout_s, within which each must
@@ -187,15 +133,15 @@ class _Parallel(_Settings):
 
     _path = "context.parallel"
 
-    workers_num = _Setting(checks.non_negative, 0)
-    queue_size = _Setting(checks.positive, 1000)
-    timeout_s = _Setting(checks.seconds, 0.0)
-    max_batch_rows = _Setting(checks.non_negative, 0)
-    max_batch_wait_us = _Setting(checks.non_negative, 0)
-    warm_up = _Setting(checks.flag, True)
-    config_info = _Setting[config.Sections](_config_info, {})
-    config_path = _Setting(_config_path, "")
-    device_ids = _Setting[list[int]](_device_ids, [])
+    workers_num = Setting(checks.non_negative, 0)
+    queue_size = Setting(checks.positive, 1000)
+    timeout_s = Setting(checks.seconds, 0.0)
+    max_batch_rows = Setting(checks.non_negative, 0)
+    max_batch_wait_us = Setting(checks.non_negative, 0)
+    warm_up = Setting(checks.flag, True)
+    config_info = Setting[config.Sections](_config_info, {})
+    config_path = Setting(_config_path, "")
+    device_ids = Setting[list[int]](_device_ids, [])
 
     def __str__(self) -> str:
         info = "\n".join(
@@ -209,7 +155,7 @@ class _Parallel(_Settings):
         )
 
 
-class Context(_Settings):
+class Context(Settings):
     """Where and how a model shall run.
 
     `target` lists the devices in order of preference, each "cpu", "gpu" or "ascend" in any case;
@@ -235,8 +181,8 @@ class Context(_Settings):
 
     _path = "context"
 
-    target = _Setting(_targets, ["cpu"])
-    group_info_file = _Setting(checks.string, "")
+    target = Setting(_targets, ["cpu"])
+    group_info_file = Setting(checks.string, "")
 
     def __init__(self) -> None:
         self._cpu = _CPU()

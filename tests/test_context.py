@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite import context as module
+from mindspore_lite import settings as module
 from mindspore_lite.context import Context
 
 PARTS = ("cpu", "gpu", "ascend", "parallel")

@@ -26,6 +26,10 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "Run a model once and show its outputs.",
         "mslite run resnet50.mindir --input x=cat.npy --top 5",
     ),
+    "convert": (
+        "Convert a model of another framework to MindIR.",
+        "mslite convert resnet50.onnx --shape x=1,3,224,224 --check",
+    ),
     "inspect": (
         "Show what a model file holds and needs, without running it.\n\n"
         "Exit code: 0 when the model can run, 1 when something in it is not supported, "

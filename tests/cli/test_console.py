@@ -5,7 +5,20 @@ import sys
 
 import pytest
 
-from mindspore_lite.cli.console import working
+from mindspore_lite.cli.console import steps, working
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal_of(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard error as a terminal; called by the test itself, for capturing changes it before."""
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setenv("TERM", "xterm")
+    return found
 
 
 def test_nothing_is_shown_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,13 +28,20 @@ def test_nothing_is_shown_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_terminal_shows_what_is_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
+    terminal = terminal_of(monkeypatch)
     with working("busy building"):
         pass
     assert "busy building" in terminal.getvalue()
+
+
+def test_steps_are_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with steps("busy") as step:
+        step("reading")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_steps_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    with steps("busy") as step:
+        step("reading [x]")
+    assert "busy: reading [x]" in terminal.getvalue()

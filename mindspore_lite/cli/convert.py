@@ -1,0 +1,250 @@
+"""`mslite convert IN [OUT]`: a model becomes MindIR, and what was done is told."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from mindspore_lite.cli.console import say, steps
+from mindspore_lite.cli.inspect import listed, printable, show_table, size_text
+from mindspore_lite.cli.key_text import key_text
+from mindspore_lite.config import Sections, merged
+from mindspore_lite.conversion.job import (
+    EXTERNAL_ABOVE,
+    TYPES,
+    Job,
+    Reading,
+    beside,
+    decryption,
+    encryption_key,
+    level_of,
+    output_path,
+    refuse,
+)
+from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
+from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
+from mindspore_lite.errors import LiteError
+
+if TYPE_CHECKING:
+    from mindspore_lite.conversion.check import Difference
+    from mindspore_lite.conversion.convert import Report
+    from mindspore_lite.conversion.quant_report import QuantReport
+
+Layout = Literal["NCHW", "NHWC"]
+_SHOWN = 12  # operators of each side, the most frequent
+
+
+Switch = Annotated[bool, Parameter(negative="")]
+Texts = Annotated[list[str] | None, Parameter(negative="")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Options:
+    """How to convert.
+
+    Attributes
+    ----------
+    framework
+        ONNX, MINDIR, PYTORCH, TFLITE, TF or CAFFE; without it, as the suffix says.
+    shape
+        NAME=1,3,224,224 for each input whose shape shall be fixed.
+    optimize
+        none, general, gpu_oriented or ascend_oriented[:CHIP].
+    input_format
+        Layout that inputs with four dims shall have.
+    output_format
+        Layout that outputs with four dims shall have.
+    input_type
+        Type that the inputs shall have: float32, float16, int8, uint8, int32 or int64.
+    output_type
+        Type that the outputs shall have: float32, float16, int8 or uint8.
+    fp16
+        Store weights as float16; the model computes in float32 as before.
+    quantise
+        Eight bits for the weights (weight), or for the products of matrices too (dynamic).
+    config
+        A configuration file, for full quantisation and more.
+    check
+        Run source and result on the same random inputs, and tell the largest difference.
+    infer
+        Run the result once, before it takes its place.
+    encrypt_key
+        Encrypt the result: 32 hexadecimal digits, @FILE or env:NAME (others see what you type).
+    decrypt_key
+        The key of an encrypted MindIR, in the same forms.
+    decrypt_mode
+        How that is encrypted: AES-GCM, AES-CBC or SM4-CBC.
+    external_above
+        Weights of more bytes than this go to a file of their own.
+    trust_pickle
+        Let a .pt file run the code that it holds; only for files whose maker you trust.
+    """
+
+    framework: str = ""
+    shape: Texts = None
+    optimize: str = "general"
+    input_format: Layout | None = None
+    output_format: Layout | None = None
+    input_type: str = ""
+    output_type: str = ""
+    fp16: Switch = False
+    quantise: Literal["weight", "dynamic"] | None = None
+    config: Path | None = None
+    check: Switch = False
+    infer: Switch = False
+    encrypt_key: str = ""
+    decrypt_key: str = ""
+    decrypt_mode: str = "AES-GCM"
+    external_above: int = EXTERNAL_ABOVE
+    trust_pickle: Switch = False
+
+
+def convert(source: Path, output: str | None = None, /, *, options: Options | None = None) -> None:
+    """Convert a model to MindIR.
+
+    Parameters
+    ----------
+    source
+        The model: .onnx, .mindir, .pt2 and others.
+    output
+        Where the MindIR goes; without it, beside the source.
+    """
+    options = options or Options()
+    read = SettingsFile({}) if options.config is None else read_settings_file(options.config)
+    reading = Reading()
+    job = job_of(source, output or beside(str(source)), options, read.sections, reading)
+    refuse(job, reading.problems)
+    difference, trouble = None, None
+    with steps(f"converting {source.name}") as step:
+        from mindspore_lite.conversion import convert as pipeline
+
+        report = pipeline.convert(job, step)
+        if options.check:
+            step("comparing source and result")
+            try:
+                difference = pipeline.check(report)
+            except LiteError as exc:
+                trouble = exc.prefixed("the model was converted, but cannot be compared: ")
+    show_report(report, difference, read.warnings)
+    if trouble is not None:
+        raise trouble
+
+
+def job_of(
+    source: Path, output: str, options: Options, settings: Sections, reading: Reading
+) -> Job:
+    """The job that the options describe; `reading` gets everything wrong with them."""
+    from mindspore_lite.conversion.sources import framework_of
+
+    level, chip = reading.take(("general", "default"), level_of, options.optimize)
+    encrypt = reading.take("", key_text, options.encrypt_key)
+    decrypt = reading.take("", key_text, options.decrypt_key)
+    return Job(
+        framework=options.framework.upper() or reading.take("ONNX", framework_of, source),
+        model=source,
+        output=reading.take(Path(), output_path, output),
+        shapes=reading.take({}, _shapes, options.shape or []),
+        optimize=level,
+        chip=chip,
+        input_format=options.input_format or "",
+        output_format=options.output_format or "",
+        input_type=TYPES.get(options.input_type.upper(), options.input_type),
+        output_type=TYPES.get(options.output_type.upper(), options.output_type),
+        weight_fp16=options.fp16,
+        infer=options.infer,
+        decrypt=reading.take(None, decryption, decrypt, options.decrypt_mode),
+        encrypt_key=reading.take(None, encryption_key, encrypt, None),
+        settings=merged(settings, _quantisation(options.quantise)),
+        external_above=options.external_above,
+        trust_pickle=options.trust_pickle,
+    )
+
+
+def show_report(report: Report, difference: Difference | None, more: tuple[str, ...] = ()) -> None:
+    """What a conversion did, for people."""
+    say(
+        f"{printable(str(report.files[0]))}, {size_text(report.written_bytes)} "
+        f"(source: {size_text(report.source_bytes)})"
+    )
+    for file in report.files[1:]:
+        say(f"  and {printable(str(file))}")
+    say()
+    _show_operators(report.before, report.after)
+    _show_counts("done", report.done)
+    if report.quantised is not None:
+        _show_quantisation(report.quantised)
+    if report.custom:
+        say("travel as Custom, which only this package runs:")
+        for reason, nodes in report.custom.items():
+            say(f"  {printable(reason)} (at {listed(nodes)})")
+    for text in dict.fromkeys((*more, *report.warnings)):
+        say(f"warning: {printable(text)}")
+    if difference is not None:
+        say(
+            f"largest difference between source and result: {difference.relative:.2g} of the "
+            f"largest value, in {printable(difference.output)}"
+        )
+
+
+def _show_quantisation(found: QuantReport) -> None:
+    say(
+        f"quantised ({found.kind}): {found.quantised} weights, {size_text(found.bytes_before)} "
+        f"became {size_text(found.bytes_after)}"
+    )
+    for reason, count in found.skipped.items():
+        say(f"  left as they were: {count}, {printable(reason)}")
+    if math.isnan(found.largest_difference):
+        say(f"  not compared: {found.compared_on}")
+    else:
+        say(
+            f"  largest difference {found.largest_difference:.2g} of the largest value, cosine "
+            f"{found.cosine:.6f}, on {found.compared_on}"
+        )
+
+
+def _show_operators(before: Counter[str], after: Counter[str]) -> None:
+    say(f"{before.total()} operators became {after.total()} primitives")
+    left, right = ([f"{count} {name}" for name, count in _most(side)] for side in (before, after))
+    rows = max(len(left), len(right))
+    pad = [""] * rows
+    show_table([("before", "after"), *zip((left + pad)[:rows], (right + pad)[:rows], strict=True)])
+
+
+def _most(side: Counter[str]) -> list[tuple[str, int]]:
+    ordered = sorted(side.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = sum(count for _, count in ordered[_SHOWN:])
+    return ordered[:_SHOWN] + ([("of other kinds", rest)] if rest else [])
+
+
+def _show_counts(title: str, counts: Mapping[str, int]) -> None:
+    if counts:
+        say(f"{title}: " + ", ".join(f"{what} {count}" for what, count in counts.items()))
+
+
+def _shapes(given: list[str]) -> Sizes:
+    """`NAME=1,3` of each --shape."""
+    reading = Reading()
+    shapes: Sizes = {}
+    for text in given:
+        name, equals, sizes = text.rpartition("=")
+        if not equals or name in shapes:
+            reading.problems.append(f"--shape got {text!r}, wanted NAME=1,3,224,224, once a name")
+        else:
+            nothing: Sizes = {}
+            shapes |= reading.take(nothing, parse_shapes, f"{name}:{sizes}", "--shape")
+    if reading.problems:
+        raise ValueError("\n".join(reading.problems))
+    return shapes
+
+
+def _quantisation(kind: str | None) -> Sections:
+    if kind is None:
+        return {}
+    return {"common_quant_param": {"quant_type": f"{kind.upper()}_QUANT"}}

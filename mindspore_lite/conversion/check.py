@@ -1,0 +1,121 @@
+"""Runs what a conversion wrote: a file goes in, its difference from the source comes out.
+
+Inputs are made up, and the same in every run. Source and result are run by the same engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.build import build
+from mindspore_lite.context import Context
+from mindspore_lite.engines.base import Options, Session, TensorInfo
+from mindspore_lite.engines.select import engine_for
+from mindspore_lite.errors import EngineError, LiteError
+from mindspore_lite.graph.source import Given, Source
+from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.pool import cores, synthetic
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far the outputs of two models lie apart."""
+
+    relative: float  # the largest difference, as a share of the largest value of that output
+    output: str  # where it was found
+
+
+def run_once(path: Path, key: Key | None) -> tuple[str, ...]:
+    """Run a MindIR file on made-up inputs; returns warnings.
+
+    Raises:
+        LiteError: It cannot be built or run.
+    """
+    try:
+        built = build(Given("MINDIR", path, key=key), Context())
+    except LiteError as exc:
+        raise exc.prefixed("the result cannot be built: ") from exc.__cause__
+    try:
+        is_open = [i.name for i in built.inputs if min(i.shape, default=0) < 0]
+        if is_open:  # no size is right for certain
+            return (f"infer was left out: the sizes of {', '.join(is_open)} are open",)
+        try:
+            built.session.run([made_up(info) for info in built.inputs])
+        except LiteError as exc:
+            raise exc.prefixed("the result does not run: ") from exc.__cause__
+    finally:
+        built.session.close()
+    return ()
+
+
+def difference(source: ir.Model, result: Path, key: Key | None = None) -> Difference:
+    """The largest difference between a model and the MindIR file that was made of it.
+
+    Raises:
+        LiteError: One of them does not run, or they have different inputs or outputs.
+    """
+    after = build(Given("MINDIR", result, key=key), Context()).session
+    before = _session(source)
+    try:
+        feeds = {info.name: made_up(info) for info in after.inputs}
+        wanted = _run(before, feeds, "the source")
+        got = _run(after, feeds, "the result")
+        if list(wanted) != list(got):
+            raise EngineError(f"the source has outputs {list(wanted)}, the result {list(got)}")
+        found = [Difference(_apart(wanted[name], got[name], name), name) for name in wanted]
+    finally:
+        before.close()
+        after.close()
+    return max(found, key=lambda one: one.relative)
+
+
+def made_up(info: TensorInfo) -> np.ndarray:
+    """An input; a size that is open becomes 1."""
+    return synthetic.array(info.dtype, synthetic.closed(info.shape))
+
+
+def _session(model: ir.Model) -> Session:
+    threads = cores.default_threads(cores.usable())
+    source = Source((), "", lambda: model, storable=False)
+    return engine_for("cpu").load(source, Options(threads))
+
+
+def _run(session: Session, feeds: dict[str, np.ndarray], who: str) -> dict[str, np.ndarray]:
+    names = [info.name for info in session.inputs]
+    if sorted(names) != sorted(feeds):
+        raise EngineError(f"the source has inputs {names}, the result {list(feeds)}")
+    try:
+        outputs = session.run([feeds[name] for name in names])
+    except LiteError as exc:
+        more = "; give sizes to open dims" if _any_open(session.inputs) else ""
+        raise exc.prefixed(f"{who} does not run on made-up inputs{more}: ") from exc.__cause__
+    return {info.name: out for info, out in zip(session.outputs, outputs, strict=True)}
+
+
+def _any_open(infos: Sequence[TensorInfo]) -> bool:
+    return any(min(info.shape, default=0) < 0 for info in infos)
+
+
+def _apart(want: np.ndarray, got: np.ndarray, name: str) -> float:
+    if want.shape != got.shape:
+        raise EngineError(
+            f"output {name!r} has shape {list(want.shape)} in the source, {list(got.shape)} in "
+            "the result"
+        )
+    if want.size == 0 or np.array_equal(want, got):
+        return 0.0
+    if want.dtype.kind not in "biufcV" or want.dtype.names:
+        return 1.0  # texts: no nearer or farther
+    kind = np.complex128 if want.dtype.kind == "c" else np.float64
+    want, got = want.astype(kind), got.astype(kind)
+    same = (want == got) | (np.isnan(want) & np.isnan(got))  # infinities, too
+    if same.all():
+        return 0.0
+    apart = np.abs(want[~same] - got[~same]).max()
+    scale = np.abs(want[np.isfinite(want)]).max(initial=0.0)
+    return float(apart / scale) if scale and np.isfinite(apart) else float(apart)

@@ -1,0 +1,192 @@
+"""The conversion: a Job goes in, a MindIR file and a Report of what was done come out.
+
+Nothing appears under the name of the output before all went well, the trial run included; what was
+there before stays until then.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import onnx_ir as ir
+
+from mindspore_lite.conversion.check import Difference, difference, run_once
+from mindspore_lite.conversion.half_weights import halve_weights
+from mindspore_lite.conversion.job import Job, settled
+from mindspore_lite.conversion.quant_report import QuantReport
+from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
+from mindspore_lite.conversion.sources import Origin, load
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.borders import set_layouts, set_types
+from mindspore_lite.graph.fix_shapes import fix_shapes
+from mindspore_lite.graph.infer_shapes import infer_shapes
+from mindspore_lite.graph.opset import upgraded
+from mindspore_lite.graph.optimise import optimise
+from mindspore_lite.graph.to_mindir import to_mindir
+from mindspore_lite.mindir import records
+from mindspore_lite.mindir.decrypt import Key, check_library
+from mindspore_lite.mindir.encrypt import encrypted
+from mindspore_lite.mindir.write import write_file
+
+Step = Callable[[str], None]  # is told when a stage begins
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a conversion did."""
+
+    job: Job  # with what its settings added
+    before: Counter[str]  # operators of the source
+    after: Counter[str]  # primitives of the result
+    done: Mapping[str, int]  # what each pass did, and how often
+    custom: Mapping[str, list[str]]  # "operator: reason" -> nodes that travel as they are
+    quantised: QuantReport | None
+    warnings: tuple[str, ...]
+    files: tuple[Path, ...]  # the first is the one to load
+    source_bytes: int
+    written_bytes: int
+
+
+def convert(job: Job, step: Step = lambda text: None) -> Report:
+    """Convert a model.
+
+    Raises:
+        SettingsError: The job makes no sense; every reason at once.
+        ModelFileError: A file cannot be read or written.
+        LiteError: The model cannot be converted, or its result does not run.
+    """
+    job, warnings = settled(job)
+    settings = _quantisation(job)
+    if job.encrypt_key is not None:
+        check_library()  # not only when all the work is done
+    step(f"reading {job.model.name}")
+    model = load(_origin(job))
+    before, source_bytes = _operators(model), _source_bytes(job, model)
+    step("fitting it to what was asked for")
+    model = upgraded(model)
+    _fit(model, job)
+    step("optimising")
+    done = dict(optimise(model, job.optimize, step))
+    quantised = None
+    if settings is not None:
+        from mindspore_lite.conversion.quantise import quantise  # which loads the runtime
+
+        model, quantised = quantise(model, settings, step)
+        infer_shapes(model)  # which the new nodes lack, and writing needs
+    if job.weight_fp16:
+        halved = halve_weights(model)
+        done["weights stored as float16"] = halved.count
+        done["weights that float16 cannot hold, left"] = len(halved.left)
+    step("translating to MindIR")
+    written = to_mindir(model)
+    files, more = _write(job, written.model, step)
+    return Report(
+        job=job,
+        before=before,
+        after=written.primitives,
+        done={what: count for what, count in done.items() if count},
+        custom=written.custom,
+        quantised=quantised,
+        warnings=(*warnings, *more),
+        files=files,
+        source_bytes=source_bytes,
+        written_bytes=sum(file.stat().st_size for file in files),
+    )
+
+
+def check(report: Report) -> Difference:
+    """How far the result of a conversion lies from its source, on made-up inputs."""
+    source = load(_origin(report.job))
+    _fit(source, report.job)
+    return difference(source, report.files[0], _key(report.job))
+
+
+def carried(report: Report) -> list[str]:
+    """What should be said about nodes without a MindSpore equivalent, if there are any."""
+    if not report.custom:
+        return []
+    count = sum(len(nodes) for nodes in report.custom.values())
+    what = "; ".join(f"{reason} ({', '.join(nodes)})" for reason, nodes in report.custom.items())
+    return [f"{count} node(s) travel as Custom, which only this package runs: {what}"]
+
+
+def _origin(job: Job) -> Origin:
+    return Origin(
+        job.framework,
+        job.model,
+        weights=job.weights,
+        key=job.decrypt,
+        trust_pickle=job.trust_pickle,
+        shapes=job.shapes,
+    )
+
+
+def _fit(model: ir.Model, job: Job) -> None:
+    """Give a model the shapes, layouts and types that were asked for."""
+    if job.shapes:
+        fix_shapes(model, job.shapes)
+    if job.input_format or job.output_format:
+        set_layouts(model, job.input_format, job.output_format)
+    if job.input_type or job.output_type:
+        set_types(model, job.input_type, job.output_type)
+
+
+def _operators(model: ir.Model) -> Counter[str]:
+    """How often each operator stands in a model, its sub-graphs included."""
+    nodes = ir.traversal.RecursiveGraphIterator(model.graph)
+    return Counter(f"{node.domain}.{node.op_type}".lstrip(".") for node in nodes)
+
+
+def _quantisation(job: Job) -> QuantSettings | None:
+    """What the settings say; calibration data lie as the inputs shall, where that was said."""
+    found = settings_of(job.settings)
+    if found is None or found.data is None or not job.input_format:
+        return found
+    return replace(found, data=replace(found.data, layout=job.input_format))
+
+
+def _source_bytes(job: Job, model: ir.Model) -> int:
+    files = {job.model}
+    for value in model.graph.initializers.values():
+        if isinstance(value.const_value, ir.ExternalTensor):
+            files.add(Path(value.const_value.path))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """The files, in place, and warnings; a trial run comes first where one was asked for."""
+    folder = job.output.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        step(f"writing {job.output.name}")
+        if not job.infer:
+            return _stored(job, model, job.output), ()
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".mslite-") as aside:
+            files = _stored(job, model, Path(aside, job.output.name))
+            step("running the result once")
+            warnings = run_once(files[0], _key(job))
+            for file in reversed(files):  # the graph last: it is what names the data
+                _move(file, folder / file.relative_to(aside))
+            return tuple(folder / file.relative_to(aside) for file in files), warnings
+    except OSError as exc:
+        reason = exc.strerror or exc
+        raise ModelFileError(f"cannot write {str(job.output)!r}: {reason}") from exc
+
+
+def _stored(job: Job, model: records.Model, path: Path) -> tuple[Path, ...]:
+    cipher = None if job.encrypt_key is None else partial(encrypted, key=job.encrypt_key)
+    return write_file(model, path, cipher=cipher, external_above=job.external_above)
+
+
+def _key(job: Job) -> Key | None:
+    return None if job.encrypt_key is None else Key(job.encrypt_key)
+
+
+def _move(file: Path, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
+    file.replace(target)

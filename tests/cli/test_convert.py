@@ -1,0 +1,198 @@
+"""mslite convert: what it tells about a conversion, and what it refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.conversion import dense_onnx, unusual_onnx
+from support.models import built
+
+from mindspore_lite.cli.convert import show_report
+from mindspore_lite.conversion import convert as pipeline
+from mindspore_lite.conversion.check import Difference
+from mindspore_lite.conversion.convert import Report
+from mindspore_lite.conversion.job import Job
+from mindspore_lite.conversion.quant_report import QuantReport
+from mindspore_lite.errors import EngineError
+
+Run = Callable[..., Any]
+KEY = "00112233445566778899AABBCCDDEEFF"
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    return dense_onnx(tmp_path / "net.onnx")
+
+
+def test_the_result_lies_beside_its_source(mslite: Run, net: Path) -> None:
+    done = mslite("convert", net)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{net.with_suffix('.mindir')}, ")
+    assert "2 operators became" in done.out
+    assert "1 Relu" in done.out
+    assert "1 ReLU" in done.out
+    assert "largest difference" not in done.out
+
+
+def test_an_output_can_be_named(mslite: Run, net: Path, tmp_path: Path) -> None:
+    assert mslite("convert", net, tmp_path / "a/b").code == 0
+    assert (tmp_path / "a/b.mindir").is_file()
+
+
+def test_a_shape_is_fixed_and_the_result_compared(mslite: Run, net: Path) -> None:
+    done = mslite("convert", net, "--shape", "x=2,16", "--check", "--infer", "--fp16")
+    assert done.code == 0, done.err
+    assert "weights stored as float16 1" in done.out
+    assert "largest difference between source and result: " in done.out
+    assert "of the largest value, in y" in done.out
+    with built(net.with_suffix(".mindir")) as model:
+        assert model.get_inputs()[0].shape == [2, 16]
+
+
+def test_a_comparison_that_fails_does_not_hide_the_conversion(
+    mslite: Run, net: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise EngineError("the source does not run")
+
+    monkeypatch.setattr(pipeline, "check", fails)
+    done = mslite("convert", net, "--check")
+    assert done.code == 1
+    assert "2 operators became" in done.out
+    assert "converted, but cannot be compared: the source does not run" in done.err
+
+
+def test_a_node_without_equivalent_is_told_with_its_place(mslite: Run, tmp_path: Path) -> None:
+    done = mslite("convert", unusual_onnx(tmp_path / "odd.onnx"))
+    assert "travel as Custom, which only this package runs:" in done.out
+    assert "QuickGelu" in done.out
+    assert "(at the_only)" in done.out
+
+
+def test_weights_in_a_file_of_their_own_are_told(mslite: Run, net: Path) -> None:
+    done = mslite("convert", net, "--external-above", 100)
+    assert "net_graph.mindir, " in done.out
+    assert "  and " in done.out
+    assert "net_variables/data_0" in done.out
+
+
+def test_a_configuration_is_read_and_what_has_no_effect_is_said(
+    mslite: Run, net: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "my.cfg").write_text(
+        "[acl_build_options]\ninput_shape=x:3,16\nge.x=1\nge.x=2\n[other]\n"
+    )
+    done = mslite("convert", net, "--config", tmp_path / "my.cfg")
+    assert done.code == 0, done.err
+    assert "warning: [acl_build_options] ge.x: no effect" in done.out
+    assert "warning: nothing reads section [other]" in done.out
+    assert "ge.x comes again" in done.out
+    with built(net.with_suffix(".mindir")) as model:
+        assert model.get_inputs()[0].shape == [3, 16]
+
+
+def test_every_problem_is_told_at_once(mslite: Run, net: Path) -> None:
+    done = mslite(
+        "convert", net, "a/", "--shape", "x=0,a", "--shape", "y", "--shape", "z=1", "--shape",
+        "z=2", "--optimize", "fast", "--encrypt-key", "zz", "--decrypt-key", "00",
+        "--input-type", "text", "--output-type", "int64", "--external-above=-1",
+    )  # fmt: skip
+    assert done.code == 1
+    for words in (
+        "optimize must be none|",
+        "outputFile must be the path of a file",
+        "--shape of 'x' has the size 0",
+        "--shape of 'x' has the size 'a'",
+        "--shape got 'y', wanted NAME=1,3,224,224",
+        "--shape got 'z=2'",
+        "encrypt_key must be hexadecimal",
+        "decrypt_key is for MINDIR alone",
+        "inputDataType must be",
+        "outputDataType must be",
+        "must be 0 or more, but got -1",
+    ):
+        assert words in done.err
+    assert not net.with_suffix(".mindir").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.onnx"], "model_file does not exist: 'nowhere.onnx'"),
+        (["net.onnx", "--framework", "keras"], "fmk must be TF|TFLITE|CAFFE|MINDIR|ONNX|PYTORCH"),
+        (["net.onnx", "--framework", "tf"], "TF has .pb"),
+        (["net.onnx", "--config", "nowhere.cfg"], "cannot read the configuration 'nowhere.cfg'"),
+        (["net.onnx", "--shape", "z=1,16"], "z"),
+        (["net.unknown"], "net.unknown"),
+        (["."], "outputFile must be the path of a file"),
+        (["net.onnx", "--encrypt-key", "env:MSLITE_NO_SUCH_KEY"], "MSLITE_NO_SUCH_KEY"),
+    ],
+)
+def test_a_failure_is_told_and_exit_code_1(
+    mslite: Run,
+    net: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(net.parent)
+    done = mslite("convert", *arguments)
+    assert done.code == 1
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert not net.with_suffix(".mindir").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b", "c"], ["a", "--quantise", "hard"]])
+def test_wrong_usage_is_exit_code_2(mslite: Run, arguments: list[str]) -> None:
+    assert mslite("convert", *arguments).code == 2
+
+
+def test_the_source_is_not_overwritten(mslite: Run, net: Path) -> None:
+    assert mslite("convert", net).code == 0
+    done = mslite("convert", net.with_suffix(".mindir"))
+    assert done.code == 1
+    assert "would overwrite the model" in done.err
+
+
+def test_a_report_shows_the_most_frequent_operators(capsys: pytest.CaptureFixture[str]) -> None:
+    many = Counter({f"Op{number:02}": 20 - number for number in range(15)})
+    report = Report(
+        Job(), many, Counter(MatMul=1), {"constants folded": 12}, {}, None, ("careful",),
+        (Path("net.mindir"),), 2048, 1024,
+    )  # fmt: skip
+    show_report(report, Difference(0.125, "y"))
+    out = capsys.readouterr().out
+    assert "net.mindir, 1.0 KiB (source: 2.0 KiB)" in out
+    assert "20 Op00" in out
+    assert "Op12" not in out
+    assert f"{8 + 7 + 6} of other kinds" in out
+    assert "done: constants folded 12" in out
+    assert "warning: careful" in out
+    assert "largest difference between source and result: 0.12 of the largest value, in y" in out
+
+
+@pytest.mark.parametrize(
+    ("apart", "words"),
+    [
+        (0.01, "largest difference 0.01 of the largest value, cosine 0.999000, on random inputs"),
+        (float("nan"), "not compared: random inputs"),
+    ],
+)
+def test_a_report_tells_what_quantisation_did(
+    capsys: pytest.CaptureFixture[str], apart: float, words: str
+) -> None:
+    found = QuantReport(
+        "WEIGHT_QUANT", 3, {"too small": 2}, 4096, 1024, apart, 0.999, "random inputs"
+    )
+    show_report(
+        Report(Job(), Counter(), Counter(), {}, {}, found, (), (Path("net.mindir"),), 1, 1), None
+    )
+    out = capsys.readouterr().out
+    assert "quantised (WEIGHT_QUANT): 3 weights, 4.0 KiB became 1.0 KiB" in out
+    assert "left as they were: 2, too small" in out
+    assert words in out

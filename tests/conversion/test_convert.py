@@ -1,0 +1,187 @@
+"""convert.py: from a job to a file in its place, and what is told about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.conversion import WEIGHTS, job, unusual_onnx
+from support.models import DIGITS, arrays, built
+
+from mindspore_lite.conversion import convert as module
+from mindspore_lite.conversion.check import run_once
+from mindspore_lite.conversion.convert import carried, check, convert
+from mindspore_lite.errors import (
+    EngineError,
+    ModelFileError,
+    SettingsError,
+    ShapeError,
+)
+from mindspore_lite.mindir.decrypt import encrypted_by
+
+X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_onnx_model_becomes_a_mindir_of_the_same_meaning(tmp_path: Path) -> None:
+    report = convert(job(tmp_path))
+    assert report.files == (tmp_path / "net.mindir",)
+    with built(tmp_path / "net.mindir") as model:
+        assert [i.name for i in model.get_inputs()] == ["x"]
+        assert [o.name for o in model.get_outputs()] == ["y"]
+        assert model.get_inputs()[0].shape == [-1, 16]
+        (y,) = arrays(model.predict([X]))
+    np.testing.assert_allclose(y, np.maximum(X @ WEIGHTS, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_the_report_counts(tmp_path: Path) -> None:
+    wanted = job(tmp_path)
+    report = convert(wanted)
+    assert report.before == {"MatMul": 1, "Relu": 1}
+    assert report.after["ReLU"] == 1
+    assert report.custom == {}
+    assert report.source_bytes == wanted.model.stat().st_size
+    assert report.written_bytes == wanted.output.stat().st_size
+    assert (report.warnings, report.quantised) == ((), None)
+    assert carried(report) == []
+
+
+def test_stages_are_told_in_order(tmp_path: Path) -> None:
+    told: list[str] = []
+    convert(job(tmp_path, infer=True, shapes={"x": (1, 16)}), told.append)
+    assert told[0] == "reading net.onnx"
+    assert told[-2:] == ["writing net.mindir", "running the result once"]
+
+
+def test_folders_of_the_output_are_made(tmp_path: Path) -> None:
+    report = convert(job(tmp_path, output=tmp_path / "a/b/net.mindir"))
+    assert report.files[0].is_file()
+
+
+def test_shapes_are_fixed(tmp_path: Path) -> None:
+    convert(job(tmp_path, shapes={"x": (3, 16)}))
+    with built(tmp_path / "net.mindir") as model:
+        assert model.get_inputs()[0].shape == [3, 16]
+
+
+def test_shapes_of_the_configuration_are_fixed(tmp_path: Path) -> None:
+    sections = {"ascend_context": {"input_shape": "x:[3,16]"}}
+    report = convert(job(tmp_path, settings=sections))
+    assert report.job.shapes == {"x": (3, 16)}
+    with built(tmp_path / "net.mindir") as model:
+        assert model.get_inputs()[0].shape == [3, 16]
+
+
+def test_a_shape_of_no_input_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ShapeError, match="z"):
+        convert(job(tmp_path, shapes={"z": (3, 16)}))
+    assert files(tmp_path) == {"net.onnx"}
+
+
+def test_weights_become_half_as_large(tmp_path: Path) -> None:
+    report = convert(job(tmp_path, weight_fp16=True))
+    assert report.done["weights stored as float16"] == 1
+    assert report.written_bytes < WEIGHTS.nbytes
+    with built(tmp_path / "net.mindir") as model:
+        (y,) = arrays(model.predict([X]))
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, np.maximum(X @ WEIGHTS, 0), rtol=2e-3, atol=2e-3)
+
+
+def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path) -> None:
+    report = convert(job(tmp_path, external_above=100, infer=True, shapes={"x": (2, 16)}))
+    assert report.files == (tmp_path / "net_graph.mindir", tmp_path / "net_variables/data_0")
+    assert files(tmp_path) == {"net.onnx", "net_graph.mindir", "net_variables/data_0"}
+    assert check(report).relative < 1e-6
+
+
+@pytest.mark.parametrize("external_above", [2**30, 100])
+def test_a_key_encrypts_all_that_is_written(tmp_path: Path, external_above: int) -> None:
+    secret = job(
+        tmp_path,
+        encrypt_key=bytes(range(16)),
+        external_above=external_above,
+        infer=True,
+        shapes={"x": (2, 16)},
+    )
+    report = convert(secret)
+    for file in report.files:
+        assert encrypted_by(memoryview(file.read_bytes())) == "AES-GCM"
+        assert WEIGHTS.tobytes()[:64] not in file.read_bytes()
+    assert check(report).relative < 1e-6
+    with pytest.raises(ModelFileError, match="is encrypted"):
+        run_once(report.files[0], None)
+
+
+def test_a_missing_cipher_is_noticed_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise ModelFileError("install it")
+
+    monkeypatch.setattr(module, "check_library", missing)
+    monkeypatch.setattr(module, "load", None)
+    with pytest.raises(ModelFileError, match="install it"):
+        convert(job(tmp_path, encrypt_key=bytes(16)))
+
+
+def test_a_mindir_is_converted_again(tmp_path: Path) -> None:
+    report = convert(job(tmp_path, framework="MINDIR", model=DIGITS))
+    assert check(report).relative < 1e-5
+
+
+def test_what_mindspore_does_not_know_travels_and_is_told(tmp_path: Path) -> None:
+    report = convert(job(tmp_path, model=unusual_onnx(tmp_path / "unusual.onnx"), infer=True))
+    ((reason, nodes),) = report.custom.items()
+    assert "QuickGelu" in reason
+    assert nodes == ["the_only"]
+    (text,) = carried(report)
+    assert text.startswith("1 node(s) travel as Custom, which only this package runs: ")
+    assert check(report).relative < 1e-6
+
+
+def test_source_and_result_are_compared(tmp_path: Path) -> None:
+    wanted = job(tmp_path, weight_fp16=True, shapes={"x": (2, 16)})
+    found = check(convert(wanted))
+    assert 0 < found.relative < 1e-3
+    assert found.output == "y"
+
+
+@pytest.mark.parametrize("infer", [False, True])
+def test_a_failure_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, infer: bool
+) -> None:
+    wanted = job(tmp_path, infer=infer, output=tmp_path / "out/net.mindir")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/net.mindir").write_bytes(b"what was there before")
+
+    def fails(*_: object) -> None:
+        raise EngineError("it broke")
+
+    monkeypatch.setattr(module, "run_once" if infer else "to_mindir", fails)
+    with pytest.raises(EngineError, match="it broke"):
+        convert(wanted)
+    assert files(tmp_path / "out") == {"net.mindir"}
+    assert (tmp_path / "out/net.mindir").read_bytes() == b"what was there before"
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelFileError, match=r"cannot write '.*file/net.mindir': "):
+        convert(job(tmp_path, output=tmp_path / "file/net.mindir"))
+
+
+def test_open_sizes_are_not_inferred(tmp_path: Path) -> None:
+    assert "infer was left out" in convert(job(tmp_path, infer=True)).warnings[0]
+
+
+def test_a_job_is_checked_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "bad.onnx").write_bytes(b"nonsense")
+    with pytest.raises(SettingsError, match="MINDIR_LITE"):
+        convert(job(tmp_path, model=tmp_path / "bad.onnx", save_type="MINDIR_LITE"))
+    with pytest.raises(ModelFileError, match=r"bad\.onnx"):
+        convert(job(tmp_path, model=tmp_path / "bad.onnx"))
