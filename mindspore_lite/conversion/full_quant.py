@@ -79,13 +79,17 @@ def _name_nodes(graph: ir.Graph) -> None:
 def _places(
     model: ir.Model, types: Types, settings: QuantSettings
 ) -> tuple[list[Place], dict[str, int]]:
-    found, left = [], Counter[str]()
+    found: list[Place] = []
+    left: Counter[str] = Counter()
+    axes: dict[ir.Value, int] = {}
     for node in model.graph.all_nodes():
         place = place_of(node) if node.op_type in COMPUTED else None
         if place is None:
             continue
         if reason := why_not(place, settings.skip) or _unfit(place, model.graph, types):
             left[reason] += 1
+        elif axes.setdefault(place.value, place.axis) != place.axis:
+            left["read by another node along its other axis"] += 1
         else:
             found.append(place)
     return found, dict(left)
@@ -226,7 +230,8 @@ def _with_int8(
         raise EngineError(f"ONNX Runtime could not quantise the model: {exc}") from exc
     result.graph.sort()  # new nodes were put last
     for name, value in result.graph.initializers.items():
-        value.const_value = tensors.get(name) or value.const_value
+        if name in tensors:
+            value.const_value = tensors[name]
     del result.metadata_props[_INFERRED]
     result.producer_name, result.producer_version = model.producer_name, model.producer_version
     return result

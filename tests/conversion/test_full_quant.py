@@ -177,6 +177,20 @@ def test_what_does_not_fit_is_counted() -> None:
     }
 
 
+def test_a_weight_that_is_read_along_both_axes_is_quantised_along_one() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
+        helper.make_node("Gemm", ["a", "w"], ["y"], "second", transB=1),
+    ]
+    weights = {"w": normal(64, 64, scale=0.1)}
+    model = model_of(nodes, {"x": (FLOAT, ["n", 64])}, ["y"], weights)
+    before = model.clone()
+    outcome = full(model, ROWS)
+    assert [change.node_name for change in outcome.changes] == ["first"]
+    assert outcome.left == {"read by another node along its other axis": 1}
+    assert worst(outcome.model, before, ROWS) < 0.03
+
+
 def test_weights_in_a_branch_stay() -> None:
     def branch(name: str) -> onnx.GraphProto:
         node = helper.make_node("MatMul", ["x", f"w_{name}"], [name], name)

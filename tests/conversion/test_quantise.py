@@ -94,10 +94,9 @@ def test_names_of_nodes_that_do_not_exist_are_told() -> None:
     settings = QuantSettings("WEIGHT_QUANT", skip=frozenset({"fc1", "fc3", "cf2"}))
     with pytest.raises(SettingsError) as caught:
         quantise(mlp(), settings)
-    assert caught.value.problems == (
-        "skip_quant_node names 'cf2', which is no node of the model",
-        "skip_quant_node names 'fc3', which is no node of the model",
-    )
+    cf2, fc3 = caught.value.problems
+    assert cf2.startswith("skip_quant_node names 'cf2', which is no node of the model")
+    assert fc3.startswith("skip_quant_node names 'fc3', which is no node of the model")
 
 
 @pytest.mark.parametrize(
