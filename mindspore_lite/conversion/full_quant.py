@@ -1,8 +1,11 @@
 """Full quantisation: an onnx-ir model and calibration data go in, an int8 model comes out.
 
-Convolutions and products with constant weights compute in int8: activations are asymmetric with
-ranges from calibration, weights symmetric with a scale for each channel. ONNX Runtime's quantiser
-puts QuantizeLinear and DequantizeLinear around them, and its compiler makes int8 kernels of that.
+Convolutions and products with constant weights compute in eight bits: activations are asymmetric
+with ranges from calibration, weights symmetric with a scale for each channel. ONNX Runtime's
+quantiser puts QuantizeLinear and DequantizeLinear around them, and its compiler makes kernels of
+whole numbers of that. Activations are uint8, not int8 as with MindSpore Lite, which is the same but
+for a zero point 128 higher: on x86 ONNX Runtime makes them uint8 anyway, and 1.31 fails at it where
+a Slice stands in between.
 It works in memory here: only the weights that it quantises are handed to it, whatever else the
 model holds stays where it is.
 """
@@ -222,7 +225,7 @@ def _with_int8(
             settings.per_channel,
             False,  # all eight bits of weights
             tools.QuantType.QInt8,
-            tools.QuantType.QInt8,
+            tools.QuantType.QUInt8,
             tools.TensorsData(tools.CalibrationMethod.MinMax, data),
             nodes,
             [],
@@ -287,7 +290,7 @@ def _activations_of(
             assert scale.const_value is not None and zero.const_value is not None
             step, at = float(scale.const_value.numpy()), int(zero.const_value.numpy())
             array = arrays[name]
-            rounded = np.clip(np.rint(array / np.float32(step)) + at, -128, 127)
+            rounded = np.clip(np.rint(array / np.float32(step)) + at, 0, 255)
             yield Change(
                 str(node.name),
                 node.op_type,
