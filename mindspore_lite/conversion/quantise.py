@@ -49,7 +49,8 @@ def quantise(
 def _check_names(model: ir.Model, settings: QuantSettings) -> None:
     known = {node.name for node in model.graph.all_nodes()}
     problems = [
-        f"skip_quant_node names {name!r}, which is no node of the model"
+        f"skip_quant_node names {name!r}, which is no node of the model, or none any more: "
+        "optimize=none keeps all of them"
         for name in sorted(settings.skip)
         if name not in known
     ]

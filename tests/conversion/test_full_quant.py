@@ -76,6 +76,21 @@ def test_the_engine_has_int8_kernels_for_it(
         assert found[slow] == 0
 
 
+@pytest.mark.parametrize("per_channel", [True, False])
+@pytest.mark.parametrize("across", [0, 1])
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (0.5, 1.0), (1.0, 2.0)])
+def test_every_form_of_gemm_stays_near(
+    across: int, turned: int, alpha: float, beta: float, per_channel: bool
+) -> None:
+    model = mlp(transA=turned, transB=across, alpha=alpha, beta=beta)
+    before = model.clone()
+    samples = [[x.T.copy()] for (x,) in ROWS] if turned else ROWS
+    outcome = full(model, samples, per_channel=per_channel)
+    assert outcome.left == ({} if alpha == beta == 1 else {"scaled by alpha or beta": 1})
+    assert worst(outcome.model, before, samples) < 0.03
+
+
 def test_names_and_weights_that_are_not_quantised_stay() -> None:
     model = embedding()
     table = model.graph.initializers["table"].const_value
@@ -175,6 +190,16 @@ def test_what_does_not_fit_is_counted() -> None:
         "its bias is not one number for each channel": 1,
         "multiplied by something that is not a float32 activation": 1,
     }
+
+
+def test_a_weight_that_is_read_along_both_axes_stays() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
+        helper.make_node("Gemm", ["a", "w"], ["y"], "second", transB=1),
+    ]
+    weights = {"w": normal(64, 64, scale=0.1)}
+    model = model_of(nodes, {"x": (FLOAT, ["n", 64])}, ["y"], weights)
+    assert full(model, ROWS).left == {"read in another way, too": 2}
 
 
 def test_weights_in_a_branch_stay() -> None:
