@@ -1,5 +1,7 @@
 """Pass: a model of ONNX opset 7 to 20 becomes one of opset 21; its functions are inlined.
 
+An older model is understood where its operators are those of opset 7 already.
+
 onnx's own converter was measured and is not used: it changes the numbers of Resize-10 and Hardmax,
 refuses sparse constants, and passes the whole model through protobuf. onnxscript's begins at 18.
 Between 7 and 21 few operators changed their form at all, see opset_steps.py.
@@ -30,7 +32,8 @@ def upgraded(model: ir.Model) -> ir.Model:
     from here on.
 
     Raises:
-        ModelFileError: The model names no opset, one before 7, or functions of another opset.
+        ModelFileError: The model names no opset, one that is not known yet, or functions that
+            cannot be inlined.
         UnsupportedOpError: Nodes that the new opset cannot express; all of them are named.
     """
     version = _version(model)
@@ -54,11 +57,6 @@ def _version(model: ir.Model) -> int:
         if any(node.domain in ("", "ai.onnx") for node in graph_nodes(model)):
             raise ModelFileError("the model does not say which opset of ONNX its operators are of")
         version = TARGET
-    if version < OLDEST:
-        raise ModelFileError(
-            f"the model is of ONNX opset {version}, the oldest that is understood is {OLDEST}; "
-            "export it again with a newer opset"
-        )
     newest = onnx.defs.onnx_opset_version()
     if version > newest:
         raise ModelFileError(
@@ -97,9 +95,24 @@ def _check_known(model: ir.Model, version: int) -> None:
     problems: dict[str, list[str]] = defaultdict(list)
     for node in graph_nodes(model):
         own = node.version or version
-        if node.domain == "" and signature("", node.op_type, own) is None:
-            problems[f"{node.op_type} is no operator of ONNX opset {own}"].append(str(node.name))
+        if node.domain == "" and (amiss := _amiss(node.op_type, own)):
+            problems[amiss].append(_place(node))
     _refuse(problems)
+
+
+def _amiss(op_type: str, version: int) -> str:
+    """Why an operator cannot be understood; "" if it can."""
+    known = signature("", op_type, version)
+    if known is None:
+        return f"{op_type} is no operator of ONNX opset {version}"
+    oldest = signature("", op_type, max(version, OLDEST))
+    if oldest is None or oldest.since != known.since:
+        return f"{op_type} of ONNX opset {version} had another form than in {OLDEST} and later"
+    return ""
+
+
+def _place(node: ir.Node) -> str:
+    return str(node.name or node.outputs[0].name)
 
 
 def _climb(model: ir.Model, version: int) -> None:
@@ -115,7 +128,7 @@ def _climb(model: ir.Model, version: int) -> None:
             try:
                 step(node, types)
             except Refused as exc:
-                problems[f"{node.op_type}: {exc}"].append(str(node.name or node.outputs[0].name))
+                problems[f"{node.op_type}: {exc}"].append(_place(node))
         node.version = None
     _refuse(problems)
 
