@@ -17,9 +17,9 @@ import onnx_ir.passes.common as passes
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.edit import graph_nodes, name_all
-from mindspore_lite.graph.element_types import element_types, signature
+from mindspore_lite.graph.element_types import Types, element_types, signature
 from mindspore_lite.graph.infer_shapes import infer_shapes
-from mindspore_lite.graph.opset_steps import STEPS, Refused
+from mindspore_lite.graph.opset_steps import BY_RANK, STEPS, Refused
 
 OLDEST, TARGET = 7, 21
 IR_VERSION = 10  # the first that knows opset 21
@@ -41,9 +41,7 @@ def upgraded(model: ir.Model) -> ir.Model:
     passes.RemoveInitializersFromInputsPass()(model)
     if version < TARGET:
         _check_known(model, version)
-        infer_shapes(model)  # some steps are plainer where the rank is known
         _climb(model, version)
-        model.opset_imports[""] = TARGET
         model.ir_version = max(model.ir_version, IR_VERSION)
         name_all(model)
     return model
@@ -118,19 +116,29 @@ def _place(node: ir.Node) -> str:
 def _climb(model: ir.Model, version: int) -> None:
     types = element_types(model)
     problems: dict[str, list[str]] = defaultdict(list)
-    for node in graph_nodes(model):
-        if node.domain != "":
-            continue
-        for reached in range((node.version or version) + 1, TARGET + 1):
-            step = STEPS.get((node.op_type, reached))
-            if step is None:
-                continue
-            try:
-                step(node, types)
-            except Refused as exc:
-                problems[f"{node.op_type}: {exc}"].append(_place(node))
-        node.version = None
+    nodes = [node for node in graph_nodes(model) if node.domain == ""]
+    by_rank = [node for node in nodes if node.op_type in BY_RANK]
+    for node in nodes:
+        if node.op_type not in BY_RANK:
+            _upgrade(node, version, types, problems)
+    model.opset_imports[""] = TARGET
+    if by_rank:
+        infer_shapes(model)  # which finds more among the new operators than among the old
+        for node in by_rank:
+            _upgrade(node, version, types, problems)
     _refuse(problems)
+
+
+def _upgrade(node: ir.Node, version: int, types: Types, problems: dict[str, list[str]]) -> None:
+    for reached in range((node.version or version) + 1, TARGET + 1):
+        step = STEPS.get((node.op_type, reached))
+        if step is None:
+            continue
+        try:
+            step(node, types)
+        except Refused as exc:
+            problems[f"{node.op_type}: {exc}"].append(_place(node))
+    node.version = None
 
 
 def _refuse(problems: dict[str, list[str]]) -> None:

@@ -34,6 +34,7 @@ class Refused(Exception):
 
 StepFn = Callable[[ir.Node, Types], None]
 STEPS: dict[tuple[str, int], StepFn] = {}  # operator and the opset that changed it
+BY_RANK = ("Softmax", "LogSoftmax", "Hardmax")  # their steps are plainer where the rank is known
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
 
 
@@ -188,7 +189,7 @@ def scatter_becomes_scatter_elements(node: ir.Node, types: Types) -> None:
     node.op_type = "ScatterElements"
 
 
-@step(13, "Softmax", "LogSoftmax", "Hardmax")
+@step(13, *BY_RANK)
 def axis_means_one_axis(node: ir.Node, types: Types) -> None:
     """axis=k meant all axes from k on together; where they are one in truth, it is that one."""
     x, axis = node.inputs[0], take_attribute(node, "axis", 1)
