@@ -138,10 +138,9 @@ def after(
     op_type: str,
     more: Sequence[ir.Value | None] = (),
     attributes: Attributes | None = None,
-    at: int = 0,
 ) -> ir.Node:
-    """A new node behind an output of another, whose users and name it takes over."""
-    old = node.outputs[at]
+    """A new node behind the first output of another, whose users and name it takes over."""
+    old = node.outputs[0]
     new = ir.Value(type=old.type, shape=old.shape)
     ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
     name = str(old.name)

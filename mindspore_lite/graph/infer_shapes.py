@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.graph.edit import array_of, graph_nodes, is_op
+from mindspore_lite.graph.edit import array_of, graph_nodes, is_op, tensor_of
 from mindspore_lite.graph.element_types import element_types
 from mindspore_lite.graph.shapes import round_scales_up
 
@@ -109,11 +109,13 @@ def _is_short(node: ir.Node) -> bool:
 
 
 def _declare_list(node: ir.Node) -> None:
+    """What inference would have found: a list of as many numbers as there are."""
     made, first = node.outputs[0], node.inputs[0]
-    if made.type is None and first is not None:
-        made.type = first.type
-    if made.shape is None:
-        made.shape = ir.Shape([None])
+    constant = tensor_of(first)
+    dtype = constant.dtype if constant is not None else first.dtype if first is not None else None
+    if dtype is not None:
+        made.type = ir.TensorType(dtype)
+        made.shape = made.shape or ir.Shape([None])
 
 
 def _stand_in(tensor: ir.TensorProtocol) -> ir.TensorProtocol:

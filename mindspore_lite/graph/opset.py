@@ -1,6 +1,6 @@
 """Pass: a model of ONNX opset 7 to 20 becomes one of opset 21; its functions are inlined.
 
-Older models are taken as well, as long as their operators are those of opset 7.
+An older model is understood where its operators are those of opset 7 already.
 
 onnx's own converter was measured and is not used: it changes the numbers of Resize-10 and Hardmax,
 refuses sparse constants, and passes the whole model through protobuf. onnxscript's begins at 18.
@@ -17,9 +17,9 @@ import onnx_ir.passes.common as passes
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.edit import graph_nodes, name_all
-from mindspore_lite.graph.element_types import element_types, signature
+from mindspore_lite.graph.element_types import Types, element_types, signature
 from mindspore_lite.graph.infer_shapes import infer_shapes
-from mindspore_lite.graph.opset_steps import STEPS, Refused
+from mindspore_lite.graph.opset_steps import BY_RANK, STEPS, Refused
 
 OLDEST, TARGET = 7, 21
 IR_VERSION = 10  # the first that knows opset 21
@@ -32,18 +32,16 @@ def upgraded(model: ir.Model) -> ir.Model:
     from here on.
 
     Raises:
-        ModelFileError: The model names no opset, or functions of another opset.
-        UnsupportedOpError: Nodes that the new opset cannot express, or that opset 7 changed; all of
-            them are named.
+        ModelFileError: The model names no opset, one that is not known yet, or functions that
+            cannot be inlined.
+        UnsupportedOpError: Nodes that the new opset cannot express; all of them are named.
     """
     version = _version(model)
     _inline(model, version)
     passes.RemoveInitializersFromInputsPass()(model)
     if version < TARGET:
         _check_known(model, version)
-        infer_shapes(model)  # some steps are plainer where the rank is known
         _climb(model, version)
-        model.opset_imports[""] = TARGET
         model.ir_version = max(model.ir_version, IR_VERSION)
         name_all(model)
     return model
@@ -95,33 +93,52 @@ def _check_known(model: ir.Model, version: int) -> None:
     problems: dict[str, list[str]] = defaultdict(list)
     for node in graph_nodes(model):
         own = node.version or version
-        if node.domain != "":
-            continue
-        found, first = signature("", node.op_type, own), signature("", node.op_type, OLDEST)
-        if found is None:
-            problems[f"{node.op_type} is no operator of ONNX opset {own}"].append(str(node.name))
-        elif own < OLDEST and found != first:
-            what = f"{node.op_type} of opset {own} changed until {OLDEST}, export again with that"
-            problems[what].append(str(node.name))
+        if node.domain == "" and (amiss := _amiss(node.op_type, own)):
+            problems[amiss].append(_place(node))
     _refuse(problems)
+
+
+def _amiss(op_type: str, version: int) -> str:
+    """Why an operator cannot be understood; "" if it can."""
+    known = signature("", op_type, version)
+    if known is None:
+        return f"{op_type} is no operator of ONNX opset {version}"
+    oldest = signature("", op_type, max(version, OLDEST))
+    if oldest is None or oldest.since != known.since:
+        return f"{op_type} of ONNX opset {version} had another form than in {OLDEST} and later"
+    return ""
+
+
+def _place(node: ir.Node) -> str:
+    return str(node.name or node.outputs[0].name)
 
 
 def _climb(model: ir.Model, version: int) -> None:
     types = element_types(model)
     problems: dict[str, list[str]] = defaultdict(list)
-    for node in graph_nodes(model):
-        if node.domain != "":
-            continue
-        for reached in range((node.version or version) + 1, TARGET + 1):
-            step = STEPS.get((node.op_type, reached))
-            if step is None:
-                continue
-            try:
-                step(node, types)
-            except Refused as exc:
-                problems[f"{node.op_type}: {exc}"].append(str(node.name or node.outputs[0].name))
-        node.version = None
+    nodes = [node for node in graph_nodes(model) if node.domain == ""]
+    by_rank = [node for node in nodes if node.op_type in BY_RANK]
+    for node in nodes:
+        if node.op_type not in BY_RANK:
+            _upgrade(node, version, types, problems)
+    model.opset_imports[""] = TARGET
+    if by_rank:
+        infer_shapes(model)  # which finds more among the new operators than among the old
+        for node in by_rank:
+            _upgrade(node, version, types, problems)
     _refuse(problems)
+
+
+def _upgrade(node: ir.Node, version: int, types: Types, problems: dict[str, list[str]]) -> None:
+    for reached in range((node.version or version) + 1, TARGET + 1):
+        step = STEPS.get((node.op_type, reached))
+        if step is None:
+            continue
+        try:
+            step(node, types)
+        except Refused as exc:
+            problems[f"{node.op_type}: {exc}"].append(_place(node))
+    node.version = None
 
 
 def _refuse(problems: dict[str, list[str]]) -> None:

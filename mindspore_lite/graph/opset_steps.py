@@ -7,7 +7,7 @@ schemas of the onnx package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -34,6 +34,7 @@ class Refused(Exception):
 
 StepFn = Callable[[ir.Node, Types], None]
 STEPS: dict[tuple[str, int], StepFn] = {}  # operator and the opset that changed it
+BY_RANK = ("Softmax", "LogSoftmax", "Hardmax")  # their steps are plainer where the rank is known
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
 
 
@@ -160,8 +161,7 @@ def coordinates_have_to_be_named(node: ir.Node, types: Types) -> None:
         if factors is not None and reduced and (factors > 1).any():
             raise Refused(f"enlarges and reduces at once, by {factors.tolist()}")
         set_attribute(node, "nearest_mode", "ceil" if reduced else "floor")
-    for at, value in enumerate((x, None, scales)):
-        set_input(node, at, value)
+    _set_inputs(node, (x, None, scales))
 
 
 @step(13, "Resize")
@@ -189,7 +189,7 @@ def scatter_becomes_scatter_elements(node: ir.Node, types: Types) -> None:
     node.op_type = "ScatterElements"
 
 
-@step(13, "Softmax", "LogSoftmax", "Hardmax")
+@step(13, *BY_RANK)
 def axis_means_one_axis(node: ir.Node, types: Types) -> None:
     """axis=k meant all axes from k on together; where they are one in truth, it is that one."""
     x, axis = node.inputs[0], take_attribute(node, "axis", 1)
@@ -242,24 +242,21 @@ def scales_are_per_channel(node: ir.Node, types: Types) -> None:
 
 
 @step(9, "Scan")
-def there_is_no_batch_axis(node: ir.Node, types: Types) -> None:
-    """Scan-8 ran over a batch of sequences; of one sequence there is a plain Scan."""
-    values = [given(node, at) for at in range(1, len(node.inputs))]
-    single = all((dims := dims_of(value)) and dims[0] == 1 for value in values)
-    if given(node, 0) is not None or not single:
-        raise Refused("opset 8 had a batch axis and lengths; export again with opset 9 or newer")
-    axis = ints(node, [0], "batch")
-    bare = [
-        before(node, "Squeeze", [value, axis], label=f"bare{i}") for i, value in enumerate(values)
-    ]
-    node.resize_inputs(len(bare))
-    for at, value in enumerate(bare):
-        node.replace_input_with(at, value)
+def the_batch_becomes_an_outer_scan(node: ir.Node, types: Types) -> None:
+    """Scan-8 ran over a batch of sequences: a Scan over the batch with a Scan over each in it."""
+    if node.inputs[0] is not None:
+        raise Refused("its sequences have lengths of their own")
+    body: ir.Graph = take_attribute(node, "body")
+    inner = {"body": body, "num_scan_inputs": attribute(node, "num_scan_inputs")}
     if (directions := take_attribute(node, "directions")) is not None:
-        set_attribute(node, "scan_input_directions", directions)
-    for at in range(len(node.outputs)):
-        if _is_used(node, at):
-            after(node, "Unsqueeze", [axis], at=at)
+        inner["scan_input_directions"] = directions
+    name = node.outputs[0].name
+    inputs = [ir.Value(name=f"{name}_in_{at}") for at in range(len(body.inputs))]
+    outputs = [ir.Value(name=f"{name}_out_{at}") for at in range(len(body.outputs))]
+    scan = ir.node("Scan", inputs, inner, outputs=outputs, name=f"{name}_inner")
+    set_attribute(node, "body", ir.Graph(inputs, outputs, nodes=[scan], name=f"{name}_one"))
+    set_attribute(node, "num_scan_inputs", len(inputs))
+    _set_inputs(node, node.inputs[1:])
 
 
 def _number_like(node: ir.Node, number: float, label: str, types: Types) -> ir.Value:
@@ -275,10 +272,14 @@ def _is_used(node: ir.Node, at: int) -> bool:
     return bool(node.outputs[at].uses()) or node.outputs[at].is_graph_output()
 
 
-def _become(node: ir.Node, op_type: str, inputs: list[ir.Value | None]) -> None:
+def _become(node: ir.Node, op_type: str, inputs: Sequence[ir.Value | None]) -> None:
     """Another operator with the same outputs."""
     node.op_type = op_type
     node.attributes.clear()
+    _set_inputs(node, inputs)
+
+
+def _set_inputs(node: ir.Node, inputs: Sequence[ir.Value | None]) -> None:
     node.resize_inputs(len(inputs))
     for at, value in enumerate(inputs):
         node.replace_input_with(at, value)

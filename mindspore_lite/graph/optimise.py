@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from mindspore_lite.graph.cancel_transposes import cancel_transposes
 from mindspore_lite.graph.fold_batchnorm import fold_batchnorm
+from mindspore_lite.graph.fold_branches import fold_branches
 from mindspore_lite.graph.fold_constants import fold_constants
 from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.remove_dead import remove_dead
@@ -19,6 +20,7 @@ MAX_ROUNDS = 10  # each round may open the way for another; real models need two
 
 _PASSES: dict[str, Callable[[ir.Model], int]] = {
     "constants folded": fold_constants,
+    "branches settled": fold_branches,
     "identities removed": remove_identities,
     "BatchNormalizations folded": fold_batchnorm,
     "Transposes cancelled": cancel_transposes,
