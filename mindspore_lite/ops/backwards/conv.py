@@ -121,8 +121,10 @@ def conv_transpose(
     return p.call("BiasAdd", made, b, _NCHW if how.dims == 2 else _NCDHW)
 
 
-def _to_shape(x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str) -> Window:
-    """The pads that lead to a size; SAME asks for stride times the size of the image."""
+def _to_shape(
+    x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str
+) -> tuple[Window, list[int]]:
+    """The pads, and elements at the end, for a size; SAME asks for stride times the size of the image."""
     reach = [d * (k - 1) + 1 for k, d in zip(how.kernel, how.dilations, strict=True)]
     if wanted:
         image = zip(x.fixed[2:], how.strides, list(wanted)[-how.dims :], strict=True)
