@@ -105,7 +105,7 @@ def conv_transpose(
     p.require(how.dims in (1, 2, 3), f"a convolution over {how.dims} axes")
     more = list(output_padding or [0] * how.dims)
     if output_shape or auto_pad.startswith("SAME"):
-        how = _to_shape(x, how, more, output_shape, auto_pad)
+        how, more = _to_shape(x, how, more, output_shape, auto_pad)
     left = [max(m - e, 0) for m, e in zip(more, how.ends, strict=True)]
     ends = tuple(max(e - m, 0) for m, e in zip(more, how.ends, strict=True))
     how = Window(how.kernel, how.strides, how.dilations, how.begins, ends)
@@ -121,19 +121,22 @@ def conv_transpose(
     return p.call("BiasAdd", made, b, _NCHW if how.dims == 2 else _NCDHW)
 
 
-def _to_shape(x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str) -> Window:
-    """The pads that lead to a size; SAME asks for stride times the size of the image."""
+def _to_shape(
+    x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str
+) -> tuple[Window, list[int]]:
+    """The pads, and elements at the end, for a size; SAME asks for stride times the size of the image."""
     reach = [d * (k - 1) + 1 for k, d in zip(how.kernel, how.dilations, strict=True)]
     if wanted:
         image = zip(x.fixed[2:], how.strides, list(wanted)[-how.dims :], strict=True)
         over = [(n - 1) * s - size for n, s, size in image]
     else:
         over = [-s for s in how.strides]
-    total = [max(o + m + r, 0) for o, m, r in zip(over, more, reach, strict=True)]
-    upper = auto_pad == "SAME_UPPER"
-    begins = tuple(n // 2 if upper else n - n // 2 for n in total)
-    ends = tuple(n - b for n, b in zip(total, begins, strict=True))
-    return Window(how.kernel, how.strides, how.dilations, begins, ends)
+    total = [o + m + r for o, m, r in zip(over, more, reach, strict=True)]
+    pads = [max(n, 0) for n in total]
+    begins = tuple(n // 2 if auto_pad == "SAME_UPPER" else n - n // 2 for n in pads)
+    ends = tuple(n - b for n, b in zip(pads, begins, strict=True))
+    further = [m + max(-n, 0) for m, n in zip(more, total, strict=True)]
+    return Window(how.kernel, how.strides, how.dilations, begins, ends), further
 
 
 def _transposed(p: Pen, x: Operand, w: Operand, how: Window, group: int, results: int) -> Made:

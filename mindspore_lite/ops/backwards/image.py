@@ -9,7 +9,7 @@ import numpy as np
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
 from mindspore_lite.ops.backwards.table import back
 
-_GRID_MODES = {"linear": 0, "nearest": 1}
+_LINEAR = 0
 _GRID_EDGES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
@@ -26,10 +26,10 @@ def grid_sample(
     """At places between -1 and 1."""
     p.require(x.rank in (4, 5), f"{x.rank} dims")
     p.require(x.dtype == grid.dtype, "a grid of another type")
-    p.require(mode in _GRID_MODES, f"mode {mode}")  # MindSpore's kernel for it computes nonsense
+    # between two pixels MindSpore's nearest one is another, and its cubic kernel is broken
+    p.require(mode == "linear", f"mode {mode}")
     primitive = f"GridSampler{x.rank - 2}D"
-    how = _GRID_MODES[mode], _GRID_EDGES[padding_mode]
-    return p.call(primitive, x, grid, *how, bool(align_corners))
+    return p.call(primitive, x, grid, _LINEAR, _GRID_EDGES[padding_mode], bool(align_corners))
 
 
 @back("AffineGrid")

@@ -13,6 +13,7 @@ from mindspore_lite.ops.backwards.table import back
 
 _NCHW, _SAME, _VALID = 0, 1, 2  # MindSpore's numbers of layouts and pad modes
 _INT64 = 4  # its number for the type of indices
+_WIDE = "pads of more than half a window"
 
 
 @back("MaxPool")
@@ -35,6 +36,7 @@ def max_pool(
         return _largest(p, *_narrow(p, x, how, bool(ceil_mode)), bool(ceil_mode))
     p.require(storage_order == 0, "places counted by columns")
     p.require(how.is_even, "places with uneven pads")
+    p.require(not _is_wide(how), _WIDE)
     y, places = _with_places(p, x, how, bool(ceil_mode))
     batch, channels, *image = x.fixed
     planes = np.arange(batch * channels).reshape(batch, channels, *[1] * how.dims)
@@ -43,13 +45,14 @@ def max_pool(
 
 def _narrow(p: Pen, x: Operand, how: Window, ceil: bool) -> tuple[Any, Window]:
     """Pads of more than half a window, which MindSpore does not take, as elements of x."""
-    if ceil or how.same or not _is_wide(how):
+    if not _is_wide(how):
         return x, how
+    p.require(not ceil, _WIDE)
     least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     return padded_by(p, x, how, np.asarray(least, x.dtype))
 
 
-def padded_by(p: Pen, x: Operand, how: Window, filler: np.ndarray) -> tuple[Made, Window]:
+def padded_by(p: Pen, x: Any, how: Window, filler: np.ndarray) -> tuple[Made, Window]:
     """Elements of one's own for the pads, and the window without them."""
     pairs = [(0, 0), (0, 0), *zip(how.begins, how.ends, strict=True)]
     none = (0,) * how.dims
@@ -151,9 +154,10 @@ def average_pool(
     p.require(how.dims in (1, 2, 3), f"a pooling over {how.dims} axes")
     p.require(not how.is_dilated, "dilations")
     p.require(not (how.same and count_include_pad), "SAME_UPPER with counted pads")
-    if count_include_pad and _is_wide(how) and not ceil_mode:
-        return averages(p, *padded_by(p, x, how, np.zeros((), x.dtype)), False, True)
-    return averages(p, x, how, bool(ceil_mode), bool(count_include_pad))
+    if not _is_wide(how):
+        return averages(p, x, how, bool(ceil_mode), bool(count_include_pad))
+    p.require(count_include_pad and not ceil_mode, _WIDE)
+    return averages(p, *padded_by(p, x, how, np.zeros((), x.dtype)), False, True)
 
 
 def averages(p: Pen, x: Any, how: Window, ceil: bool, counted: bool, divisor: int = 0) -> Made:
@@ -223,6 +227,9 @@ def lp_pool(
     pen.require(not how.same, "SAME_UPPER")
     order = np.asarray(p, x.dtype)
     powers = pen.call("Pow", pen.call("Abs", x), order)
+    if _is_wide(how):
+        pen.require(not ceil_mode, _WIDE)
+        powers, how = padded_by(pen, powers, how, np.zeros((), x.dtype))
     sums = averages(pen, powers, how, bool(ceil_mode), counted=True, divisor=1)
     return pen.call("Pow", sums, np.asarray(1 / p, x.dtype))
 

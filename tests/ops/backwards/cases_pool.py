@@ -76,6 +76,15 @@ CASES = [
         [_IMAGE],
         {"kernel_shape": [3, 3], "pads": [2, 2, 2, 2], "count_include_pad": 1},
     ),
+    *[
+        OnnxCase(
+            op_type,
+            [_IMAGE],
+            {"kernel_shape": [3, 3], "pads": [2, 2, 2, 2], **how},
+            custom="more than half a window",
+        )
+        for op_type, how in [("MaxPool", {"ceil_mode": 1}), ("AveragePool", {})]
+    ],
     *[OnnxCase("GlobalLpPool", [x], {"p": p}) for x in (_IMAGE, _VOLUME) for p in (1, 2, 3)],
     *[
         OnnxCase("LpPool", [_IMAGE], {"kernel_shape": [3, 2], **how}, opset=22)
@@ -83,6 +92,7 @@ CASES = [
             {},
             {"p": 1, "strides": [2, 2]},
             {"p": 3, "pads": [1, 1, 1, 1]},
+            {"p": 3, "pads": [2, 1, 0, 1]},
             {"pads": [0, 1, 1, 0], "strides": [2, 3]},
             {"ceil_mode": 1, "strides": [2, 3], "pads": [1, 0, 1, 0]},
         )
