@@ -33,6 +33,7 @@ from mindspore_lite.mindir.records import (
 )
 from mindspore_lite.ops.backwards import families  # noqa: F401 - fills the table
 from mindspore_lite.ops.backwards.custom import captured, carried
+from mindspore_lite.ops.backwards.kept import KEPT
 from mindspore_lite.ops.backwards.pen import Made, Names, Operand, Pen, tensor, tensor_type
 from mindspore_lite.ops.backwards.table import BACKWARDS, NoEquivalentError, write
 from mindspore_lite.version import __version__
@@ -257,7 +258,7 @@ class Writing:
             return CONTROL[node.op_type](self, node, scope)
         row = BACKWARDS.get(node.op_type)
         if row is None:
-            raise NoEquivalentError
+            raise NoEquivalentError(KEPT.get(node.op_type, ""))
         inputs = [None if value is None else Operand(value) for value in node.inputs]
         results = write(row, scope.pen, inputs, _attributes(node))
         if isinstance(results, tuple | list):

@@ -41,7 +41,8 @@ def _is_dim(x: Val, dim: Val, axis: int) -> bool:
     gather = dim.producer() if isinstance(dim, ir.Value) else None
     if gather is None or gather.op_type != "Gather" or constant_of(gather.inputs[1]) != axis:
         return False
-    shape = gather.inputs[0].producer()
+    source = gather.inputs[0]
+    shape = None if source is None else source.producer()
     return shape is not None and shape.op_type == "Shape" and shape.inputs[0] is x
 
 

@@ -152,7 +152,7 @@ def test_what_became_custom_is_told_with_the_nodes() -> None:
     nodes = [ir.node("Multinomial", [x], {"sample_size": 2}, name=f"draw{i}") for i in range(2)]
     outputs = [node.outputs[0] for node in nodes]
     written = to_mindir(model([x], nodes, outputs))
-    assert written.custom == {"Multinomial": ["draw0", "draw1"]}
+    assert written.custom == {"Multinomial: MindSpore draws other numbers": ["draw0", "draw1"]}
     assert written.primitives["Custom"] == 2
 
 

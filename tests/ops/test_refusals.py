@@ -20,7 +20,7 @@ from mindspore_lite.ops.table import OPS, bind, op
 ROWS: list[Row] = [
     ("Add", [(2,), (2,), (2,)], {}, "Add has 3 inputs, wanted at most 2: Add(x, y)"),
     ("AvgPool", [(1, 1, 4, 4)], {}, "AvgPool lacks its argument 'kernel_size'"),
-    ("Reshape", [(2, 3)], {}, "Reshape lacks its argument 'shape': Reshape(x, shape)"),
+    ("Transpose", [(2, 3)], {}, "Transpose lacks its argument 'perm': Transpose(x, perm)"),
     ("Softmax", [(2, 3)], {"axis": (2,)}, "axis 2 does not exist in a tensor of 2 dims"),
     ("ReduceSum", [(2, 3), K((-3,))], {}, "axis -3 does not exist"),
     ("Transpose", [(2, 3), np.array([1, 0])], {}, "perm must be constant"),

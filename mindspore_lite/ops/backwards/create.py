@@ -13,6 +13,22 @@ from mindspore_lite.ops.backwards.table import back
 _MAX_LENGTH = 1_000_000  # of a Range known only at run time; MindSpore wants a bound, and has this
 
 
+@back("Constant")
+def constant(
+    p: Pen,
+    *,
+    value: np.ndarray | None = None,
+    value_float: float | None = None,
+    value_floats: list[float] | None = None,
+    value_int: int | None = None,
+    value_ints: list[int] | None = None,
+) -> Made:
+    """One that is a result of its graph; all others became weights before."""
+    forms = (value, value_float, value_floats, value_int, value_ints)
+    held = next(form for form in forms if form is not None)
+    return p.call("TensorMove", np.asarray(held, p.out.dtype))
+
+
 @back("ConstantOfShape")
 def constant_of_shape(p: Pen, shape: Operand, *, value: np.ndarray | None = None) -> Made:
     """One number everywhere, a float32 zero if none is given."""

@@ -52,19 +52,20 @@ def einsum(p: Pen, *operands: Operand, equation: str) -> Made:
     """A product of matrices where it is one; MindSpore has no Einsum on CPUs."""
     equation = equation.replace(" ", "")
     terms, arrow, result = equation.partition("->")
-    pair = terms.split(",")
-    if arrow and "." not in equation and len(pair) == len(operands) == 2:
-        if orders := _product(*pair, result):
-            turned = [_ordered(p, x, perm) for x, perm in zip(operands, orders[:2], strict=True)]
-            kind = "MatMul" if len(orders[2]) == 2 else "BatchMatMul"
-            return _ordered(p, p.call(kind, *turned, False, False), orders[2])
+    orders = _product(terms.split(","), result) if arrow and "." not in equation else None
+    if orders is not None:
+        *before, after = orders
+        turned = [_ordered(p, x, perm) for x, perm in zip(operands, before, strict=True)]
+        kind = "MatMul" if len(after) == 2 else "BatchMatMul"
+        return p.value(_ordered(p, p.call(kind, *turned, False, False), after))
     return p.call("Einsum", p.tuple(operands), equation=equation)
 
 
-def _product(a: str, b: str, result: str) -> list[tuple[int, ...]] | None:
+def _product(terms: list[str], result: str) -> list[tuple[int, ...]] | None:
     """The orders of axes that make an equation a batch of products [.., i, k] @ [.., k, j]."""
-    if any(len(set(term)) != len(term) for term in (a, b, result)):
-        return None  # a diagonal
+    if len(terms) != 2 or any(len(set(term)) != len(term) for term in (*terms, result)):
+        return None  # no pair, or a diagonal
+    a, b = terms
     batch = [c for c in a if c in b and c in result]
     inner = [c for c in a if c in b and c not in result]
     rows = [c for c in a if c not in b]

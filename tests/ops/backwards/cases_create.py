@@ -13,6 +13,8 @@ def _number(value: object, kind: str) -> ir.Tensor:
 
 
 CASES = [
+    OnnxCase("Constant", [], {"value": _number(2.5, "float32")}, primitives={"TensorMove"}),
+    OnnxCase("Constant", [], {"value_ints": [1, 2]}),
     OnnxCase("ConstantOfShape", [np.asarray([2, 3])], constants=[0], primitives={"FillV2"}),
     OnnxCase("ConstantOfShape", [np.asarray([2, 3])], {"value": _number(2.5, "float32")}),
     OnnxCase("ConstantOfShape", [np.asarray([2])], {"value": _number(7, "int64")}),
@@ -34,6 +36,8 @@ CASES = [
         for axis in (-1, 0, 1, -2)
     ],
     OnnxCase("OneHot", [_I, np.asarray(4), _F], constants=[1], note="computed values"),
-    OnnxCase("OneHot", [_I.astype(np.float32), np.asarray(4), _F], constants=[1, 2], note="floats"),
+    OnnxCase(
+        "OneHot", [_I.astype("f"), np.asarray(4, "f"), _F], constants=[1, 2], note="floats"
+    ),
     OnnxCase("OneHot", [_I, np.asarray(4), _F], constants=[2], custom="run time"),
 ]  # fmt: skip

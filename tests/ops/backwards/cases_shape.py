@@ -16,6 +16,7 @@ def _reshape(*dims: int, **options: object) -> OnnxCase:
 
 CASES = [
     OnnxCase("Identity", [_X], primitives={"TensorMove"}),
+    OnnxCase("Identity", [_X], open_dims=True),
     OnnxCase("Shape", [_X], primitives={"TensorShape"}),
     OnnxCase("Shape", [_X], open_dims=True),
     *[

@@ -18,4 +18,8 @@ CASES = [
     OnnxCase("TopK", [_TIES, np.asarray([3])], {"largest": 0}, outputs=2, constants=[1]),
     OnnxCase("TopK", [_X, _K], outputs=2, note="computed"),
     OnnxCase("TopK", [_X, _K], outputs=2, constants=[1], open_dims=True),
+    OnnxCase("Unique", [_TIES], {"sorted": 0}, primitives={"Unique"}),
+    OnnxCase("Unique", [_TIES], custom="sorted values"),
+    OnnxCase("Unique", [_TIES], {"sorted": 0, "axis": 1}, custom="rows of an axis"),
+    OnnxCase("Unique", [_TIES], {"sorted": 0}, outputs=4, custom="places or counts"),
 ]

@@ -1,4 +1,4 @@
-"""Shapes computed from open dims, as exporters write them: the same graph comes back from MindIR."""
+"""Shapes computed from open dims, as exporters write them: the same graph comes back."""
 
 from __future__ import annotations
 
@@ -120,6 +120,13 @@ _GRAPHS = {
         }""",
         [_X],
         ["Shape", "ConstantOfShape", "Add"],
+    ),
+    "distinct values and their places": (
+        """(int64[N,S] x) => (int64[K] y, int64[L] z) {
+            y, , z = Unique<sorted=0>(x)
+        }""",
+        [_ROWS % 4],
+        ["Reshape", "Unique"],
     ),
     "-1 in a computed shape": (
         """(float[3,4] x, int64[2] t) => (float[A,B] y) {

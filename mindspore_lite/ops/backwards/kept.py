@@ -1,0 +1,33 @@
+"""Why some ONNX operators are carried as they are on purpose, although a formula could be found."""
+
+from __future__ import annotations
+
+_QUANTISED = "integer kernels are to find it again"
+_RANDOM = "MindSpore draws other numbers"
+_TEXT = "MindIR has no tensors of text"
+_SEQUENCE = "MindIR has no sequences of any length"
+_FUSED = "the engine has one kernel for it"
+
+KEPT = {
+    op_type: reason
+    for reason, op_types in {
+        _QUANTISED: (
+            "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger",
+            "ConvInteger", "QLinearMatMul", "QLinearConv",
+        ),
+        _RANDOM: (
+            "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial",
+            "Bernoulli",
+        ),
+        _TEXT: (
+            "StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer",
+        ),
+        _SEQUENCE: (
+            "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+            "SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence", "Optional",
+            "OptionalGetElement", "OptionalHasElement",
+        ),
+        _FUSED: ("Attention", "RotaryEmbedding", "TensorScatter", "DFT", "STFT"),
+    }.items()
+    for op_type in op_types
+}  # fmt: skip
