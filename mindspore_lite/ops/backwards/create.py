@@ -38,8 +38,15 @@ def constant_of_shape(p: Pen, shape: Operand, *, value: np.ndarray | None = None
 
 @back("Range")
 def range_(p: Pen, start: Operand, limit: Operand, delta: Operand) -> Made:
-    """Numbers in equal steps."""
-    return p.call("Range", start, limit, delta, _MAX_LENGTH)
+    """Numbers in equal steps; where sizes are open, MindSpore wants scalars, not tensors."""
+    bounds = start, limit, delta
+    if start.dtype in (np.int64, np.float32):  # what a scalar of a file can be
+        return p.call("Range", *(_scalar(p, bound) for bound in bounds), _MAX_LENGTH)
+    return p.call("Range", *bounds, _MAX_LENGTH)
+
+
+def _scalar(p: Pen, x: Operand) -> Any:
+    return x.number() if x.const is not None else p.call("TensorToScalar", x)
 
 
 @back("EyeLike")
