@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.conversion import WEIGHTS, job, unusual_onnx
 from support.models import DIGITS, arrays, built
 
+import mindspore_lite as mslite
 from mindspore_lite.conversion import convert as module
+from mindspore_lite.conversion import quantise
 from mindspore_lite.conversion.check import run_once
 from mindspore_lite.conversion.convert import carried, check, convert
 from mindspore_lite.errors import (
@@ -97,6 +100,54 @@ def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path) -> None:
     assert report.files == (tmp_path / "net_graph.mindir", tmp_path / "net_variables/data_0")
     assert files(tmp_path) == {"net.onnx", "net_graph.mindir", "net_variables/data_0"}
     assert check(report).relative < 1e-6
+
+
+def test_layouts_and_types_are_changed_at_the_border(tmp_path: Path) -> None:
+    report = convert(
+        job(
+            tmp_path,
+            framework="MINDIR",
+            model=DIGITS,
+            input_format="NHWC",
+            input_type="float16",
+            output_type="float16",
+        )
+    )
+    assert check(report).relative < 1e-3
+    with built(tmp_path / "net.mindir") as model:
+        (x,), (y,) = model.get_inputs(), model.get_outputs()
+        assert (x.shape, x.dtype) == ([-1, 8, 8, 1], mslite.DataType.FLOAT16)
+        assert y.dtype is mslite.DataType.FLOAT16
+
+
+@pytest.mark.parametrize("kind", ["WEIGHT_QUANT", "DYNAMIC_QUANT", "FULL_QUANT"])
+def test_a_model_is_quantised_as_the_settings_say(tmp_path: Path, kind: str) -> None:
+    sections = {"common_quant_param": {"quant_type": kind}}
+    if kind == "FULL_QUANT":
+        (tmp_path / "samples").mkdir()
+        np.save(tmp_path / "samples/0.npy", X)
+        data = {"calibrate_path": f"x:{tmp_path / 'samples'}", "input_type": "BIN"}
+        sections["data_preprocess_param"] = data
+    report = convert(job(tmp_path, settings=sections, shapes={"x": (2, 16)}, infer=True))
+    assert report.quantised is not None
+    assert (report.quantised.kind, report.quantised.quantised) == (kind, 1)
+    assert 0 < check(report).relative < 0.05
+
+
+def test_calibration_data_lie_as_the_inputs_shall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    monkeypatch.setattr(quantise, "quantise", lambda *given: found.append(given[1]))
+    data = {"calibrate_path": "x:samples", "input_type": "BIN"}
+    sections = {
+        "common_quant_param": {"quant_type": "FULL_QUANT"},
+        "data_preprocess_param": data,
+    }
+    for layout in ("", "NCHW"):
+        with pytest.raises(TypeError):  # the stand-in returns nothing
+            convert(job(tmp_path, settings=sections, input_format=layout))
+    assert [settings.data.layout for settings in found] == ["NHWC", "NCHW"]
 
 
 @pytest.mark.parametrize("external_above", [2**30, 100])
