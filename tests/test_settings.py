@@ -1,4 +1,4 @@
-"""settings.py: attributes that are checked when set, copied when read, and never lost in silence."""
+"""settings.py: attributes that are checked when set, copied when read, never lost in silence."""
 
 from __future__ import annotations
 
