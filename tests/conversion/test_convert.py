@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from support.conversion import WEIGHTS, job, unusual_onnx
 from support.models import DIGITS, arrays, built
+from support.running import DATA
 
 import mindspore_lite as mslite
 from mindspore_lite.conversion import convert as module
@@ -20,6 +22,7 @@ from mindspore_lite.errors import (
     ModelFileError,
     SettingsError,
     ShapeError,
+    UnsupportedOpError,
 )
 from mindspore_lite.mindir.decrypt import encrypted_by
 
@@ -183,6 +186,16 @@ def test_a_missing_cipher_is_noticed_before_the_work(
 def test_a_mindir_is_converted_again(tmp_path: Path) -> None:
     report = convert(job(tmp_path, framework="MINDIR", model=DIGITS))
     assert check(report).relative < 1e-5
+
+
+def test_inputs_of_any_rank_need_a_shape(tmp_path: Path) -> None:
+    wanted = job(tmp_path, framework="MINDIR", model=DATA / "nets/dyn_rank.mindir")
+    with pytest.raises(UnsupportedOpError, match=r"\['x'\] have no fixed number of dims"):
+        convert(wanted)
+    report = convert(replace(wanted, shapes={"x": (2, 3)}))
+    assert check(report).relative < 1e-6
+    with built(report.files[0]) as model:
+        assert model.get_inputs()[0].shape == [2, 3]
 
 
 def test_what_mindspore_does_not_know_travels_and_is_told(tmp_path: Path) -> None:
