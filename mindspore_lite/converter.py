@@ -154,9 +154,14 @@ class Converter(Settings):
 
     @optimize.setter
     def optimize(self, value: str) -> None:
-        from mindspore_lite.conversion.job import level_of
+        from mindspore_lite.conversion.job import LEVELS, level_of
 
-        self._level, self._chip = level_of(checks.string("optimize", value), CHIPS)
+        if checks.string("optimize", value).partition(":")[0] not in LEVELS:
+            known = ", ".join(repr(level) for level in LEVELS)
+            raise ValueError(
+                f"optimize must be {known} or 'ascend_oriented:CHIP', but got {value!r}."
+            )
+        self._level, self._chip = level_of(value, CHIPS)
 
     @property
     def device(self) -> str:

@@ -49,7 +49,8 @@ class Origin:
     weights: Path | None = None  # a second file, of Caffe models alone
     key: Key | None = None  # decrypts MindIR
     trust_pickle: bool = False  # PyTorch files may run the code inside of them
-    # of the inputs, in their order, where the file does not say them: PyTorch's .pt and .pth
+    # of inputs, where the file does not say them: PyTorch's .pt and .pth, in the order of the
+    # inputs, and MindIR with inputs of any rank
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
@@ -111,9 +112,19 @@ def _onnx(origin: Origin) -> ir.Model:
 
 
 def _mindir(origin: Origin) -> ir.Model:
+    from mindspore_lite.graph.open_rank import OpenRankError
     from mindspore_lite.graph.source import Given, source_of
 
-    return source_of(Given("MINDIR", origin.path, key=origin.key)).translate()
+    given = Given("MINDIR", origin.path, key=origin.key)
+    try:
+        return source_of(given).translate()
+    except OpenRankError as exc:  # a graph can only be made for a given number of dims
+        shapes = {
+            name: list(origin.shapes[name]) for name in exc.trial.open if name in origin.shapes
+        }
+        if len(shapes) < len(exc.trial.open):
+            raise
+        return source_of(given, shapes).translate()
 
 
 def _pytorch(origin: Origin) -> ir.Model:

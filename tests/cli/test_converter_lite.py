@@ -224,6 +224,8 @@ def test_help_is_no_failure(tool: Run) -> None:
         ("ONNX", "bad.onnx", b"nonsense", "bad.onnx"),
         ("ONNX", "empty.onnx", b"", "empty.onnx"),
         ("MINDIR", "bad.mindir", b"nonsense", "bad.mindir"),
+        ("CAFFE", "net.prototxt", b"x", "Caffe models cannot be converted"),
+        ("PYTORCH", "net.pt", b"x", "may run code"),
     ],
 )
 def test_files_that_cannot_be_converted(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.conversion import WEIGHTS, job, unusual_onnx
 from support.models import DIGITS, arrays, built
+from support.running import DATA
 
+import mindspore_lite as mslite
 from mindspore_lite.conversion import convert as module
+from mindspore_lite.conversion import quantise
 from mindspore_lite.conversion.check import run_once
 from mindspore_lite.conversion.convert import carried, check, convert
 from mindspore_lite.errors import (
@@ -17,6 +22,7 @@ from mindspore_lite.errors import (
     ModelFileError,
     SettingsError,
     ShapeError,
+    UnsupportedOpError,
 )
 from mindspore_lite.mindir.decrypt import encrypted_by
 
@@ -99,6 +105,54 @@ def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path) -> None:
     assert check(report).relative < 1e-6
 
 
+def test_layouts_and_types_are_changed_at_the_border(tmp_path: Path) -> None:
+    report = convert(
+        job(
+            tmp_path,
+            framework="MINDIR",
+            model=DIGITS,
+            input_format="NHWC",
+            input_type="float16",
+            output_type="float16",
+        )
+    )
+    assert check(report).relative < 1e-3
+    with built(tmp_path / "net.mindir") as model:
+        (x,), (y,) = model.get_inputs(), model.get_outputs()
+        assert (x.shape, x.dtype) == ([-1, 8, 8, 1], mslite.DataType.FLOAT16)
+        assert y.dtype is mslite.DataType.FLOAT16
+
+
+@pytest.mark.parametrize("kind", ["WEIGHT_QUANT", "DYNAMIC_QUANT", "FULL_QUANT"])
+def test_a_model_is_quantised_as_the_settings_say(tmp_path: Path, kind: str) -> None:
+    sections = {"common_quant_param": {"quant_type": kind}}
+    if kind == "FULL_QUANT":
+        (tmp_path / "samples").mkdir()
+        np.save(tmp_path / "samples/0.npy", X)
+        data = {"calibrate_path": f"x:{tmp_path / 'samples'}", "input_type": "BIN"}
+        sections["data_preprocess_param"] = data
+    report = convert(job(tmp_path, settings=sections, shapes={"x": (2, 16)}, infer=True))
+    assert report.quantised is not None
+    assert (report.quantised.kind, report.quantised.quantised) == (kind, 1)
+    assert 0 < check(report).relative < 0.05
+
+
+def test_calibration_data_lie_as_the_inputs_shall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    monkeypatch.setattr(quantise, "quantise", lambda *given: found.append(given[1]))
+    data = {"calibrate_path": "x:samples", "input_type": "BIN"}
+    sections = {
+        "common_quant_param": {"quant_type": "FULL_QUANT"},
+        "data_preprocess_param": data,
+    }
+    for layout in ("", "NCHW"):
+        with pytest.raises(TypeError):  # the stand-in returns nothing
+            convert(job(tmp_path, settings=sections, input_format=layout))
+    assert [settings.data.layout for settings in found] == ["NHWC", "NCHW"]
+
+
 @pytest.mark.parametrize("external_above", [2**30, 100])
 def test_a_key_encrypts_all_that_is_written(tmp_path: Path, external_above: int) -> None:
     secret = job(
@@ -132,6 +186,16 @@ def test_a_missing_cipher_is_noticed_before_the_work(
 def test_a_mindir_is_converted_again(tmp_path: Path) -> None:
     report = convert(job(tmp_path, framework="MINDIR", model=DIGITS))
     assert check(report).relative < 1e-5
+
+
+def test_inputs_of_any_rank_need_a_shape(tmp_path: Path) -> None:
+    wanted = job(tmp_path, framework="MINDIR", model=DATA / "nets/dyn_rank.mindir")
+    with pytest.raises(UnsupportedOpError, match=r"\['x'\] have no fixed number of dims"):
+        convert(wanted)
+    report = convert(replace(wanted, shapes={"x": (2, 3)}))
+    assert check(report).relative < 1e-6
+    with built(report.files[0]) as model:
+        assert model.get_inputs()[0].shape == [2, 3]
 
 
 def test_what_mindspore_does_not_know_travels_and_is_told(tmp_path: Path) -> None:
