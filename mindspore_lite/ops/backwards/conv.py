@@ -124,7 +124,7 @@ def conv_transpose(
 def _to_shape(
     x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str
 ) -> tuple[Window, list[int]]:
-    """The pads, and elements at the end, for a size; SAME asks for stride times the size of the image."""
+    """The pads, and elements at the end, for a size; SAME asks for stride times the image's."""
     reach = [d * (k - 1) + 1 for k, d in zip(how.kernel, how.dilations, strict=True)]
     if wanted:
         image = zip(x.fixed[2:], how.strides, list(wanted)[-how.dims :], strict=True)
