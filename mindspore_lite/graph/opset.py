@@ -43,7 +43,7 @@ def upgraded(model: ir.Model) -> ir.Model:
         _check_known(model, version)
         _climb(model, version)
         model.ir_version = max(model.ir_version, IR_VERSION)
-        name_all(model)
+    name_all(model)
     return model
 
 
@@ -74,6 +74,7 @@ def _inline(model: ir.Model, version: int) -> None:
                 f"function {function.name!r} is of ONNX opset {own}, the model of {version}; "
                 f"such a mixture is understood up to opset {TARGET}"
             )
+        _own_outputs(function.graph)
         for node in ir.traversal.RecursiveGraphIterator(function):
             node.version = own
         function.opset_imports[""] = version
@@ -87,6 +88,15 @@ def _inline(model: ir.Model, version: int) -> None:
         model.functions.clear()  # those that nobody called
     except (ValueError, ir.passes.PassError) as exc:
         raise ModelFileError(f"the model's functions cannot be inlined: {exc}") from exc
+
+
+def _own_outputs(graph: ir.Graph) -> None:
+    """An Identity for each output that is an input or another output: inlining would rename it."""
+    for at, value in enumerate(graph.outputs):
+        if value in graph.inputs or value in graph.outputs[:at]:
+            node = ir.node("Identity", [value], outputs=[ir.Value(name=f"{value.name}_{at}")])
+            graph.append(node)
+            graph.outputs[at] = node.outputs[0]
 
 
 def _check_known(model: ir.Model, version: int) -> None:

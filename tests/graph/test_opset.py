@@ -7,7 +7,18 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
-from support.onnx_graphs import BOOL, F32, I64, assert_same, body, feeds_for, model, node, ops
+from support.onnx_graphs import (
+    BOOL,
+    F32,
+    I64,
+    assert_same,
+    body,
+    feeds_for,
+    model,
+    node,
+    ops,
+    results,
+)
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.infer_shapes import infer_shapes
@@ -316,6 +327,29 @@ def test_functions_are_inlined_whatever_their_opset() -> None:
         assert not new.functions
         assert {n.domain for n in new.graph} == {""}
         assert_same(new, old, feeds_for(old))
+
+
+@pytest.mark.parametrize("opset", [17, 21])
+def test_a_function_may_hand_on_its_input_and_be_called_in_a_branch(opset: int) -> None:
+    both = helper.make_function(
+        "own", "Both", ["a"], ["a", "b"], [node("Neg", ["a"], ["b"])],
+        [helper.make_opsetid("", opset)], [],
+    )  # fmt: skip
+    yes = body([node("Both", ["x"], ["p", "t"], domain="own")], [], [("t", F32, None)])
+    no = body([node("Both", ["b"], ["q", "e"], domain="own")], [], [("e", F32, None)])
+    nodes = [
+        node("Both", ["x"], ["a", "b"], domain="own"),
+        node("If", ["c"], ["y"], then_branch=yes, else_branch=no),
+    ]
+    inputs = [X, ("c", BOOL, ())]
+    old = model(nodes, inputs, ["y", "b"], opset, domains={"own": 1}, functions=[both])
+    new = upgraded(ir.from_proto(old))
+    assert not new.functions
+    x = feeds_for(old)["x"]
+    for c, wanted in ((True, -x), (False, x)):  # ONNX Runtime does not take such a function
+        found = results(new, {"x": x, "c": np.array(c)})
+        np.testing.assert_array_equal(found["y"], wanted)
+        np.testing.assert_array_equal(found["b"], -x)
 
 
 def test_attributes_of_a_function_are_filled_in_before_it_is_upgraded() -> None:
