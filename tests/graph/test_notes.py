@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindspore_lite.errors import ModelFileError
@@ -31,6 +31,7 @@ def test_notes_that_make_no_sense_say_nothing(text: Any) -> None:
     assert read_notes(text) == Notes()
 
 
+@settings(deadline=None)
 @given(_JSON)
 def test_no_json_makes_reading_fail(held: Any) -> None:
     import json

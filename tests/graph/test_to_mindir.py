@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.running import assert_close, run_graph
 
@@ -70,6 +70,7 @@ def test_names_of_inputs_outputs_and_weights_stay() -> None:
 _NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(_NAMES, min_size=4, max_size=4, unique=True))
 def test_any_names_stay(names: list[str]) -> None:
     x, y, w, b = names

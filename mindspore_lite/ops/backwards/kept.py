@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-_QUANTISED = "integer kernels are to find it again"
+_QUANTISED = "stays as it is for the int8 kernels"
 _RANDOM = "MindSpore draws other numbers"
 _TEXT = "MindIR has no tensors of text"
 _SEQUENCE = "MindIR has no sequences of any length"
-_FUSED = "the engine has one kernel for it"
+_FUSED = "stays as it is for the engine's one kernel"
 
 KEPT = {
     op_type: reason
