@@ -51,7 +51,6 @@ CASES = [
     OnnxCase("PRelu", [_X, _floats(4, 1, 1)], constants=[1]),
     OnnxCase("Clip", [_ROWS, _number(0), _number(6)], constants=(1, 2)),
     OnnxCase("Clip", [_ROWS, _number(-1)], constants=[1]),
-    OnnxCase("HardSwish", [_ROWS]),
     OnnxCase("Pad", [_X, np.asarray([0, 0, 1, 1] * 2)], {"mode": "reflect"}, constants=[1]),
     OnnxCase("Resize", [_X, None, np.asarray([1, 1, 2, 2], np.float32)], {"mode": "linear"},
              constants=[2]),
