@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
+from mindspore_lite.ops.backwards.pen import Dims, Made, Operand, Pen
 from mindspore_lite.ops.backwards.spatial import joined, sizes
 from mindspore_lite.ops.backwards.table import back
 
@@ -39,6 +39,14 @@ def batch_norm(
     return p.call("Reshape", y, joined(p, dims)) if dims else y
 
 
+def _covers(scale: Operand, dims: Dims) -> bool:
+    """Whether it has a number for each element of dims; only a 1 fits to more than its own size."""
+    if scale.rank != len(dims):
+        return False
+    pairs = zip(scale.shape, dims, strict=True)
+    return all(n == dim or (dim is None and n not in (None, 1)) for n, dim in pairs)
+
+
 @back("LayerNormalization")
 def layer_norm(
     p: Pen,
@@ -52,7 +60,7 @@ def layer_norm(
 ) -> Any:
     """-> (y, mean, 1 / deviation), over the axes from one on."""
     first = axis % x.rank
-    p.require(scale.shape == x.shape[first:], "a scale that is repeated over axes")
+    p.require(_covers(scale, x.shape[first:]), "a scale that is repeated over axes")
     p.require(bias is None or bias.shape == scale.shape, "a bias that is repeated over axes")
     beta: Any = bias
     if bias is None:

@@ -42,6 +42,13 @@ CASES = [
         for axis, shape in [(-1, (4,)), (1, (3, 4)), (2, (4,)), (0, (2, 3, 4))]
     ],
     OnnxCase("LayerNormalization", [_floats(2, 3, 4), _floats(4)], constants=[1]),
+    OnnxCase(
+        "LayerNormalization",
+        [_floats(2, 3, 4), _floats(4), _floats(4)],
+        constants=(1, 2),
+        open_dims=True,
+        primitives={"LayerNorm"},
+    ),
     OnnxCase("LayerNormalization", [_floats(2, 3, 4), _floats(4), _floats(4)], outputs=3),
     OnnxCase(
         "LayerNormalization",
