@@ -10,6 +10,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
+from mindspore_lite.graph.fuse_conv_bias import fuse_conv_bias
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.walk import Shape, Walk
@@ -43,6 +44,7 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
     if narrow:
         note_border(made, model)
     fuse_gemm_bias(made)
+    fuse_conv_bias(made)
     RemoveUnusedNodesPass()(made)
     walk.refuse_state()
     return made

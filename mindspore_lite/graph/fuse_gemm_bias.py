@@ -30,7 +30,7 @@ def fuse_gemm_bias(model: ir.Model) -> int:
             outputs=[ir.Value(type=add.outputs[0].type, shape=add.outputs[0].shape)],
             name=add.name,
         )
-        _replace(add, fused)
+        replace_node(add, fused)
         count += 1
     return count
 
@@ -61,7 +61,7 @@ def _width(gemm: ir.Node) -> int | None:
     return width if isinstance(width, int) else None
 
 
-def _replace(old: ir.Node, new: ir.Node) -> None:
+def replace_node(old: ir.Node, new: ir.Node) -> None:
     """Put one node in the place of another of the same outputs, whose names live on."""
     graph = old.graph
     assert graph is not None

@@ -180,7 +180,10 @@ def rms_norm(t: Tape, x: Val, gamma: Val, *, epsilon: Val = 1e-6) -> Val:
     dtype = t.dtype(x)
     axes = np.asarray(range(-t.rank(gamma), 0))
     wide = widened(t, x)
-    squares = t.op("Pow", [wide, np.asarray(2, t.dtype(wide))])
+    if t.dtype(wide) == np.float64:  # whose epsilon gets lost when ONNX Runtime 1.31 joins them
+        squares = t.op("Mul", [wide, wide])
+    else:
+        squares = t.op("Pow", [wide, np.asarray(2, t.dtype(wide))])
     mean = t.op("ReduceMean", [squares, axes], keepdims=1)
     eps = np.asarray(number(epsilon, "epsilon"), t.dtype(wide))
     root = t.op("Sqrt", [t.op("Add", [mean, eps])])  # this order is what ONNX Runtime fuses

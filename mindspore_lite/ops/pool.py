@@ -11,6 +11,7 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, TensorType
 from mindspore_lite.ops import arguments
 from mindspore_lite.ops.arguments import ints, layout, number
+from mindspore_lite.ops.shape import squeezed
 from mindspore_lite.ops.spatial import (
     batched,
     beyond_same,
@@ -23,7 +24,7 @@ from mindspore_lite.ops.spatial import (
     zeros_around,
 )
 from mindspore_lite.ops.table import Val, op
-from mindspore_lite.ops.tape import Tape, constant_of
+from mindspore_lite.ops.tape import Tape
 
 I64 = np.dtype(np.int64)
 
@@ -66,12 +67,8 @@ def flat_if_thin(t: Tape, x: Val, run: Callable[..., Val], **attributes: Val) ->
             thin[key] = thin[key][1:]
     if "pads" in thin:
         thin["pads"] = [*pads[1:3], *pads[4:6]]
-    axis, source = [2], x.producer()
-    made_thin = source is not None and source.op_type == "Unsqueeze"
-    if made_thin and np.array_equal(np.asarray(constant_of(source.inputs[1])), axis):
-        x = source.inputs[0]
-    else:
-        x = t.op("Squeeze", [x, axis])
+    axis = [2]
+    x = squeezed(t, x, axis)
     y = run(x, **thin)
     if isinstance(y, tuple):
         return tuple(t.op("Unsqueeze", [v, axis]) for v in y)
@@ -133,9 +130,10 @@ def max_pool3d(
     ceil_mode: Val = False,
 ) -> Val:
     """Window sizes are (1, 1, d, h, w)."""
-    return max_pool(
+    return flat_if_thin(
         t,
         x,
+        lambda x, **how: max_pool(t, x, **how),
         kernel_shape=per_axis(kernel_size, 3, "kernel_size"),
         strides=per_axis(strides, 3, "strides"),
         ceil_mode=int(ceil_mode or 0),

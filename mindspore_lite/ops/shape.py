@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,11 +124,21 @@ def expand_dims(t: Tape, x: Val, axis: Val) -> Val:
 op("ExpandDimsView", is_view=True)(expand_dims)
 
 
+def squeezed(t: Tape, x: Val, axes: Sequence[int]) -> Val:
+    """Without axes of one element; those that were just added are not there to begin with."""
+    source = x.producer() if isinstance(x, ir.Value) else None
+    if source is not None and source.op_type == "Unsqueeze":
+        added = constant_of(source.inputs[1])
+        if added is not None and np.array_equal(added, axes):
+            return source.inputs[0]
+    return t.op("Squeeze", [x, np.asarray(axes)])
+
+
 @op("Squeeze")
 def squeeze(t: Tape, x: Val, *, axis: Val = ()) -> Val:
     """Axes of size 1 removed; () means all of them."""
     axes = () if axis is None else ints(axis, "axis")
-    return t.op("Squeeze", [x, np.asarray(axes)] if axes else [x])
+    return squeezed(t, x, axes) if axes else t.op("Squeeze", [x])
 
 
 def spread_limit(x: Val) -> int:

@@ -158,6 +158,8 @@ OTHERS = [
     Case("RmsNorm", [numbers(2, 4, low=500, high=900, dtype=F16), numbers(4, dtype=F16)],
          lambda x, g: rms_norm(x.astype("f"), g, 1, 1e-6)[0].astype(F16), {"epsilon": 1e-6},
          pick=0),
+    Case("RmsNorm", [numbers(2, 4, dtype=np.float64), numbers(4, dtype=np.float64)],
+         lambda x, g: rms_norm(x, g, 1, 1e-2)[0], {"epsilon": 1e-2}, pick=0),
     Case("AddRmsNorm", [(2, 3, 4), (2, 3, 4), (4,), K(1e-6)],
          lambda x, y, g: (*rms_norm(x + y, g, 2, 1e-6), x + y)),
     Case("L2Normalize", [(2, 3, 4)], lambda x: l2_normal(x, 1, 1e-4),

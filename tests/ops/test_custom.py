@@ -107,15 +107,15 @@ def test_a_body_keeps_the_outer_values_it_uses(tmp_path: Path) -> None:
 
 def test_a_newer_operator_raises_the_opset_of_the_graph(tmp_path: Path) -> None:
     graph = helper.make_graph(
-        [helper.make_node("Swish", ["x"], ["y"], alpha=0.5)],
+        [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], dilations=[2])],
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3, 6])],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])
     back = _through_file(model, tmp_path)
     assert back.opset_imports[""] == 24
-    assert back.graph.inputs[0].shape == ir.Shape(["n", 3])
+    assert back.graph.inputs[0].shape == ir.Shape(["n", 3, 8])
 
 
 def test_an_operator_of_another_domain_is_restored(tmp_path: Path) -> None:

@@ -156,12 +156,15 @@ def _transposed(p: Pen, x: Operand, w: Operand, how: Window, group: int, results
         )
     batch, _, *image = sizes(p, x)
     to = [_whole(p, n, s) for n, s in zip(image, _spans(how), strict=True)]
+    given = w.shape[0]
     if how.dims == 1:
         size = joined(p, [batch, results, 1, *to])
         flat = how.at_front()
-        made: Made = with_axis(p, lambda x, w: _transposed2d(p, x, w, size, flat, group), x, w)
+        made: Made = with_axis(
+            p, lambda x, w: _transposed2d(p, x, w, size, flat, group, given), x, w
+        )
         return made
-    return _transposed2d(p, x, w, joined(p, [batch, results, *to]), how, group)
+    return _transposed2d(p, x, w, joined(p, [batch, results, *to]), how, group, given)
 
 
 def _spans(how: Window) -> list[tuple[int, int]]:
@@ -177,13 +180,16 @@ def _whole(p: Pen, size: Any, span: tuple[int, int]) -> Any:
     return p.call("ScalarAdd", p.call("ScalarMul", size, factor), offset)
 
 
-def _transposed2d(p: Pen, x: Any, w: Any, size: Any, how: Window, group: int) -> Made:
+def _transposed2d(
+    p: Pen, x: Any, w: Any, size: Any, how: Window, group: int, given: int | None
+) -> Made:
+    """MindSpore calls the channels of x those of the output: it is a convolution's gradient."""
     return p.call(
         "Conv2DTranspose",
         x,
         w,
         size,
-        **{**_settings(how, group, 0), "pad_mode": "PAD"},
+        **{**_settings(how, group, given), "pad_mode": "PAD"},
         format="NCHW",
         stride=(1, 1, *how.strides),
         dilation=(1, 1, *how.dilations),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
+from mindspore_lite.ops.backwards.pen import Dims, Made, Operand, Pen
 from mindspore_lite.ops.backwards.spatial import joined, sizes
 from mindspore_lite.ops.backwards.table import back
 
@@ -39,6 +39,14 @@ def batch_norm(
     return p.call("Reshape", y, joined(p, dims)) if dims else y
 
 
+def _covers(scale: Operand, dims: Dims) -> bool:
+    """Whether it has a number for each element of dims; only a 1 fits to more than its own size."""
+    if scale.rank != len(dims):
+        return False
+    pairs = zip(scale.shape, dims, strict=True)
+    return all(n == dim or (dim is None and n not in (None, 1)) for n, dim in pairs)
+
+
 @back("LayerNormalization")
 def layer_norm(
     p: Pen,
@@ -52,7 +60,7 @@ def layer_norm(
 ) -> Any:
     """-> (y, mean, 1 / deviation), over the axes from one on."""
     first = axis % x.rank
-    p.require(scale.shape == x.shape[first:], "a scale that is repeated over axes")
+    p.require(_covers(scale, x.shape[first:]), "a scale that is repeated over axes")
     p.require(bias is None or bias.shape == scale.shape, "a bias that is repeated over axes")
     beta: Any = bias
     if bias is None:
@@ -61,7 +69,7 @@ def layer_norm(
     y = p.item(made, 0)
     if not (p.used(1) or p.used(2)):
         return y
-    p.require(stash_type == 1, "statistics of another type")
+    p.require(stash_type == 1 and x.dtype.itemsize <= 4, "statistics of another type")
     wide = p.call("Add", p.item(made, 2), np.asarray(epsilon, np.float32))
     return y, p.item(made, 1), p.call("Rsqrt", wide)
 
@@ -105,7 +113,9 @@ def rms_norm(
     axes = tuple(range(axis % x.rank, x.rank))
     wide: Any = x if x.dtype.itemsize >= 4 else p.cast(x, np.float32)
     kind = np.float32 if x.dtype.itemsize < 4 else x.dtype
-    squares = p.call("Pow", wide, np.asarray(2, kind))
+    # not so doubles, whose epsilon gets lost when ONNX Runtime 1.31 joins them
+    is_double = kind == np.float64
+    squares = p.call("Mul", wide, wide) if is_double else p.call("Pow", wide, np.asarray(2, kind))
     mean = p.call("ReduceMean", squares, axes, True)
     root = p.call("Sqrt", p.call("Add", mean, np.asarray(epsilon, kind)))
     y = p.call("Div", wide, root)
@@ -133,11 +143,14 @@ def lrn(
 @back("LpNormalization")
 def lp_normalization(pen: Pen, x: Operand, *, axis: int = -1, p: int = 2) -> Made:
     """x over its norm along an axis; zeros stay."""
-    least = float(np.finfo(x.dtype).tiny)
-    if p == 2:
-        return pen.call("L2Normalize", x, axis=[axis], epsilon=least)
-    total = pen.call("ReduceSum", pen.call("Abs", x), (axis,), True, False)
-    return pen.call("Div", x, pen.call("Maximum", total, np.asarray(least, x.dtype)))
+    pen.require(x.dtype.itemsize >= 4, "half floats, whose squares vanish")
+    least = np.finfo(x.dtype).tiny
+    if p == 2 and x.dtype == np.float32:  # the type of attributes
+        return pen.call("L2Normalize", x, axis=[axis], epsilon=float(least))
+    parts = pen.call("Abs", x) if p == 1 else pen.call("Mul", x, x)
+    total = pen.call("ReduceSum", parts, (axis,), True, False)
+    norm = total if p == 1 else pen.call("Sqrt", total)
+    return pen.call("Div", x, pen.call("Maximum", norm, np.asarray(least, x.dtype)))
 
 
 @back("MeanVarianceNormalization")

@@ -1,7 +1,8 @@
 """Recurrent layers of ONNX as MindSpore primitives.
 
-LSTM has a primitive on every device. MindSpore computes a GRU by an operator on Ascend alone; it is
-written all the same, since the alternative, hundreds of small nodes, would be slow everywhere.
+LSTM has a primitive on every device. The one for GRU has a kernel on Ascend alone, and there for
+half floats; it is written all the same, since the alternative, a few nodes for each step, would be
+slow everywhere, while our reader makes ONNX's GRU of it. A plain RNN has no primitive.
 """
 
 from __future__ import annotations

@@ -42,6 +42,13 @@ CASES = [
         for axis, shape in [(-1, (4,)), (1, (3, 4)), (2, (4,)), (0, (2, 3, 4))]
     ],
     OnnxCase("LayerNormalization", [_floats(2, 3, 4), _floats(4)], constants=[1]),
+    OnnxCase(
+        "LayerNormalization",
+        [_floats(2, 3, 4), _floats(4), _floats(4)],
+        constants=(1, 2),
+        open_dims=True,
+        primitives={"LayerNorm"},
+    ),
     OnnxCase("LayerNormalization", [_floats(2, 3, 4), _floats(4), _floats(4)], outputs=3),
     OnnxCase(
         "LayerNormalization",
@@ -82,6 +89,14 @@ CASES = [
         )
         for axis, shape in [(-1, (4,)), (1, (3, 4))]
     ],
+    OnnxCase(
+        "RMSNormalization",
+        [_floats(2, 3).astype(float), _floats(3).astype(float)],
+        {"epsilon": 1e-2},
+        constants=[1],
+        opset=23,
+        note="float64",
+    ),
     OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 3, "alpha": 0.1}, primitives={"LRN"}),
     OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 5, "bias": 2.0, "beta": 0.5}, open_dims=True),
     *[
@@ -90,6 +105,8 @@ CASES = [
         for axis in (-1, 1)
         for p in (1, 2)
     ],
+    OnnxCase("LpNormalization", [_floats(2, 3).astype(float)], note="float64"),
+    OnnxCase("LpNormalization", [_floats(2, 3).astype(np.float16)], custom="half floats"),
     OnnxCase("MeanVarianceNormalization", [_floats(2, 3, 4, 5)]),
     OnnxCase("MeanVarianceNormalization", [_floats(2, 3, 4)], {"axes": [1, 2]}),
 ]
