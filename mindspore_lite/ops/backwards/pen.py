@@ -37,7 +37,10 @@ class Operand:
     @property
     def dtype(self) -> np.dtype:
         """Its element type; an operator that must know it has no equivalent without."""
-        found = _BY_ONNX.get(int(self.value.dtype)) if self.value.dtype is not None else None
+        kind = self.value.type
+        if kind is not None and not isinstance(kind, ir.TensorType):
+            raise NoEquivalentError("no tensor")
+        found = _BY_ONNX.get(int(kind.dtype)) if kind is not None else None
         if found is None:
             raise NoEquivalentError(f"element type {self.value.dtype}")
         return found.numpy

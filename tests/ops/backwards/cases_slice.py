@@ -28,7 +28,9 @@ _CUTS: list[dict[int, tuple[int, int, int]]] = [
     {1: (-1, -_END, -1)},
     {2: (_END, -_END, -2), 0: (1, 3, 1)},
     {0: (-9, 9, 3)},
+    {1: (3, 1, 1)},
 ]
+_BELOW = {1: (-9, -_END, -1)}  # ONNX takes the first element
 
 CASES = [
     *[_slice(cuts, open_dims=open_dims) for cuts in _CUTS for open_dims in (False, True)],
@@ -43,6 +45,9 @@ CASES = [
         )
     ],
     _slice({1: (1, 3, 1)}, "", open_dims=True),
+    _slice(_BELOW),
+    _slice(_BELOW, open_dims=True, custom="runs backwards"),
+    _slice({1: (3, 1, -1)}, "", custom="runs backwards"),
     OnnxCase("Slice", [_X, np.asarray([1, 0]), np.asarray([3, 2])], constants=[1, 2]),
     OnnxCase("Slice", [_X, np.asarray([1, 0]), np.asarray([3, 2])], note="computed"),
 ]
