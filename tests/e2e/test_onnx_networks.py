@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.onnx_networks import converted, run_onnx
+from support.onnx_networks import converted, inputs_of, run_onnx
 from support.running import DATA, assert_close, fixture_arrays
 
 import mindspore_lite as mslite
 from mindspore_lite.mindir.write import write_file
 
 FILES = sorted(DATA.glob("onnx_nets/*.onnx"))
+NOT_ON_CPU = {"gru"}  # MindSpore computes DynamicGRUV2 on Ascend alone
 FEW_THREADS = mslite.Context()
 FEW_THREADS.cpu.thread_num = 1
 
@@ -35,12 +36,22 @@ def test_a_network_computes_the_same_through_mindir(path: Path, tmp_path: Path) 
     assert not written.custom
     (mindir,) = write_file(written.model, tmp_path / "net.mindir")
     inputs, by_mindspore = fixture_arrays(path.with_suffix(".npz"))
-    got = run_mindir(mindir, list(inputs))
-    by_onnxruntime = run_onnx(path)
-    assert len(got) == len(by_mindspore) == len(by_onnxruntime)
-    for ours, mindspores, onnxruntimes in zip(got, by_mindspore, by_onnxruntime, strict=True):
-        assert_close(ours, onnxruntimes, f"{path.stem} against ONNX Runtime")
-        assert_close(ours, mindspores, f"{path.stem} against MindSpore")
+    got, by_onnxruntime = run_mindir(mindir, list(inputs)), run_onnx(path, inputs)
+    for ours, wanted in zip(got, by_onnxruntime, strict=True):
+        assert_close(ours, wanted, f"{path.stem} against ONNX Runtime")
+    if path.stem in NOT_ON_CPU:
+        return
+    for ours, wanted in zip(got, by_mindspore, strict=True):
+        assert_close(ours, wanted, f"{path.stem} against MindSpore")
+
+
+@pytest.mark.parametrize("name", ["resnet", "convnext", "bert", "lstm"])
+def test_an_open_batch_stays_open(name: str, tmp_path: Path) -> None:
+    path = DATA / f"onnx_nets/{name}.onnx"
+    (mindir,) = write_file(converted(path).model, tmp_path / "net.mindir")
+    larger = [np.concatenate([x, x[::-1], x[:1]]) for x in inputs_of(path)]
+    for ours, wanted in zip(run_mindir(mindir, larger), run_onnx(path, larger), strict=True):
+        assert_close(ours, wanted, name)
 
 
 def test_every_kind_of_network_is_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from mindspore_lite.graph.to_mindir import Written, to_mindir
 
 def network(path: Path) -> Source:
     """The network of an ONNX file, on the inputs of the .npz beside it."""
-    return Source(lambda: converted(path), lambda: (inputs(path), run_onnx(path)))
+    return Source(
+        lambda: converted(path), lambda: (inputs_of(path), run_onnx(path, inputs_of(path)))
+    )
 
 
 def converted(path: Path) -> Written:
@@ -28,15 +31,15 @@ def converted(path: Path) -> Written:
     return to_mindir(model)
 
 
-def run_onnx(path: Path) -> list[np.ndarray]:
+def run_onnx(path: Path, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What ONNX Runtime computes with the ONNX file."""
     session = ort.InferenceSession(path, QUIET, providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_inputs()]
-    found: list[Any] = session.run(None, dict(zip(names, inputs(path), strict=True)))
+    found: list[Any] = session.run(None, dict(zip(names, inputs, strict=True)))
     return found
 
 
-def inputs(path: Path) -> list[np.ndarray]:
+def inputs_of(path: Path) -> list[np.ndarray]:
     """The inputs of a network, in order."""
     with np.load(path.with_suffix(".npz")) as held:
         return [held[f"i{i}"] for i in range(sum(name.startswith("i") for name in held.files))]
