@@ -14,7 +14,7 @@ from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.graph.edit import is_op, name_all
 
 _LAYOUTS = ("NCHW", "NHWC")
-_LIMITS = ("bool", "complex64", "complex128")  # never asked for at a border
+_TYPES = sorted({*BY_NAME} - {"bool", "complex64", "complex128"})
 
 
 def set_layouts(model: ir.Model, inputs: str = "", outputs: str = "", source: str = "NCHW") -> None:
@@ -39,10 +39,8 @@ def set_types(model: ir.Model, inputs: str = "", outputs: str = "") -> None:
     it, loses that node: callers hand over quantised numbers then. Elsewhere numbers are cast.
     """
     for name in (inputs, outputs):
-        if name and (name not in BY_NAME or name in _LIMITS):
-            raise ValueError(
-                f"a type must be one of {sorted({*BY_NAME} - {*_LIMITS})}, not {name!r}"
-            )
+        if name and name not in _TYPES:
+            raise ValueError(f"a type must be one of {_TYPES}, not {name!r}")
     if inputs:
         _each_input(model, lambda value: _cast_input(value, ir.DataType(BY_NAME[inputs].onnx)))
     if outputs:

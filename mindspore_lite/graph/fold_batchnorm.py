@@ -67,13 +67,14 @@ def fold_batchnorm(model: ir.Model) -> int:
 def _affine(node: ir.Node) -> Affine | None:
     if attribute(node, "training_mode", 0):
         return None
-    scale, bias, mean, variance = (_numbers(value) for value in node.inputs[1:5])
-    if scale is None or bias is None or mean is None or variance is None:
+    found = [_numbers(value) for value in node.inputs[1:5]]
+    wide = [array.astype(np.float64) for array in found if array is not None]
+    if len(wide) != 4 or len({array.shape for array in wide}) != 1 or wide[0].ndim != 1:
         return None
-    wide = [array.astype(np.float64) for array in (scale, bias, mean, variance)]
+    scale, bias, mean, variance = wide
     with np.errstate(all="ignore"):
-        factor = wide[0] / np.sqrt(wide[3] + attribute(node, "epsilon", 1e-5))
-        offset = wide[1] - wide[2] * factor
+        factor = scale / np.sqrt(variance + attribute(node, "epsilon", 1e-5))
+        offset = bias - mean * factor
     return Affine(factor, offset) if np.isfinite([factor, offset]).all() else None
 
 
@@ -82,14 +83,24 @@ def _numbers(value: ir.Value | None) -> np.ndarray | None:
     return tensor.numpy() if tensor is not None and tensor.dtype in _WIDE else None
 
 
-def _own_weight(layer: ir.Node) -> np.ndarray | None:
-    """The weights of a layer, where no other makes use of them."""
+def _own_weight(layer: ir.Node, channels: int) -> np.ndarray | None:
+    """The weights of a layer of so many channels, where no other makes use of them."""
     value = layer.inputs[1]
-    return _numbers(value) if value is not None and single_user(value) else None
+    found = _numbers(value) if value is not None and single_user(value) else None
+    if found is None or found.ndim < 2:
+        return None
+    match layer.op_type:
+        case "Conv":
+            own = found.shape[0]
+        case "ConvTranspose":
+            own = found.shape[1] * attribute(layer, "group", 1)
+        case _:
+            own = found.shape[0 if attribute(layer, "transB", 0) else 1]
+    return found if own == channels else None
 
 
 def _into_conv(norm: ir.Node, layer: ir.Node, affine: Affine) -> bool:
-    weight = _own_weight(layer)
+    weight = _own_weight(layer, len(affine.factor))
     bias = _bias(layer, 1.0, len(affine.factor))
     if weight is None or bias is None:
         return False
@@ -106,7 +117,7 @@ def _into_conv(norm: ir.Node, layer: ir.Node, affine: Affine) -> bool:
 
 
 def _into_gemm(norm: ir.Node, layer: ir.Node, affine: Affine) -> bool:
-    weight = _own_weight(layer)
+    weight = _own_weight(layer, len(affine.factor))
     bias = _bias(layer, attribute(layer, "beta", 1.0), len(affine.factor))
     if weight is None or bias is None:
         return False
@@ -118,7 +129,7 @@ def _into_gemm(norm: ir.Node, layer: ir.Node, affine: Affine) -> bool:
 
 
 def _into_matmul(norm: ir.Node, layer: ir.Node, affine: Affine) -> bool:
-    weight, product = _own_weight(layer), layer.outputs[0]
+    weight, product = _own_weight(layer, len(affine.factor)), layer.outputs[0]
     if weight is None or weight.ndim != 2 or product.shape is None or len(product.shape) != 2:
         return False
     set_tensor(layer.inputs[1], weight * affine.factor.astype(weight.dtype))  # type: ignore[arg-type]

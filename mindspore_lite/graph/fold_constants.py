@@ -83,15 +83,12 @@ def _computed(node: ir.Node, version: int) -> np.ndarray | None:
     """The result of a node with constant inputs, unless it is too large or odd."""
     if node.op_type not in FOLDABLE or not node.inputs:
         return None
-    tensors = [tensor_of(value) for value in node.inputs]
-    if any(
-        t is None or t.nbytes > MAX_BYTES for t, v in zip(tensors, node.inputs, strict=True) if v
-    ):
+    given_values = [value for value in node.inputs if value is not None]
+    tensors = [tensor_of(value) for value in given_values]
+    if any(tensor is None or tensor.nbytes > MAX_BYTES for tensor in tensors):
         return None
     arrays = [array_of(value, MAX_BYTES) for value in node.inputs]
-    if any(
-        a is None or a.dtype not in _PLAIN for a, v in zip(arrays, node.inputs, strict=True) if v
-    ):
+    if sum(array is not None and array.dtype in _PLAIN for array in arrays) < len(given_values):
         return None
     try:
         if _most_elements(node, arrays) * 8 > MAX_BYTES:
@@ -186,6 +183,8 @@ def _settle_target(node: ir.Node, known: Known) -> bool:
         return False
     wanted = list(known[target]) if target in known else None
     made = None if node.outputs[0].shape is None else list(node.outputs[0].shape)
+    if made is not None and 0 in made:  # a size of 0, which as a target would mean another thing
+        made = None
     for dims in (wanted, made):
         settled = None if dims is None else _settled(dims, list(x.shape or ()))
         if settled is not None:

@@ -1,7 +1,9 @@
 """Pass: the type and shape of every value, also inside of bodies, by ONNX's shape inference.
 
 Inference sees a graph without its large weights, so that no weight is copied and models may be of
-any size. What it cannot tell (operators of other domains) keeps what the model says of it.
+any size. It begins at the inputs: what a file says of the values inside is often left over from
+other inputs, and would be believed. Only operators of other domains are taken at the file's word;
+where inference finds nothing, the rank that the file names is kept, and the shape of outputs.
 """
 
 from __future__ import annotations
@@ -21,18 +23,55 @@ LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads t
 
 
 def infer_shapes(model: ir.Model) -> None:
-    """Fill in types and shapes in place; a model that contradicts itself keeps what it says."""
+    """Find out types and shapes, in place."""
     proto = light_proto(model)
+    _forget_declared(proto.graph)
     round_scales_up(proto.graph)
     try:
         found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError):
-        found = None  # the engine has the last word on models that ONNX does not like
-    if found is not None:
-        _merge(model, ir.from_proto(found))
+        found = proto  # the engine has the last word on models that ONNX does not like
+    for ours, theirs in zip(model.graphs(), ir.from_proto(found).graphs(), strict=True):
+        _merge(ours, {str(v.name): v for v in _values(theirs)})
     for value, dtype in element_types(model).items():
         if value.type is None:
             value.dtype = dtype
+
+
+def _forget_declared(graph: onnx.GraphProto) -> None:
+    made = {name for node in graph.node if node.domain == "" for name in node.output}
+    kept = [info for info in graph.value_info if info.name not in made]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)
+    for output in graph.output:
+        if output.name in made and output.type.HasField("tensor_type"):
+            output.type.tensor_type.ClearField("shape")
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                if body.node:
+                    _forget_declared(body)
+
+
+def _merge(graph: ir.Graph, found: dict[str, ir.Value]) -> None:
+    for value in _values(graph):
+        other = found.get(str(value.name), value)
+        if value.const_value is not None:
+            continue
+        if other.type is not None:
+            value.type = other.type
+        if other.shape is not None and other is not value:
+            value.shape = other.shape
+        elif value.shape is not None and _is_doubtful(value):
+            value.shape = ir.Shape([None] * len(value.shape))
+
+
+def _is_doubtful(value: ir.Value) -> bool:
+    """Whether a shape is hearsay that nodes may rely on."""
+    node = value.producer()
+    if node is None or node.domain != "":
+        return False
+    return bool(value.uses()) or not value.is_graph_output()
 
 
 def light_proto(model: ir.Model) -> onnx.ModelProto:
@@ -47,19 +86,6 @@ def forget_shapes(model: ir.Model) -> None:
         for node in graph:
             for value in node.outputs:
                 value.shape = None
-
-
-def _merge(model: ir.Model, inferred: ir.Model) -> None:
-    for ours, theirs in zip(model.graphs(), inferred.graphs(), strict=True):
-        found = {v.name: v for v in _values(theirs)}
-        for value in _values(ours):
-            other = found.get(value.name)
-            if other is None or value.const_value is not None:
-                continue
-            if other.type is not None:
-                value.type = other.type
-            if other.shape is not None:
-                value.shape = other.shape
 
 
 def _values(graph: ir.Graph) -> Iterator[ir.Value]:

@@ -52,7 +52,7 @@ def _version(model: ir.Model) -> int:
     long = model.opset_imports.pop("ai.onnx", None)
     version = model.opset_imports.get("", long)
     if version is None:
-        if any(node.domain in ("", "ai.onnx") for node in graph_nodes(model)):
+        if any(node.domain == "" for node in graph_nodes(model)):
             raise ModelFileError("the model does not say which opset of ONNX its operators are of")
         version = TARGET
     newest = onnx.defs.onnx_opset_version()
@@ -78,9 +78,6 @@ def _inline(model: ir.Model, version: int) -> None:
         for node in ir.traversal.RecursiveGraphIterator(function):
             node.version = own
         function.opset_imports[""] = version
-    for node in ir.traversal.RecursiveGraphIterator(model.graph):
-        if node.domain == "ai.onnx":
-            node.domain = ""
     if not model.functions:
         return
     try:

@@ -160,6 +160,13 @@ def test_statistics_without_sense_stay() -> None:
     assert "BatchNormalization" in ops(folded(old))
 
 
+@pytest.mark.parametrize("sizes", [(5, 5, 5, 5), (6, 6, 1, 6), (1, 1, 1, 1)])
+def test_statistics_of_other_channels_are_left_to_the_engine(sizes: tuple[int, ...]) -> None:
+    weights = {"w": f32(6, 4, 3, 3)} | {n: f32(k) for n, k in zip(NORM, sizes, strict=True)}
+    nodes = [node("Conv", ["x", "w"], ["a"]), node("BatchNormalization", ["a", *NORM], ["y"])]
+    assert "BatchNormalization" in ops(folded(model(nodes, [("x", F32, IMAGE)], ["y"], **weights)))
+
+
 def test_statistics_that_come_from_outside_stay() -> None:
     weights = {"w": f32(6, 4, 3, 3)} | statistics(6)
     del weights["mean"]

@@ -73,6 +73,32 @@ def test_dims_that_move_are_left_to_the_run() -> None:
     assert_same(folded(old), old, {"x": np.arange(36, dtype=np.float32).reshape(2, 3, 6)})
 
 
+@pytest.mark.parametrize("allowzero", [0, 1])
+def test_a_size_of_zero_stays_one(allowzero: int) -> None:
+    """Reshape (0, n) -> (n, 0) by its shape: a 0 in the target may mean what the operand has."""
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "order"], ["target"], axis=0),
+        node("Reshape", ["x", "target"], ["y"], allowzero=allowzero),
+    ]
+    for order, dims in (([0, 1], (0, "n")), ([0, 1], ("n", 0))):
+        old = model(nodes, [("x", F32, dims)], [ANY], order=np.array(order))
+        x = np.ones([2 if d == "n" else d for d in dims], np.float32)
+        assert_same(folded(old), old, {"x": x})
+
+
+def test_inputs_that_are_left_out_are_left_out() -> None:
+    high = [node("Clip", ["c", "", "high"], ["k"]), node("Add", ["x", "k"], ["y"])]
+    old = model(high, [("x", F32, (3,))], [ANY], c=A[1], high=np.array(4.5, np.float32))
+    new = folded(old)
+    assert ops(new) == ["Add"]
+    assert_same(new, old, feeds_for(old))
+    skip = [node("Slice", ["c", "s", "e", "", "t"], ["k"]), node("Add", ["x", "k"], ["y"])]
+    bounds = {"s": np.array([0]), "e": np.array([3]), "t": np.array([2])}
+    old = model(skip, [("x", F32, (2,))], [ANY], c=A[1], **bounds)
+    assert_same(folded(old), old, feeds_for(old))
+
+
 def test_known_dims_of_an_open_shape_are_numbers() -> None:
     nodes = [
         node("Shape", ["x"], ["s"]),

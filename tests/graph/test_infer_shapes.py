@@ -154,6 +154,15 @@ def test_a_model_that_contradicts_itself_keeps_what_it_says() -> None:
     assert known(made)["y"] == (9, 9)
 
 
+def test_what_a_model_says_wrongly_is_put_right() -> None:
+    nodes = [node("Relu", ["x"], ["a"]), node("Neg", ["a"], ["y"])]
+    made = ir.from_proto(model(nodes, [("x", F32, (2, 3))], [("y", F32, (9, 9, 9))]))
+    made.graph[0].outputs[0].shape = ir.Shape([7])
+    made.graph[0].outputs[0].dtype = ir.DataType.FLOAT
+    infer_shapes(made)
+    assert known(made) == {"a": (2, 3), "y": (2, 3)}
+
+
 def test_forgetting_leaves_types_inputs_and_weights() -> None:
     nodes = [node("MatMul", ["x", "w"], ["a"]), node("Relu", ["a"], ["y"])]
     made = inferred(model(nodes, [("x", F32, (2, 3))], ["y"], w=np.ones((3, 4), np.float32)))

@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.onnx_graphs import F32, assert_same, feeds_for, model, node, ops
+from support.onnx_graphs import F32, I64, assert_same, feeds_for, model, node, ops
 
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.optimise import LEVELS, optimise
@@ -83,6 +83,29 @@ def test_each_stage_is_told() -> None:
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(ValueError, match="'fast'"):
         optimise(ir.from_proto(block(2)), "fast")
+
+
+def test_shapes_left_over_from_another_batch_are_not_believed() -> None:
+    """The input was opened by hand after the export for a batch of 1, which is often done."""
+    old = block("n")
+    sizes = {"a": (1, 4, 6, 6), "f": (1, 4, 6, 6), "n": (1,), "g": (1, 144), "y": (1, 5)}
+    for name, dims in sizes.items():
+        kind = I64 if name == "n" else F32
+        old.graph.value_info.append(onnx.helper.make_tensor_value_info(name, kind, dims))
+    old.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", F32, (1, 5)))
+    new = ir.from_proto(old)
+    optimise(new, "general")
+    assert new.graph.outputs[0].shape == ("n", 5)
+    assert_same(new, block_of(old), feeds_for(old, open_dim=3))
+
+
+def block_of(stale: onnx.ModelProto) -> onnx.ModelProto:
+    """The same without what it says wrongly."""
+    made = onnx.ModelProto()
+    made.CopyFrom(stale)
+    del made.graph.value_info[:]
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    return made
 
 
 def test_an_old_model_is_upgraded_and_optimised() -> None:
