@@ -16,7 +16,6 @@ from mindspore_lite.cli.inspect import listed, printable, show_table, size_text
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.config import Sections, merged
 from mindspore_lite.conversion.job import (
-    EXTERNAL_ABOVE,
     TYPES,
     Job,
     Reading,
@@ -30,6 +29,7 @@ from mindspore_lite.conversion.job import (
 from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
 from mindspore_lite.errors import LiteError
+from mindspore_lite.mindir.write import ONE_FILE_BYTES
 
 if TYPE_CHECKING:
     from mindspore_lite.conversion.check import Difference
@@ -102,7 +102,7 @@ class Options:
     encrypt_key: str = ""
     decrypt_key: str = ""
     decrypt_mode: str = "AES-GCM"
-    external_above: int = EXTERNAL_ABOVE
+    external_above: int = ONE_FILE_BYTES
     trust_pickle: Switch = False
 
 

@@ -14,6 +14,7 @@ from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
 from mindspore_lite.errors import ModelFileError, SettingsError
 from mindspore_lite.mindir.decrypt import MODES, Key
+from mindspore_lite.mindir.write import ONE_FILE_BYTES
 
 T = TypeVar("T")
 
@@ -32,7 +33,6 @@ TYPES = {  # as users write them: as dtypes.py names them
 }
 OUTPUT_TYPES = ("float32", "float16", "int8", "uint8")
 ENCRYPT_KEY_BYTES = 16
-EXTERNAL_ABOVE = 2**30  # as MindSpore does
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Job:
     decrypt: Key | None = None
     encrypt_key: bytes | None = field(default=None, repr=False)
     settings: Sections = field(default_factory=dict)
-    external_above: int = EXTERNAL_ABOVE  # bytes of weights
+    external_above: int = ONE_FILE_BYTES  # bytes of weights
     trust_pickle: bool = False  # run code that a PyTorch file holds
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.mindir.records import Tensor
-from mindspore_lite.ops.backwards.custom import KIND
+from mindspore_lite.ops.backwards.custom import KIND, graphs_of
 from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
@@ -31,7 +31,7 @@ def custom(
         raise UnsupportedOpError(why_not("Custom", {"type": type, "reg_op_name": reg_op_name}))
     node = _node(bytes(onnx_node.data), onnx_inputs, [_present(t, value) for value in values])
     t.needs_opset(node.domain, opset)
-    for graph in _graphs(node):
+    for graph in graphs_of(node):
         _rename(t, graph)
     return t.add(node)
 
@@ -77,14 +77,6 @@ def _refuse_external(node: onnx.NodeProto) -> None:
             raise ModelFileError(f"external data inside of the ONNX node {node.op_type!r}")
 
 
-def _graphs(node: ir.Node) -> Iterator[ir.Graph]:
-    for attr in node.attributes.values():
-        if attr.type == ir.AttributeType.GRAPH:
-            yield attr.value
-        elif attr.type == ir.AttributeType.GRAPHS:
-            yield from attr.value
-
-
 def _rename(t: Tape, graph: ir.Graph) -> None:
     """Names that no other value has: those inside of a sub-graph must not hide outer ones."""
     for value in (*graph.inputs, *graph.initializers.values()):
@@ -93,5 +85,5 @@ def _rename(t: Tape, graph: ir.Graph) -> None:
         for value in node.outputs:
             if value.name:
                 value.name = t.unique(value.name)
-        for inner in _graphs(node):
+        for inner in graphs_of(node):
             _rename(t, inner)

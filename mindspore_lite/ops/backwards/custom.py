@@ -34,7 +34,7 @@ def carried(pen: Pen, node: ir.Node, inside: Sequence[ir.Value], opset: int) -> 
 
 def captured(node: ir.Node) -> list[ir.Value]:
     """The values from outside that the sub-graphs of a node use."""
-    return list(dict.fromkeys(v for graph in _graphs(node) for v in captured_by(graph)))
+    return list(dict.fromkeys(v for graph in graphs_of(node) for v in captured_by(graph)))
 
 
 def captured_by(graph: ir.Graph) -> list[ir.Value]:
@@ -44,7 +44,8 @@ def captured_by(graph: ir.Graph) -> list[ir.Value]:
     return list(dict.fromkeys(v for v in (*used, *graph.outputs) if v is not None and v not in own))
 
 
-def _graphs(node: ir.Node) -> Iterator[ir.Graph]:
+def graphs_of(node: ir.Node) -> Iterator[ir.Graph]:
+    """The sub-graphs of a node."""
     for attr in node.attributes.values():
         if attr.type == ir.AttributeType.GRAPH:
             yield attr.value
@@ -55,7 +56,7 @@ def _graphs(node: ir.Node) -> Iterator[ir.Graph]:
 def _all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
     for node in graph:
         yield node
-        for inner in _graphs(node):
+        for inner in graphs_of(node):
             yield from _all_nodes(inner)
 
 
@@ -64,5 +65,5 @@ def _defined(graph: ir.Graph) -> Iterator[ir.Value]:
     yield from graph.initializers.values()
     for node in graph:
         yield from node.outputs
-        for inner in _graphs(node):
+        for inner in graphs_of(node):
             yield from _defined(inner)
