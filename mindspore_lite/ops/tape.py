@@ -50,6 +50,7 @@ class Tape:
         self._counts: Counter[str] = Counter()  # of each name's repeats: large models have many
         self._constants: dict[tuple[str, tuple[int, ...], bytes], ir.Value] = {}
         self._weights: set[ir.Value] = set()
+        self._asked: set[ir.Node] = set()  # whose shapes were inferred as far as they can be
         self.opsets = {"": OPSET}  # the version of each domain's operators
         self.trust_dims = True  # False when the inputs no longer have the exported sizes
         self.primitive = ""  # of the MindIR node being translated
@@ -294,7 +295,11 @@ class Tape:
             )
 
     def _infer(self, value: ir.Value) -> None:
-        """Ask ONNX's own shape inference about the node that makes a value, its sources first."""
+        """Ask ONNX's own shape inference about the node that makes a value, its sources first.
+
+        Each node is asked once: where dims are open they stay so, and asking again about all that
+        came before made models of some hundred nodes take many seconds.
+        """
         pending = [value]
         seen: set[int] = set()
         while pending:  # not recursive: chains may be thousands of nodes long
@@ -303,7 +308,7 @@ class Tape:
             missing = [
                 v
                 for v in (node.inputs if node else ())
-                if v is not None and id(v) not in seen and not _known(v) and v.producer()
+                if v is not None and id(v) not in seen and self._is_open(v)
             ]
             if missing and id(current) not in seen:
                 seen.add(id(current))
@@ -311,8 +316,13 @@ class Tape:
                 continue
             seen.add(id(current))
             pending.pop()
-            if node is not None and not _known(current):
-                _infer_node(node)
+            if node is not None and self._is_open(current) and _infer_node(node):
+                self._asked.add(node)
+
+    def _is_open(self, value: ir.Value) -> bool:
+        """Whether inference may still tell more about a value."""
+        node = value.producer()
+        return node is not None and node not in self._asked and not _known(value)
 
 
 _TENSORS = ir.Value | np.ndarray | Complex
@@ -332,10 +342,11 @@ def _known(value: ir.Value) -> bool:
     return value.dtype is not None and value.shape is not None and value.shape.is_static()
 
 
-def _infer_node(node: ir.Node) -> None:
+def _infer_node(node: ir.Node) -> bool:
+    """Fill in what is known of a node's outputs; returns False where nothing can be asked yet."""
     inputs = [v for v in node.inputs if v is not None]
     if node.op_type in ("If", "Loop") or any(v.dtype is None for v in inputs):
-        return  # sub-graphs see values of this one, which ONNX cannot be told about here
+        return False  # sub-graphs see values of this one, which ONNX cannot be told about here
     types = {str(v.name): ir.serde.serialize_value(v).type for v in inputs}
     data = {
         str(v.name): ir.serde.serialize_tensor(v.const_value)
@@ -361,6 +372,7 @@ def _infer_node(node: ir.Node) -> None:
             shape = ir.serde.deserialize_type_proto_for_shape(proto_type)
             if shape is not None:
                 value.shape = shape
+    return True
 
 
 def _gathered(values: Sequence[Val]) -> Iterator[Val]:
