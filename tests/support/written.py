@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from support.onnx_case import OnnxCase
-from support.onnx_nodes import data_of, listed, node_tests, write
+from support.onnx_nodes import data_of, listed, node_tests, run_directly, write
 from support.running import DATA, run_graph
 
 from mindspore_lite.graph.to_mindir import Written, to_mindir
@@ -64,7 +64,11 @@ def _row(case: OnnxCase) -> Source:
 
 
 def _node(name: str) -> Source:
-    return Source(lambda: write(node_tests()[name])[1], lambda: data_of(node_tests()[name]))
+    def data() -> tuple[list[Any], list[Any]]:
+        test = node_tests()[name]
+        return data_of(test)[0], run_directly(test)
+
+    return Source(lambda: write(node_tests()[name])[1], data)
 
 
 def _row_name(stem: str, case: OnnxCase, taken: Mapping[str, Any]) -> str:
