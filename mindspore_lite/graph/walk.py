@@ -108,7 +108,7 @@ class Walk:
         outputs: list[ir.Value] = []
         with _Reported(self, "output", "the end of the graph"):
             if not result.failed:
-                outputs = self.outputs(result)
+                outputs = self.outputs(result, inputs)
         if len(given) == len(outputs):  # a tuple among them was flattened otherwise
             for value, name in zip(outputs, given, strict=True):
                 if not name:
@@ -365,8 +365,12 @@ class Walk:
             for value, item in zip(result, declared.items, strict=False):
                 self.declare(value, item)
 
-    def outputs(self, result: Slot) -> list[ir.Value]:
-        """The results as distinct ONNX values: nested tuples flattened, None and words dropped."""
+    def outputs(self, result: Slot, inputs: list[ir.Value]) -> list[ir.Value]:
+        """The results as distinct ONNX values: nested tuples flattened, None and words dropped.
+
+        An input that is an output under its own name is that very input.
+        """
+        named = self.model.graph.given_outputs
         flat: list[Any] = []
         _flatten(result.read(), flat)
         outputs: list[ir.Value] = []
@@ -377,9 +381,9 @@ class Walk:
                 self.border["outputs"][str(outputs[-1].name)] = self.tape.dtype(value).name
                 continue
             taken = value in outputs if isinstance(value, ir.Value) else True
-            if (
-                taken or value.producer() is None
-            ):  # a constant, an input handed through, or a repeat
+            itself = value in inputs and value.name in named[len(outputs) : len(outputs) + 1]
+            # a constant, an input handed through, or a repeat
+            if taken or (value.producer() is None and not itself):
                 self.tape.label = "output"
                 value = self.tape.op("Identity", [value])
                 source = value.producer().inputs[0]

@@ -505,9 +505,9 @@ def norm(b: Builder) -> None:
     x = b.some(FLOATS, 2)
     channels, kind = x.shape[1], x.dtype
     name = b.rng.choice(["LayerNormalization", "InstanceNormalization", "GroupNormalization", "LRN",
-                         "LpNormalization", "MeanVarianceNormalization", "RMSNormalization",
+                         "LpNormalization", "MeanVarianceNormalization", "RMSNormalization", "SimplifiedLayerNormalization",
                          "BatchNormalization"])  # fmt: skip
-    if name in ("LayerNormalization", "RMSNormalization"):
+    if name in ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"):
         axis = some_axis(b, x)
         shape = x.shape[axis:]
         more = [b.new(kind, shape)]
@@ -526,7 +526,7 @@ def norm(b: Builder) -> None:
     elif name == "LpNormalization":
         b.op(name, [x], axis=some_axis(b, x), p=b.rng.choice([1, 2]))
     elif name == "MeanVarianceNormalization":
-        b.op(name, [x], axes=maybe(b, [0, 1]))
+        b.op(name, [x], axes=[0, 1] if x.rank != 4 else maybe(b, [1, 3]))
     else:
         batch_norm(b, x)
 

@@ -139,7 +139,7 @@ class Builder:
             return self.op("Add", [self.weight(array, "c"), zero])[0]
         if chance < 0.9:
             return self.op("Identity", [self.weight(array, "c")])[0]
-        return self.input(array, "given")
+        return self.input(array, "given") if array.size else self.weight(array, "c")
 
     def shape(self, low: int = 0, high: int = 4) -> tuple[int, ...]:
         return tuple(self.rng.randint(1, 4) for _ in range(self.rng.randint(low, high)))
@@ -207,7 +207,7 @@ class Builder:
         return helper.make_graph(
             self.nodes,
             self.fresh("body"),
-            [_info(v.name, v.array, v.shape) for v in inputs],
+            [_info(v.name, v.array, v.shape if v.rank == 0 else None) for v in inputs],
             [_info(v.name, v.array, None) for v in outputs],
             self.weights,
         )
@@ -307,8 +307,9 @@ def finished(b: Builder) -> Made:
     old = b.opset < 10 and rng.random() < 0.5  # weights stood among the inputs then
     if old:
         inputs += [_info(w.name, numpy_helper.to_array(w), w.dims) for w in b.weights]
+    own = {info.name: info for info in inputs}
     graph = helper.make_graph(
-        b.nodes, "random", inputs, [_info(v.name, v.array, None) for v in listed], b.weights
+        b.nodes, "random", inputs, [own.get(v.name, _info(v.name, v.array, None)) for v in listed], b.weights
     )
     feeds = {v.name: v.array for v in b.inputs}
     return Made(_model(graph, b.opset, old), feeds, _larger(b, names) if names else {})

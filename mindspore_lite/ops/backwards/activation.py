@@ -64,13 +64,15 @@ def gelu(p: Pen, x: Operand, *, approximate: str = "none") -> Made:
 def clip(p: Pen, x: Operand, low: Operand | None = None, high: Operand | None = None) -> Made:
     """Within bounds, each of which may be missing."""
     bounds = [v for v in (low, high) if v is not None]
+    if not bounds:
+        return p.call("TensorMove", x)
     if any(v.const is None for v in bounds) or x.dtype == np.float64:  # scalars are float32
         made: Any = x if low is None else p.call("Maximum", x, low)
         return made if high is None else p.call("Minimum", made, high)
     least, most = (None if v is None else v.number() for v in (low, high))
     if (least, most) == (0, 6):
         return p.call("ReLU6", x)
-    return p.call("ClampScalar", x, least, most) if bounds else p.call("TensorMove", x)
+    return p.call("ClampScalar", x, least, most)
 
 
 # --- below zero -----------------------------------------------------------------------------------
