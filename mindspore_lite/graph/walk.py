@@ -274,6 +274,22 @@ class Walk:
 
     def call(self, node: Call, env: dict[str, Slot], depth: int) -> Slot:
         """Translate one node."""
+        result = self.translated(node, env, depth)
+        if node.name in self.notes.values and not self.input_shapes and not result.failed:
+            self.name_dims(result.read(), node)
+        return result
+
+    def name_dims(self, value: Any, node: Call) -> None:
+        """Call open dims of a result what our converter noted."""
+        self.declare(value, node.type)
+        named = self.notes.values[node.name]
+        if not isinstance(value, ir.Value) or value.shape is None or len(value.shape) != len(named):
+            return
+        pairs = zip(value.shape, named, strict=True)
+        value.shape = ir.Shape([d if isinstance(d, int) or d.value else n for d, n in pairs])
+
+    def translated(self, node: Call, env: dict[str, Slot], depth: int) -> Slot:
+        """The result of one node."""
         if isinstance(node.target, GraphRef | ValueRef):
             result = self.tail_call(node, env, depth, None).get(_RESULT)
             if not result.failed and result.parts is None:

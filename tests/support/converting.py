@@ -58,5 +58,9 @@ def assert_same(got: dict[str, np.ndarray], want: dict[str, np.ndarray]) -> None
         loose = LOOSE.get(wanted.dtype.name, 0)
         largest = np.abs(wanted[np.isfinite(wanted)].astype(float)).max(initial=0) if loose else 0
         np.testing.assert_allclose(
-            found.astype(float), wanted.astype(float), rtol=loose, atol=loose * max(largest, 1), err_msg=name
+            found.astype(float),
+            wanted.astype(float),
+            rtol=loose,
+            atol=loose * max(largest, 1),
+            err_msg=name,
         )

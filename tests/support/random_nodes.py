@@ -94,12 +94,20 @@ def binary(b: Builder) -> None:
     y = b.like(x)
     pair = [x, y] if b.rng.random() < 0.6 else [y, x]
     if name in ("Div", "Mod") and x.dtype not in FLOATS:
-        pair[1] = b.weight(np.asarray(b.rng.choice([1, 2, 3, 5]), x.dtype))
+        pair[1] = b.weight(
+            np.asarray(
+                b.rng.choice([1, 2, 3, -2, -3] if x.dtype != "uint8" else [1, 2, 3]), x.dtype
+            )
+        )
     if name == "Pow":
         exponent = b.rng.choice([2, 3, 0.5, 1, 0, -1])
         kind = b.rng.choice([x.dtype, "float32", "int64"])
         pair = [x, b.setting(np.asarray(exponent), kind)]
-    b.op(name, pair, fmod=1 if name == "Mod" and (x.dtype in FLOATS or b.rng.random() < 0.4) else None)
+    b.op(
+        name,
+        pair,
+        fmod=1 if name == "Mod" and (x.dtype in FLOATS or b.rng.random() < 0.4) else None,
+    )
 
 
 @maker(3)
@@ -334,7 +342,9 @@ def slice_(b: Builder) -> None:
             ends.append(b.rng.choice([far, far, b.rng.randint(-size, size)]))
         else:
             starts.append(b.rng.choice([far, -1, b.rng.randint(-size, size - 1)]))
-            ends.append(b.rng.choice([-(2**31), -(2**63) + 1, -size - 1, b.rng.randint(-size, size)]))
+            ends.append(
+                b.rng.choice([-(2**31), -(2**63) + 1, -size - 1, b.rng.randint(-size, size)])
+            )
         steps.append(step)
     if b.opset < 10:
         b.op("Slice", [x], starts=starts, ends=ends, axes=axes)
@@ -547,7 +557,9 @@ def conv(b: Builder) -> None:
     dims = b.rng.choice([1, 2, 2, 2, 3])
     groups, each, out = b.rng.choice([(1, 3, 2), (1, 1, 4), (2, 1, 2), (3, 1, 3), (2, 2, 4)])
     kind = b.rng.choice(["float32", "float32", "float16", "float64"])
-    x = b.new(kind, (b.rng.randint(1, 2), groups * each, *(b.rng.randint(4, 7) for _ in range(dims))))
+    x = b.new(
+        kind, (b.rng.randint(1, 2), groups * each, *(b.rng.randint(4, 7) for _ in range(dims)))
+    )
     if b.rng.random() < 0.4:
         (x,) = b.op(b.rng.choice(["Relu", "Transpose", "Identity"]), [x])
     kernel = [b.rng.randint(1, 3) for _ in range(dims)]
@@ -616,7 +628,10 @@ def einsum(b: Builder) -> None:
 def pool(b: Builder) -> None:
     dims = b.rng.choice([1, 2, 2, 2, 3])
     kind = b.rng.choice(["float32", "float32", "float64", "float16"])
-    x = b.new(kind, (b.rng.randint(1, 2), b.rng.randint(1, 3), *(b.rng.randint(4, 7) for _ in range(dims))))
+    x = b.new(
+        kind,
+        (b.rng.randint(1, 2), b.rng.randint(1, 3), *(b.rng.randint(4, 7) for _ in range(dims))),
+    )
     if b.rng.random() < 0.2:
         b.op(b.rng.choice(["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"]), [x])
         return
@@ -640,17 +655,26 @@ def pool(b: Builder) -> None:
 @maker(3)
 def resize(b: Builder) -> None:
     dims = b.rng.choice([1, 2, 2, 2, 3])
-    x = b.new("float32", (b.rng.randint(1, 2), b.rng.randint(1, 3), *(b.rng.randint(2, 5) for _ in range(dims))))
+    x = b.new(
+        "float32",
+        (b.rng.randint(1, 2), b.rng.randint(1, 3), *(b.rng.randint(2, 5) for _ in range(dims))),
+    )
     mode = b.rng.choice(["nearest", "linear", "linear", "cubic" if dims == 2 else "nearest"])
     factors = [1, 1, *(b.rng.choice([2.0, 1.5, 0.5, 3.0, 1.0]) for _ in range(dims))]
     if b.opset < 11:
         scales = b.setting(factors, "float32")
-        b.op("Resize" if b.opset == 10 else "Upsample", [x, scales], mode=b.rng.choice(["nearest", "linear"]))
+        b.op(
+            "Resize" if b.opset == 10 else "Upsample",
+            [x, scales],
+            mode=b.rng.choice(["nearest", "linear"]),
+        )
         return
     where = b.rng.choice(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", None])
     how = {"mode": mode, "coordinate_transformation_mode": where}
     if mode == "nearest":
-        how["nearest_mode"] = b.rng.choice(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil", None])
+        how["nearest_mode"] = b.rng.choice(
+            ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil", None]
+        )
     roi = b.weight(np.zeros(0, np.float32)) if b.opset < 13 else None
     if b.rng.random() < 0.5:
         b.op("Resize", [x, roi, b.setting(factors, "float32")], **how)
@@ -677,7 +701,10 @@ def recurrent(b: Builder) -> None:
     way = b.rng.choice(["forward", "reverse", "bidirectional"])
     gates, ways = {"LSTM": 4, "GRU": 3, "RNN": 1}[name], 2 if way == "bidirectional" else 1
     x = b.new("float32", (steps, batch, size))
-    w, r = b.new("float32", (ways, gates * hidden, size)), b.new("float32", (ways, gates * hidden, hidden))
+    w, r = (
+        b.new("float32", (ways, gates * hidden, size)),
+        b.new("float32", (ways, gates * hidden, hidden)),
+    )
     bias = maybe(b, b.new("float32", (ways, 2 * gates * hidden)))
     lengths = maybe(b, b.setting(b.numbers.integers(1, steps + 1, batch), "int32"), 0.3)
     first = maybe(b, b.new("float32", (ways, batch, hidden)))
@@ -711,7 +738,11 @@ def quantised(b: Builder) -> None:
 def dropout(b: Builder) -> None:
     x = b.some()
     count = b.rng.choice([1, 1, 2]) if b.opset >= 12 else 1
-    b.op("Dropout", [x, *([b.setting(0.5, "float32")] if b.opset >= 12 and b.rng.random() < 0.5 else [])], count)
+    b.op(
+        "Dropout",
+        [x, *([b.setting(0.5, "float32")] if b.opset >= 12 and b.rng.random() < 0.5 else [])],
+        count,
+    )
 
 
 @maker(3)
@@ -757,9 +788,11 @@ def inside(b: Builder, least: int = 1) -> Builder:
 
 def made_in(child: Builder, value: Val) -> Val:
     """A result of a body: something that a node of it made."""
-    return child.op("Identity", [child.take(value)])[0] if child.rng.random() < 0.3 or value not in [
-        v for v in child.pool if not v.const
-    ] else value
+    return (
+        child.op("Identity", [child.take(value)])[0]
+        if child.rng.random() < 0.3 or value not in [v for v in child.pool if not v.const]
+        else value
+    )
 
 
 @maker(3)
@@ -786,9 +819,14 @@ def _unique(values: list[Val]) -> list[Val]:
 
 @maker(3)
 def loop(b: Builder) -> None:
-    states = [b.some(("float32", "float32", "int64", "float64")) for _ in range(b.rng.randint(1, 2))]
+    states = [
+        b.some(("float32", "float32", "int64", "float64")) for _ in range(b.rng.randint(1, 2))
+    ]
     child = inside(b, 0)
-    turn, going = Val(child.fresh("turn"), np.asarray(0)), Val(child.fresh("going"), np.asarray(True))
+    turn, going = (
+        Val(child.fresh("turn"), np.asarray(0)),
+        Val(child.fresh("going"), np.asarray(True)),
+    )
     inner = [Val(child.fresh("state"), s.array) for s in states]
     child.inputs += [turn, going, *inner]
     child.pool += inner

@@ -81,6 +81,7 @@ class Builder:
         self.pool: list[Val] = []
         self.used: list[Val] = []  # of the parent
         self.counter: list[int] = parent.counter if parent else [0]
+        self.share: float = parent.share if parent else rng.choice([0.1, 0.35, 0.35, 0.9])
 
     # --- names and values -----------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ class Builder:
     def new(self, dtype: str, shape: Sequence[int] | None = None) -> Val:
         """A new input or weight."""
         array = self.numbers_of(dtype, self.shape() if shape is None else shape)
-        made = self.weight(array) if self.rng.random() < 0.35 else self.input(array)
+        made = self.weight(array) if self.rng.random() < self.share else self.input(array)
         self.pool.append(made)
         return made
 
@@ -235,9 +236,7 @@ class Builder:
         return True
 
 
-def computed(
-    node: onnx.NodeProto, given: dict[str, np.ndarray], opset: int
-) -> list[np.ndarray]:
+def computed(node: onnx.NodeProto, given: dict[str, np.ndarray], opset: int) -> list[np.ndarray]:
     """What ONNX Runtime makes of one node."""
     graph = helper.make_graph(
         [node],
@@ -276,7 +275,9 @@ def _broadcasts(shape: Sequence[int], other: Sequence[int]) -> bool:
 # --- whole models ---------------------------------------------------------------------------------
 
 
-def random_model(seed: int, makers: Sequence[Callable[[Builder], Any]], weights: Sequence[int]) -> Made:
+def random_model(
+    seed: int, makers: Sequence[Callable[[Builder], Any]], weights: Sequence[int]
+) -> Made:
     """The model of a seed, out of these kinds of nodes."""
     rng = Random(seed)
     b = Builder(rng, rng.choice(OPSETS))
@@ -302,14 +303,16 @@ def finished(b: Builder) -> Made:
     rng.shuffle(listed)
     names, inputs = _open_names(b), []
     for v in b.inputs:
-        dims = [names.get(d, d) if rng.random() < 0.9 else f"{v.name}_{i}" for i, d in enumerate(v.shape)]
+        dims = [
+            names.get(d, d) if rng.random() < 0.9 else f"{v.name}_{i}"
+            for i, d in enumerate(v.shape)
+        ]
         inputs.append(_info(v.name, v.array, dims if names else v.shape))
     old = b.opset < 10 and rng.random() < 0.5  # weights stood among the inputs then
     if old:
         inputs += [_info(w.name, numpy_helper.to_array(w), w.dims) for w in b.weights]
-    own = {info.name: info for info in inputs}
     graph = helper.make_graph(
-        b.nodes, "random", inputs, [own.get(v.name, _info(v.name, v.array, None)) for v in listed], b.weights
+        b.nodes, "random", inputs, [_info(v.name, v.array, None) for v in listed], b.weights
     )
     feeds = {v.name: v.array for v in b.inputs}
     return Made(_model(graph, b.opset, old), feeds, _larger(b, names) if names else {})
