@@ -26,6 +26,9 @@ _NUMBERS = {
     "value_string": ir.DataType.STRING,
     "value_strings": ir.DataType.STRING,
 }
+# What ONNX Runtime had before ONNX did: its optimiser writes them into models of any opset
+_EARLY = {"LayerNormalization": 17, "ThresholdedRelu": 10}
+_LIKE = {"SimplifiedLayerNormalization": "LayerNormalization"}  # which ONNX has not at all
 
 
 class Formal(NamedTuple):
@@ -55,6 +58,9 @@ class Signature(NamedTuple):
 @functools.cache
 def signature(domain: str, op_type: str, version: int) -> Signature | None:
     """The signature of an operator at a version; None where ONNX does not know it."""
+    if domain == "":
+        op_type = _LIKE.get(op_type, op_type)
+        version = max(version, _EARLY.get(op_type, 0))
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:

@@ -26,6 +26,7 @@ class Notes:
     writer: str = ""
     dims: DimNames = field(default_factory=dict)  # of inputs and outputs with open dims
     types: Mapping[str, str] = field(default_factory=dict)  # of inputs that are no MindIR tensors
+    values: DimNames = field(default_factory=dict)  # of nodes, as far as inputs have these dims
     border: str = ""  # the metadata about element types that only the model's border has
 
 
@@ -42,6 +43,10 @@ def read_notes(text: Any) -> Notes:
             writer=str(found["writer"]),
             dims={str(key): list(dims) for key, dims in found["dims"].items()},
             types={str(key): str(kind) for key, kind in found["types"].items()},
+            values={
+                str(key): [None if dim is None else str(dim) for dim in dims]
+                for key, dims in found.get("values", {}).items()
+            },
             border=str(found["border"]),
         )
     except (TypeError, ValueError, LookupError, AttributeError):

@@ -54,6 +54,7 @@ def load_onnx(
         check_tensors(proto, split)
         model = ir.serde.deserialize_model(proto)
         put_back(model, proto, split, data)
+        _keep_shapes(model, proto)
     except ModelFileError:
         raise
     except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
@@ -65,6 +66,18 @@ def load_onnx(
     _check_external(model, folder)
     _set_shapes(model.graph, input_shapes or {})
     return model
+
+
+def _keep_shapes(model: ir.Model, proto: onnx.ModelProto) -> None:
+    """An input or weight that is an output as well has its shape, though the output says none."""
+    import onnx_ir as ir
+
+    for value, info in zip(model.graph.inputs, proto.graph.input, strict=True):
+        if value.shape is None:
+            value.shape = ir.serde.deserialize_value_info_proto(info, None).shape
+    for value in model.graph.initializers.values():
+        if value.shape is None and value.const_value is not None:
+            value.shape = ir.Shape(value.const_value.shape.numpy())
 
 
 def _first(exc: BaseException) -> BaseException:

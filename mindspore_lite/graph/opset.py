@@ -38,6 +38,7 @@ def upgraded(model: ir.Model) -> ir.Model:
     """
     version = _version(model)
     _inline(model, version)
+    name_all(model)  # shape inference confuses what has one name in two bodies
     passes.RemoveInitializersFromInputsPass()(model)
     if version < TARGET:
         _check_known(model, version)
@@ -130,6 +131,7 @@ def _climb(model: ir.Model, version: int) -> None:
             _upgrade(node, version, types, problems)
     model.opset_imports[""] = TARGET
     if by_rank:
+        name_all(model)
         infer_shapes(model)  # which finds more among the new operators than among the old
         for node in by_rank:
             _upgrade(node, version, types, problems)

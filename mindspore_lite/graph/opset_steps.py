@@ -157,10 +157,14 @@ def coordinates_have_to_be_named(node: ir.Node, types: Types) -> None:
     if attribute(node, "mode", "nearest") == "nearest":
         # it picked floor(x) when it enlarged and ceil(x) when it reduced, as ONNX Runtime has it
         factors = array_of(scales)
-        reduced = factors is not None and bool((factors < 1).any())
-        if factors is not None and reduced and (factors > 1).any():
-            raise Refused(f"enlarges and reduces at once, by {factors.tolist()}")
-        set_attribute(node, "nearest_mode", "ceil" if reduced else "floor")
+        enlarges = factors is None or bool((factors > 1).any())
+        reduces = factors is None or bool((factors < 1).any())
+        if enlarges and reduces:  # or it may do either: axis by axis, so that two nodes are one
+            how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+            one = constant(node, np.ones(1, np.float32), "one")
+            x = before(node, "Resize", [x, None, before(node, "Max", [scales, one])], how)
+            scales = before(node, "Min", [scales, one])
+        set_attribute(node, "nearest_mode", "ceil" if reduces else "floor")
     _set_inputs(node, (x, None, scales))
 
 

@@ -3,7 +3,7 @@
 1. Identity; Dropout outside of training; Concat, Split, Sum, Mean, Max and Min of a single value.
 2. Cast to the type that a value has; Transpose that moves no axis.
 3. Reshape, Flatten and Expand to the shape that a value has.
-4. Slice of everything; Pad by nothing; Tile once.
+4. Slice of everything; Pad by nothing; Tile once; Resize by factors of 1.
 5. Adding or subtracting 0, multiplying with or dividing by 1: a constant that widens nothing.
 6. Reshape of what was only reshaped before: the first one is left out.
 
@@ -73,6 +73,9 @@ def _handed_on(node: ir.Node) -> ir.Value | None:
             same = _all_are(given(node, 1), 0)
         case "Tile":
             same = _all_are(given(node, 1), 1)
+        case "Resize":
+            cuts = attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize"
+            same = not cuts and _all_are(given(node, 2), 1)
         case op_type if op_type in _OF_MANY:
             same = len(node.inputs) == 1
         case op_type if op_type in _NEUTRAL:

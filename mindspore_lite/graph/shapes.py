@@ -48,7 +48,7 @@ def _refusal(inputs: Mapping[str, Sequence[int]], why: str) -> ShapeError:
 
 def _wrong_channels(graph: onnx.GraphProto) -> str:
     """The first Conv whose input has other channels than its weights: ONNX does not look at it."""
-    known = {v.name: _dims(v) for v in (*graph.input, *graph.value_info)}
+    known = _known(graph)
     weights = {w.name: tuple(w.dims) for w in graph.initializer}
     for node in graph.node:
         if node.op_type != "Conv" or not known.get(node.input[0]) or node.input[1] not in weights:
@@ -62,7 +62,7 @@ def _wrong_channels(graph: onnx.GraphProto) -> str:
 
 def _wrong_reshape(graph: onnx.GraphProto) -> str:
     """The first Reshape to a fixed shape of another size: ONNX does not count the elements."""
-    known = {v.name: _dims(v) for v in (*graph.input, *graph.value_info)}
+    known = _known(graph)
     shapes = {w.name: w for w in graph.initializer if w.data_type == onnx.TensorProto.INT64}
     for node in graph.node:
         if node.op_type != "Reshape" or node.input[1] not in shapes:
@@ -73,6 +73,12 @@ def _wrong_reshape(graph: onnx.GraphProto) -> str:
         if all_known and math.prod(have) != math.prod(want):
             return f"{node.name!r} cannot make {want} of {list(have)}"
     return ""
+
+
+def _known(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+    """The dims of values; one without even a rank is no number, though it has no dims."""
+    values = (*graph.input, *graph.value_info)
+    return {v.name: _dims(v) for v in values if v.type.tensor_type.HasField("shape")}
 
 
 def round_scales_up(graph: onnx.GraphProto) -> None:

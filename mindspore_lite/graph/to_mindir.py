@@ -97,6 +97,9 @@ class Writing:
         self.parameters: dict[ir.Value, Tensor] = {}
         self.functions: dict[str, Graph] = {}
         self.custom: dict[str, list[str]] = {}
+        shapes = [value.shape for value in model.graph.inputs if value.shape is not None]
+        self.open = {d.value for shape in shapes for d in shape if not isinstance(d, int)} - {None}
+        self.dims: dict[str, list[str | None]] = {}  # of nodes: which open dims of inputs they have
 
     def result(self) -> Written:
         """The whole file."""
@@ -152,7 +155,7 @@ class Writing:
             for value in self.source.graph.inputs
             if _is_fed(value) and tensor_type(value) is None
         }
-        return Notes(f"mslite {__version__}", dims, types, border)
+        return Notes(f"mslite {__version__}", dims, types, self.dims, border)
 
     # --- graphs and values ----------------------------------------------------------------------
 
@@ -247,6 +250,15 @@ class Writing:
         for value, made in zip(node.outputs, results, strict=False):
             scope.names[value] = made.name
             pen.declare(made, tensor_type(value))
+            if pen.graph == MAIN:
+                self.note_dims(value, made.name)
+
+    def note_dims(self, value: ir.Value, name: str) -> None:
+        """Keep the names of open dims: by them ONNX Runtime knows that two shapes are the same."""
+        dims = [None if isinstance(d, int) else d.value for d in value.shape or ()]
+        named = [d if d in self.open else None for d in dims]
+        if any(named):
+            self.dims[name] = named
 
     def equivalent(self, node: ir.Node, scope: Scope) -> tuple[Made, ...]:
         """The node as primitives."""

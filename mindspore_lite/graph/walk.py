@@ -108,7 +108,7 @@ class Walk:
         outputs: list[ir.Value] = []
         with _Reported(self, "output", "the end of the graph"):
             if not result.failed:
-                outputs = self.outputs(result)
+                outputs = self.outputs(result, inputs)
         if len(given) == len(outputs):  # a tuple among them was flattened otherwise
             for value, name in zip(outputs, given, strict=True):
                 if not name:
@@ -274,6 +274,22 @@ class Walk:
 
     def call(self, node: Call, env: dict[str, Slot], depth: int) -> Slot:
         """Translate one node."""
+        result = self.translated(node, env, depth)
+        if node.name in self.notes.values and not self.input_shapes and not result.failed:
+            self.name_dims(result.read(), node)
+        return result
+
+    def name_dims(self, value: Any, node: Call) -> None:
+        """Call open dims of a result what our converter noted."""
+        self.declare(value, node.type)
+        named = self.notes.values[node.name]
+        if not isinstance(value, ir.Value) or value.shape is None or len(value.shape) != len(named):
+            return
+        pairs = zip(value.shape, named, strict=True)
+        value.shape = ir.Shape([d if isinstance(d, int) or d.value else n for d, n in pairs])
+
+    def translated(self, node: Call, env: dict[str, Slot], depth: int) -> Slot:
+        """The result of one node."""
         if isinstance(node.target, GraphRef | ValueRef):
             result = self.tail_call(node, env, depth, None).get(_RESULT)
             if not result.failed and result.parts is None:
@@ -365,8 +381,12 @@ class Walk:
             for value, item in zip(result, declared.items, strict=False):
                 self.declare(value, item)
 
-    def outputs(self, result: Slot) -> list[ir.Value]:
-        """The results as distinct ONNX values: nested tuples flattened, None and words dropped."""
+    def outputs(self, result: Slot, inputs: list[ir.Value]) -> list[ir.Value]:
+        """The results as distinct ONNX values: nested tuples flattened, None and words dropped.
+
+        An input that is an output under its own name is that very input.
+        """
+        named = self.model.graph.given_outputs
         flat: list[Any] = []
         _flatten(result.read(), flat)
         outputs: list[ir.Value] = []
@@ -377,9 +397,9 @@ class Walk:
                 self.border["outputs"][str(outputs[-1].name)] = self.tape.dtype(value).name
                 continue
             taken = value in outputs if isinstance(value, ir.Value) else True
-            if (
-                taken or value.producer() is None
-            ):  # a constant, an input handed through, or a repeat
+            itself = value in inputs and value.name in named[len(outputs) : len(outputs) + 1]
+            # a constant, an input handed through, or a repeat
+            if taken or (value.producer() is None and not itself):
                 self.tape.label = "output"
                 value = self.tape.op("Identity", [value])
                 source = value.producer().inputs[0]

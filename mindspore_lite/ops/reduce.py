@@ -11,6 +11,7 @@ from mindspore_lite.ops.elementwise import as_float, is_float, square
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape, dtype_argument
 
+_POOLS = {"ReduceMean": "GlobalAveragePool", "ReduceMax": "GlobalMaxPool"}
 BOOL, INT32, INT64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.int64)
 
 
@@ -24,7 +25,16 @@ def axes_of(t: Tape, x: Val, axis: Val) -> np.ndarray | None:
 def reduced(t: Tape, onnx_name: str, x: Val, axis: Val, keep: Val) -> Val:
     """One of ONNX's reductions; no axes means all of them."""
     axes = axes_of(t, x, axis)
+    if keep and onnx_name in _POOLS and _are_of_images(t, x, axes):
+        return t.op(_POOLS[onnx_name], [x])
     return t.op(onnx_name, [x] if axes is None else [x, axes], keepdims=int(keep))
+
+
+def _are_of_images(t: Tape, x: Val, axes: np.ndarray | None) -> bool:
+    """Whether a pool says the same; behind convolutions ONNX Runtime keeps its own layout for it."""
+    if axes is None or t.rank(x) < 4 or t.dtype(x) != np.float32:
+        return False
+    return sorted(axes.tolist()) == list(range(2, t.rank(x)))
 
 
 def flat(t: Tape, x: Val) -> Val:

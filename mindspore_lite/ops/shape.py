@@ -23,14 +23,15 @@ from mindspore_lite.ops.tape import Tape, bounded, constant_of
 
 
 @op("Reshape")
-def reshape(t: Tape, x: Val, shape: Val, *, allowzero: Val = 0) -> Val:
+def reshape(t: Tape, x: Val, shape: Val, *, allowzero: Val = None) -> Val:
     """A 0 in the shape is a size of zero, not 'as before'.
 
-    allowzero stands in files of our converter: sizes known at run time may be zero as well.
+    allowzero stands in files of our converter and means what it means in ONNX, also for sizes that
+    are known at run time.
     """
     if isinstance(shape, tuple | list):
         dims = elements(t, shape)
-        if 0 in dims or allowzero:
+        if allowzero or (allowzero is None and 0 in dims):
             return t.op("Reshape", [x, t.int64s(dims)], allowzero=1)
         copied = [0 if _is_dim(x, d, i) else d for i, d in enumerate(dims)]
         return t.op("Reshape", [x, t.int64s(copied)])

@@ -371,8 +371,17 @@ def _infer_node(node: ir.Node) -> bool:
                 value.type = fresh
             shape = ir.serde.deserialize_type_proto_for_shape(proto_type)
             if shape is not None:
-                value.shape = shape
+                value.shape = _named(shape, value.shape)
     return True
+
+
+def _named(found: ir.Shape, before: ir.Shape | None) -> ir.Shape:
+    """An inferred shape, whose open dims keep the names that they had."""
+    if before is None or len(before) != len(found):
+        return found
+    pairs = zip(found, before, strict=True)
+    open_dim = ir.SymbolicDim(None)
+    return ir.Shape([b if a == open_dim and not isinstance(b, int) else a for a, b in pairs])
 
 
 def _gathered(values: Sequence[Val]) -> Iterator[Val]:

@@ -69,9 +69,12 @@ def layer_norm(
     y = p.item(made, 0)
     if not (p.used(1) or p.used(2)):
         return y
-    p.require(stash_type == 1 and x.dtype.itemsize <= 4, "statistics of another type")
-    wide = p.call("Add", p.item(made, 2), np.asarray(epsilon, np.float32))
-    return y, p.item(made, 1), p.call("Rsqrt", wide)
+    p.require(stash_type == 1, "statistics of another type")
+    double = x.dtype == np.float64  # whose statistics are float32 to ONNX alone
+    kind = np.float64 if double else np.float32
+    wide = p.call("Add", p.item(made, 2), np.asarray(epsilon, kind))
+    found = p.item(made, 1), p.call("Rsqrt", wide)
+    return y, *(p.cast(value, np.float32) if double else value for value in found)
 
 
 @back("InstanceNormalization")
@@ -99,7 +102,7 @@ def group_norm(
     return p.item(p.call("GroupNorm", x, num_groups, scale, bias, epsilon), 0)
 
 
-@back("RMSNormalization")
+@back("RMSNormalization", "SimplifiedLayerNormalization")
 def rms_norm(
     p: Pen,
     x: Operand,
@@ -110,6 +113,7 @@ def rms_norm(
     stash_type: int = 1,
 ) -> Made:
     """In the order that ONNX Runtime takes for one operator; RmsNorm is for Ascend alone."""
+    p.require(not p.used(1), "statistics")
     axes = tuple(range(axis % x.rank, x.rank))
     wide: Any = x if x.dtype.itemsize >= 4 else p.cast(x, np.float32)
     kind = np.float32 if x.dtype.itemsize < 4 else x.dtype

@@ -76,7 +76,7 @@ class Operand:
     @property
     def const(self) -> np.ndarray | None:
         """Its numbers, where they do not depend on the inputs."""
-        held = self.value.const_value
+        held = ir.convenience.get_const_tensor(self.value)  # of a Constant that is an output, too
         return None if held is None else held.numpy()
 
     def numbers(self) -> list[Any]:

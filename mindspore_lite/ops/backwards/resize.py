@@ -19,7 +19,8 @@ from mindspore_lite.ops.backwards.table import NoEquivalentError, back
 from mindspore_lite.ops.resize import mindspore_places
 
 _CENTRED = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
-_FLAGS = {"align_corners": (True, False), "half_pixel": (False, True), "asymmetric": (False, False)}
+# the first is tried first: ONNX Runtime has a kernel of its own for it
+_FLAGS = {"asymmetric": (False, False), "align_corners": (True, False), "half_pixel": (False, True)}
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ _X = np.asarray([[0.5, -1, 2]], np.float32)
 _U = np.asarray([[1, 2, 3]], np.uint8)
 
 CASES = [
-    OnnxCase("QuantizeLinear", [_X, np.asarray(0.1, np.float32)], custom="integer kernels"),
-    OnnxCase("DequantizeLinear", [_U, np.asarray(0.1, np.float32)], custom="integer kernels"),
-    OnnxCase("DynamicQuantizeLinear", [_X], outputs=3, custom="integer kernels"),
-    OnnxCase("MatMulInteger", [_U, _U.T], custom="integer kernels"),
+    OnnxCase("QuantizeLinear", [_X, np.asarray(0.1, np.float32)], custom="int8 kernels"),
+    OnnxCase("DequantizeLinear", [_U, np.asarray(0.1, np.float32)], custom="int8 kernels"),
+    OnnxCase("DynamicQuantizeLinear", [_X], outputs=3, custom="int8 kernels"),
+    OnnxCase("MatMulInteger", [_U, _U.T], custom="int8 kernels"),
 ]

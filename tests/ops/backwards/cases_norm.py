@@ -97,6 +97,24 @@ CASES = [
         opset=23,
         note="float64",
     ),
+    OnnxCase(
+        "SimplifiedLayerNormalization",
+        [_floats(2, 3, 4), _floats(4)],
+        {"axis": -1},
+        constants=[1],
+        primitives={"ReduceMean"},
+    ),  # fmt: skip
+    *[  # ONNX Runtime makes float32 statistics of float64
+        OnnxCase(
+            "LayerNormalization",
+            [x.astype(kind) for x in (_floats(2, 3), _floats(3))],
+            outputs=3,
+            constants=[1],
+            primitives={"LayerNorm"},
+            note=kind,
+        )  # fmt: skip
+        for kind in ("float32", "float64")
+    ],
     OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 3, "alpha": 0.1}, primitives={"LRN"}),
     OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 5, "bias": 2.0, "beta": 0.5}, open_dims=True),
     *[
