@@ -6,6 +6,7 @@ _QUANTISED = "stays as it is for the int8 kernels"
 _RANDOM = "MindSpore draws other numbers"
 _TEXT = "MindIR has no tensors of text"
 _SEQUENCE = "MindIR has no sequences of any length"
+_ASCEND = "MindSpore has it for half floats on Ascend alone"
 _FUSED = "stays as it is for the engine's one kernel"
 
 KEPT = {
@@ -27,6 +28,7 @@ KEPT = {
             "SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence", "Optional",
             "OptionalGetElement", "OptionalHasElement",
         ),
+        _ASCEND: ("GRU",),
         _FUSED: ("Attention", "RotaryEmbedding", "TensorScatter", "DFT", "STFT"),
     }.items()
     for op_type in op_types

@@ -1,8 +1,6 @@
 """Recurrent layers of ONNX as MindSpore primitives.
 
-LSTM has a primitive on every device. The one for GRU has a kernel on Ascend alone, and there for
-half floats; it is written all the same, since the alternative, a few nodes for each step, would be
-slow everywhere, while our reader makes ONNX's GRU of it. A plain RNN has no primitive.
+LSTM has one; GRU has one for half floats on Ascend alone, and a plain RNN none: see kept.py.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
 from mindspore_lite.ops.backwards.spatial import joined, sizes
 from mindspore_lite.ops.backwards.table import back
 
-_END = 2**31 - 1  # beyond every axis
 _WAYS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 
@@ -134,71 +131,3 @@ def lstm(
     )
     ends = [p.item(made, 1), p.item(made, 2)]
     return _outputs(p, p.item(made, 0), ends, direction, layout, hidden, x)
-
-
-def _row(p: Pen, states: Any, way: int, hidden: int) -> Made:
-    """The state of one direction; the reshape tells its width, where that is open."""
-    row = p.call("StridedSlice", states, (way,), (way + 1,), (1,), 0, 0, 0, 0, 0)
-    return p.call("Reshape", row, (-1, hidden))
-
-
-@back("GRU")
-def gru(
-    p: Pen,
-    x: Operand,
-    w: Operand,
-    r: Operand,
-    b: Operand | None = None,
-    sequence_lens: Operand | None = None,
-    initial_h: Operand | None = None,
-    *,
-    activation_alpha: Sequence[float] | None = None,
-    activation_beta: Sequence[float] | None = None,
-    activations: Sequence[str] | None = None,
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int = 0,
-    layout: int = 0,
-    linear_before_reset: int = 0,
-) -> Any:
-    """-> (y, h): one DynamicGRUV2 for each direction, which keeps the gates z, r, h."""
-    _plain(p, sequence_lens, x, layout, clip=clip, alpha=activation_alpha, beta=activation_beta)
-    ways = _WAYS[direction]
-    _usual(p, activations, ways, ("sigmoid", "tanh"))
-    hidden = hidden_size or r.shape[2] or 0
-    p.require(hidden, "sizes of weights known only at run time")
-    first, states = _time_first(p, x, layout), _state(p, x, initial_h, layout, ways, hidden)
-    parts, ends = [], []
-    for way in range(ways):
-        turned = "reverse" if way else direction
-        weights = [p.call("Transpose", _cut(p, v, way, 0, 3 * hidden), (1, 0)) for v in (w, r)]
-        biases = [None, None] if b is None else [
-            _cut(p, b, way, begin, begin + 3 * hidden) for begin in (0, 3 * hidden)
-        ]  # fmt: skip
-        made = p.call(
-            "DynamicGRUV2",
-            _backwards(p, first, turned),
-            *weights,
-            *biases,
-            None,
-            _row(p, states, way, hidden),
-            direction="UNIDIRECTIONAL",
-            cell_depth=1,
-            keep_prob=1.0,
-            cell_clip=-1.0,
-            num_proj=0,
-            time_major=True,
-            activation="tanh",
-            gate_order="zrh",
-            reset_after=bool(linear_before_reset),
-            is_training=False,
-        )
-        y = p.item(made, 0)
-        ends.append(p.call("StridedSlice", y, (-1,), (_END,), (1,), 0, 0, 0, 0, 0))
-        parts.append(_backwards(p, y, turned))
-    y, end = parts[0], ends[0]
-    if ways == 2:
-        y, end = p.call("Concat", p.tuple(parts), 2), p.call("Concat", p.tuple(ends), 0)
-    # the sequence was turned back already
-    shown = "forward" if direction == "reverse" else direction
-    return _outputs(p, y, [end], shown, layout, hidden, x)

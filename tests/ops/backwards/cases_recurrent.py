@@ -55,28 +55,14 @@ CASES = [
         for is_open in (False, True)
     ],
     OnnxCase("LSTM", *_layer(4), outputs=3, note="computed weights"),
+    OnnxCase("GRU", *_layer(3), outputs=2, constants=_WEIGHTS, custom="on Ascend alone"),
     *[
         OnnxCase(
-            "GRU",
-            *_with(_layer(3, direction, bias, states), linear_before_reset=after),
-            outputs=2,
-            constants=_WEIGHTS,
-            primitives={"DynamicGRUV2"},
-            note=f"bias {bias}, {states} states",
-            open_dims=is_open,
-        )
-        for direction in ("forward", "reverse", "bidirectional")
-        for bias, states, after in [(True, 0, 1), (False, 1, 0)]
-        for is_open in (False, True)
-    ],
-    *[
-        OnnxCase(
-            op_type,
-            *_with(_layer(gates), sequence_lens=lengths),
+            "LSTM",
+            *_with(_layer(4), sequence_lens=lengths),
             constants=(*_WEIGHTS, 4),
             custom=why,
         )
-        for op_type, gates in (("LSTM", 4), ("GRU", 3))
         for lengths, why in [((4, 4), ""), ((4, 2), "different lengths")]
     ],
     OnnxCase("LSTM", *_with(_layer(4), clip=1.0), constants=_WEIGHTS, custom="clip"),

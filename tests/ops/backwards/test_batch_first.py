@@ -1,4 +1,4 @@
-"""Recurrent layers with the batch before the steps, which ONNX Runtime itself does not run."""
+"""LSTMs with the batch before the steps, which ONNX Runtime itself does not run."""
 
 from __future__ import annotations
 
@@ -23,21 +23,17 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize(("op_type", "gates", "states"), [("LSTM", 4, 2), ("GRU", 3, 1)])
-def test_the_batch_may_come_first(
-    op_type: str, gates: int, states: int, direction: str, tmp_path: Path
-) -> None:
+def test_the_batch_may_come_first(direction: str, tmp_path: Path) -> None:
     ways = 2 if direction == "bidirectional" else 1
-    x, first = _floats(4, 2, 3), [_floats(ways, 2, 5) for _ in range(states)]
-    weights = [_floats(ways, gates * 5, 3), _floats(ways, gates * 5, 5), _floats(ways, gates * 10)]
+    x, first = _floats(4, 2, 3), [_floats(ways, 2, 5) for _ in range(2)]
+    weights = [_floats(ways, 20, 3), _floats(ways, 20, 5), _floats(ways, 40)]
     how: dict[str, Any] = {"hidden_size": 5, "direction": direction}
-    outputs = states + 1
-    usual = OnnxCase(op_type, [x, *weights, None, *first], how, outputs, constants=(1, 2, 3))
+    usual = OnnxCase("LSTM", [x, *weights, None, *first], how, 3, constants=(1, 2, 3))
     want = run_graph(usual.model(), *usual.feeds().values())
 
     turned = [np.ascontiguousarray(v.swapaxes(0, 1)) for v in (x, *first)]
     inputs = [turned[0], *weights, None, *turned[1:]]
-    case = OnnxCase(op_type, inputs, {**how, "layout": 1}, outputs, constants=(1, 2, 3))
+    case = OnnxCase("LSTM", inputs, {**how, "layout": 1}, 3, constants=(1, 2, 3))
     written = to_mindir(case.model())
     assert not written.custom
     (path,) = write_file(written.model, tmp_path / "case.mindir")
