@@ -131,6 +131,8 @@ def _fit(model: ir.Model, job: Job) -> None:
     if job.shapes:
         fix_shapes(model, job.shapes)
     if job.input_format or job.output_format:
+        if any(value.shape is None for value in model.graph.outputs):
+            infer_shapes(model)  # exporters may leave it out, and only four dims have a layout
         set_layouts(model, job.input_format, job.output_format)
     if job.input_type or job.output_type:
         set_types(model, job.input_type, job.output_type)

@@ -16,13 +16,16 @@ _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["writer", "dims", "types", "border", "x"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["writer", "dims", "types", "values", "border", "x"]), inner
+        )
     ),
 )
 
 
 def test_notes_come_back() -> None:
-    notes = Notes("mslite 1", {"x": ["batch", 3, None]}, {"s": "abc"}, '{"inputs": {}}')
+    dims, types, values = {"x": ["batch", 3, None]}, {"s": "abc"}, {"main:a:1": [None, "batch"]}
+    notes = Notes("mslite 1", dims, types, values, '{"inputs": {}}')
     assert read_notes(write_notes(notes)) == notes
 
 

@@ -124,13 +124,17 @@ def conv_transpose(
 def _to_shape(
     x: Operand, how: Window, more: Sequence[int], wanted: Ints, auto_pad: str
 ) -> tuple[Window, list[int]]:
-    """The pads, and elements at the end, for a size; SAME asks for stride times the image's."""
+    """The pads, and elements at the end, for a size.
+
+    SAME asks for stride times the image's; ONNX Runtime makes less where the window is smaller than
+    the stride.
+    """
     reach = [d * (k - 1) + 1 for k, d in zip(how.kernel, how.dilations, strict=True)]
     if wanted:
         image = zip(x.fixed[2:], how.strides, list(wanted)[-how.dims :], strict=True)
         over = [(n - 1) * s - size for n, s, size in image]
     else:
-        over = [-s for s in how.strides]
+        over = [-min(s, r + m) for s, r, m in zip(how.strides, reach, more, strict=True)]
     total = [o + m + r for o, m, r in zip(over, more, reach, strict=True)]
     pads = [max(n, 0) for n in total]
     begins = tuple(n // 2 if auto_pad == "SAME_UPPER" else n - n // 2 for n in pads)
