@@ -12,6 +12,7 @@ from mindspore_lite.errors import ModelFileError
 
 Sections = dict[str, dict[str, str]]
 
+MAX_BYTES = 16 << 20  # guess: a thousand times what people write
 MAX_LINES = 100_000  # blank lines and comments do not count; the limit of the documented grammar
 
 
@@ -85,10 +86,17 @@ def model_file(settings: Sections) -> Path | None:
 
 def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Number and trimmed text of each line that is neither blank nor a comment."""
-    count = 0
+    count = size = 0
     try:
         with open(path, encoding="utf-8-sig") as file:
-            for number, raw in enumerate(file, start=1):
+            # with a limit, for a line may have no end (/dev/zero)
+            for number, raw in enumerate(iter(lambda: file.readline(MAX_BYTES), ""), start=1):
+                size += len(raw)
+                if size >= MAX_BYTES:
+                    raise ValueError(
+                        f"configuration file {os.fspath(path)!r} has more than {MAX_BYTES} "
+                        "characters"
+                    )
                 line = raw.strip()
                 if not line or line.startswith("#"):
                     continue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from mindspore_lite.cli.console import say, steps
+from mindspore_lite.cli.console import say, steps, tidy_end
 from mindspore_lite.cli.inspect import listed, printable, show_table, size_text
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.config import Sections, merged
@@ -122,7 +122,7 @@ def convert(source: Path, output: str | None = None, /, *, options: Options | No
     job = job_of(source, output or beside(str(source)), options, read.sections, reading)
     refuse(job, reading.problems)
     difference, trouble = None, None
-    with steps(f"converting {source.name}") as step:
+    with tidy_end(), steps(f"converting {source.name}") as step:
         from mindspore_lite.conversion import convert as pipeline
 
         report = pipeline.convert(job, step)

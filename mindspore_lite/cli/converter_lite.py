@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mindspore_lite.cli.console import say
+from mindspore_lite.cli.console import say, tidy_end
 from mindspore_lite.cli.flags import TRUTH, Flag, parse, usage
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.config import Sections
@@ -96,7 +96,8 @@ def main() -> None:
     """Entry point of the console script."""
     warnings.showwarning = _show_warning
     try:
-        status = run(sys.argv[1:])
+        with tidy_end():
+            status = run(sys.argv[1:])
     except KeyboardInterrupt:
         complain("interrupted")
         raise SystemExit(130) from None

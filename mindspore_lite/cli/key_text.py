@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+
+_MOST = 1024  # bytes in a file: a key has 64 digits at most, and /dev/zero has no end
 
 
 def key_text(text: str) -> str:
@@ -13,9 +14,14 @@ def key_text(text: str) -> str:
     """
     if text.startswith("@"):
         try:
-            return Path(text[1:]).read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError) as exc:
-            reason = getattr(exc, "strerror", None) or "it is no text"
+            with open(text[1:], "rb") as file:
+                held = file.read(_MOST + 1)
+            if len(held) > _MOST:
+                raise ValueError(f"it has more than {_MOST} bytes")
+            return held.decode("ascii").strip()
+        except (OSError, ValueError) as exc:
+            reason = "it is no text" if isinstance(exc, UnicodeDecodeError) else exc
+            reason = getattr(exc, "strerror", None) or reason
             raise ValueError(f"cannot read the key in {text[1:]!r}: {reason}") from exc
     if text.startswith("env:"):
         found = os.environ.get(text[4:], "").strip()

@@ -17,11 +17,11 @@ import onnx_ir as ir
 
 from mindspore_lite.conversion.check import Difference, difference, run_once
 from mindspore_lite.conversion.half_weights import halve_weights
-from mindspore_lite.conversion.job import Job, settled
+from mindspore_lite.conversion.job import Job, listed, overwritten, settled
 from mindspore_lite.conversion.quant_report import QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
-from mindspore_lite.conversion.sources import Origin, load
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.conversion.sources import Origin, files_of, load
+from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.graph.borders import set_layouts, set_types
 from mindspore_lite.graph.fix_shapes import fix_shapes
 from mindspore_lite.graph.infer_shapes import infer_shapes
@@ -34,6 +34,7 @@ from mindspore_lite.mindir.encrypt import encrypted
 from mindspore_lite.mindir.write import write_file
 
 Step = Callable[[str], None]  # is told when a stage begins
+_MAX_TEXT = 500  # characters of a foreign error that are passed on
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,32 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
         ModelFileError: A file cannot be read or written.
         LiteError: The model cannot be converted, or its result does not run.
     """
+    stage = "looking at what was asked for"
+
+    def told(text: str) -> None:
+        nonlocal stage
+        stage = text
+        step(text)
+
+    try:
+        return _converted(job, told)
+    except LiteError:
+        raise
+    except Exception as exc:  # a file may hold anything: no traceback for that
+        raise ModelFileError(
+            f"{str(job.model)!r} cannot be converted, {type(exc).__name__} while {stage}: "
+            f"{str(exc)[:_MAX_TEXT]}; where the model is valid, this is a fault of the converter"
+        ) from exc
+
+
+def _converted(job: Job, step: Step) -> Report:
     job, warnings = settled(job)
     settings = _quantisation(job)
     if job.encrypt_key is not None:
         check_library()  # not only when all the work is done
     step(f"reading {job.model.name}")
     model = load(_origin(job))
-    before, source_bytes = _operators(model), _source_bytes(job, model)
+    before, source_bytes = _operators(model), _source_bytes(job)
     step("fitting it to what was asked for")
     model = upgraded(model)
     _fit(model, job)
@@ -152,12 +172,12 @@ def _quantisation(job: Job) -> QuantSettings | None:
     return replace(found, data=replace(found.data, layout=job.input_format))
 
 
-def _source_bytes(job: Job, model: ir.Model) -> int:
-    files = {job.model}
-    for value in model.graph.initializers.values():
-        if isinstance(value.const_value, ir.ExternalTensor):
-            files.add(Path(value.const_value.path))
-    return sum(file.stat().st_size for file in files if file.is_file())
+def _source_bytes(job: Job) -> int:
+    """How large the source is, none of whose files may be overwritten."""
+    files = files_of(_origin(job))
+    if problems := overwritten(job, files):
+        raise ModelFileError(listed(problems))
+    return sum(file.stat().st_size for file in files)
 
 
 def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...], tuple[str, ...]]:

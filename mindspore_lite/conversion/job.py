@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,7 @@ from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
 from mindspore_lite.errors import ModelFileError, SettingsError
 from mindspore_lite.mindir.decrypt import MODES, Key
+from mindspore_lite.mindir.side_files import FOLDER_SUFFIX, GRAPH_SUFFIX
 from mindspore_lite.mindir.write import ONE_FILE_BYTES
 
 T = TypeVar("T")
@@ -121,7 +123,7 @@ def listed(problems: list[str]) -> str:
 
 def output_path(text: str) -> Path:
     """The file that a name stands for: `x` and `x.mindir` are both x.mindir."""
-    if not text or text.endswith(("/", "\\")):
+    if text.endswith(("/", "\\")) or text.rpartition("/")[2] in ("", ".", ".."):
         raise ValueError(f"outputFile must be the path of a file, but got {text!r}")
     return Path(text if text.endswith(".mindir") else f"{text}.mindir")
 
@@ -131,9 +133,10 @@ def beside(model: str) -> str:
     return str(Path(model).with_suffix("")) if Path(model).name else ""
 
 
-def split_path(output: Path) -> Path:
-    """The graph file that is written instead where weights lie in a file of their own."""
-    return output.with_name(f"{output.stem}_graph.mindir")
+def split_paths(output: Path) -> tuple[Path, Path]:
+    """The graph and its data that are written instead where weights get a file of their own."""
+    stem = output.name.removesuffix(".mindir")
+    return output.with_name(stem + GRAPH_SUFFIX), output.with_name(stem + FOLDER_SUFFIX) / "data_0"
 
 
 def hex_key(text: str, label: str) -> bytes:
@@ -148,6 +151,8 @@ def hex_key(text: str, label: str) -> bytes:
 
 def decryption(text: str, mode: str) -> Key | None:
     """What decrypts the source; None without a key."""
+    if mode not in MODES:
+        raise ValueError(f"decrypt_mode must be {'|'.join(MODES)}, but got {mode!r}")
     return Key(hex_key(text, "decrypt_key"), mode) if text else None
 
 
@@ -238,15 +243,23 @@ def _contradictions(job: Job, wishes: Wishes) -> list[str]:
 def _file_problems(job: Job) -> list[str]:
     """What is wrong with the paths; one without a name was complained of before."""
     found = []
-    if job.model.name and not job.model.exists():
+    if job.model.name and not os.path.exists(job.model):
         found.append(f"model_file does not exist: {str(job.model)!r}")
-    if job.weights is not None and not job.weights.is_file():
+    if job.weights is not None and not os.path.isfile(job.weights):
         found.append(f"weight_file does not exist: {str(job.weights)!r}")
     if not job.output.name:
         return found
-    if job.output.is_dir():
+    if os.path.isdir(job.output):
         found.append(f"outputFile is a directory: {str(job.output)!r}")
-    for target in (job.output, split_path(job.output)):
-        if target.is_file() and job.model.is_file() and target.samefile(job.model):
-            found.append(f"{str(job.output)!r} would overwrite the model; choose another name")
-    return found
+    return found + overwritten(job, [job.model])
+
+
+def overwritten(job: Job, files: Iterable[Path]) -> list[str]:
+    """A complaint for each of the model's files whose name the result would take."""
+    return [
+        f"{str(target)!r} would overwrite the model ({str(file)!r}); choose another name"
+        for file in files
+        for target in (job.output, *split_paths(job.output))
+        # of names that no file can have, os.path says that there is none; Path raises
+        if os.path.isfile(target) and os.path.isfile(file) and os.path.samefile(target, file)
+    ]

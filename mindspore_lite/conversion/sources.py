@@ -91,6 +91,15 @@ def load(origin: Origin) -> ir.Model:
     return _LOADERS[framework](origin)
 
 
+def files_of(origin: Origin) -> tuple[Path, ...]:
+    """The files that a model which was loaded lies in: that of its name, and those beside it."""
+    if origin.framework not in ("ONNX", "MINDIR"):
+        return (origin.path,)
+    from mindspore_lite.graph.source import Given, source_of
+
+    return source_of(Given(origin.framework, origin.path, key=origin.key)).files
+
+
 def _check_path(framework: str, path: Path) -> None:
     if framework == "TF" and path.is_dir():
         raise ModelFileError(

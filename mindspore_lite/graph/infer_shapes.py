@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from mindspore_lite.graph.edit import array_of, graph_nodes, is_op, tensor_of
 from mindspore_lite.graph.element_types import element_types
+from mindspore_lite.graph.long_lists import inferred
 from mindspore_lite.graph.shapes import round_scales_up
 
 _UNKNOWN = "mslite.hidden"  # a domain that inference passes over
@@ -28,7 +29,7 @@ def infer_shapes(model: ir.Model) -> None:
     _forget_declared(proto.graph)
     round_scales_up(proto.graph)
     try:
-        found = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+        found = inferred(proto)
     except (onnx.shape_inference.InferenceError, RuntimeError):
         found = proto  # the engine has the last word on models that ONNX does not like
     for ours, theirs in zip(model.graphs(), ir.from_proto(found).graphs(), strict=True):

@@ -9,7 +9,8 @@ Between 7 and 21 few operators changed their form at all, see opset_steps.py.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from graphlib import TopologicalSorter
 
 import onnx
 import onnx_ir as ir
@@ -23,6 +24,7 @@ from mindspore_lite.graph.opset_steps import BY_RANK, STEPS, Refused
 
 OLDEST, TARGET = 7, 21
 IR_VERSION = 10  # the first that knows opset 21
+MAX_NODES = 2_000_000  # with functions inlined; the largest real exports have some ten thousand
 
 
 def upgraded(model: ir.Model) -> ir.Model:
@@ -82,10 +84,26 @@ def _inline(model: ir.Model, version: int) -> None:
     if not model.functions:
         return
     try:
+        _check_size(model)
         passes.InlinePass()(model)
         model.functions.clear()  # those that nobody called
-    except (ValueError, ir.passes.PassError) as exc:
+    except (ValueError, ir.passes.PassError, ir.passes.InvariantError) as exc:
         raise ModelFileError(f"the model's functions cannot be inlined: {exc}") from exc
+
+
+def _check_size(model: ir.Model) -> None:
+    """A small file can ask for any number of nodes, by functions that call others twice."""
+    nodes = {key: list(function.all_nodes()) for key, function in model.functions.items()}
+    calls = {
+        key: Counter(n.op_identifier() for n in held if n.op_identifier() in nodes)
+        for key, held in nodes.items()
+    }
+    sizes: dict[ir.OperatorIdentifier, int] = {}
+    for key in TopologicalSorter(calls).static_order():
+        sizes[key] = len(nodes[key]) + sum(sizes[called] * n for called, n in calls[key].items())
+    total = sum(sizes.get(node.op_identifier(), 1) for node in graph_nodes(model))
+    if total > MAX_NODES:
+        raise ValueError(f"it would have {total} nodes, more than {MAX_NODES}")
 
 
 def _own_outputs(graph: ir.Graph) -> None:

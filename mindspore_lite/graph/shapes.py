@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from mindspore_lite.errors import ShapeError
+from mindspore_lite.graph import long_lists
 
 
 def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
@@ -26,15 +27,15 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
         value.type.tensor_type.ClearField("shape")
     round_scales_up(model.graph)
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+        found = long_lists.inferred(model, strict=True).graph
     except onnx.shape_inference.InferenceError as exc:
         raise _refusal(inputs, str(exc)) from exc
-    if problem := _wrong_channels(inferred.graph) or _wrong_reshape(inferred.graph):
+    if problem := _wrong_channels(found) or _wrong_reshape(found):
         raise _refusal(inputs, problem)
     return [
         # what comes out of a loop may change its shape in it: ONNX does not even tell the rank
         _dims(value) if value.type.tensor_type.HasField("shape") else (-1,) * rank
-        for value, rank in zip(inferred.graph.output, ranks, strict=True)
+        for value, rank in zip(found.output, ranks, strict=True)
     ]
 
 

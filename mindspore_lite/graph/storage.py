@@ -53,6 +53,7 @@ class Slot:
 
     __slots__ = (
         "_depth",
+        "_failed",
         "_group",
         "_rivals",
         "_size",
@@ -67,6 +68,9 @@ class Slot:
         self.birth = next(_births)  # tells which Slots were there when a branch began
         self._value = value
         self._size, self._depth = _extent(value)
+        # never changes: what failed is not written any more, and nothing fails when it is written
+        parts = value if isinstance(value, tuple | list) else ()
+        self._failed = value is _FAILURE or any(part._failed for part in parts)
         self._stale = self._spoiled = False
         self._rivals: list[Slot] = [self]  # bases; one list for all that may be one storage
         self._view = view
@@ -151,9 +155,7 @@ class Slot:
     @property
     def failed(self) -> bool:
         """Whether this, or a part of it, could not be translated."""
-        if isinstance(self._value, tuple | list):
-            return any(slot.failed for slot in self._value)
-        return self._value is _FAILURE
+        return self._failed
 
     @property
     def spoiled(self) -> bool:

@@ -8,6 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.dtypes import BY_ONNX
+from mindspore_lite.graph import long_lists
 from mindspore_lite.inspection.facts import Port
 
 _KEPT_BYTES = 1024  # constants up to this size stay, since shapes may follow from them
@@ -48,7 +49,7 @@ def skeleton_of(model: ir.Model) -> Skeleton:
 def inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the types that ONNX finds; as it was where it contradicts them."""
     try:
-        return onnx.shape_inference.infer_shapes(proto, data_prop=True)
+        return long_lists.inferred(proto)
     except onnx.shape_inference.InferenceError:
         return proto
 

@@ -49,14 +49,16 @@ def write_file(
     stem = path.name.removesuffix(".mindir")
     graph_path = path.with_name(stem + GRAPH_SUFFIX)
     folder = path.with_name(stem + FOLDER_SUFFIX)
-    folder.mkdir(exist_ok=True)
     data_path = folder / "data_0"
-    # the graph is put in place last: it is what names the data
-    with _appearing(graph_path) as graph_file:
-        with _appearing(data_path) as data_file:
-            order = sorted(weights, key=lambda w: w.name)
-            _store(data_file, hide(_side_pieces(order)))
-        places = _places(order, f"{folder.name}/{data_path.name}")
+    order = sorted(weights, key=lambda w: w.name)
+    places = _places(order, f"{folder.name}/{data_path.name}")
+    # put in place when both are complete, the graph last: it is what names the data
+    with (
+        _appearing(graph_path) as graph_file,
+        _made(folder),
+        _appearing(data_path) as data_file,
+    ):
+        _store(data_file, hide(_side_pieces(order)))
         _store(graph_file, hide(pieces(model, places)))
     return graph_path, data_path
 
@@ -128,9 +130,23 @@ def _store(descriptor: int, content: Iterable[Piece]) -> None:
 
 
 @contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """A folder that is there; a new one goes again when the block fails."""
+    is_new = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            folder.rmdir()
+        raise
+
+
+@contextmanager
 def _appearing(path: Path) -> Iterator[int]:
     """A file that comes into being under its name when the block ends well, and never by halves."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    # not made of the name, which may be as long as a name can be
+    temporary = path.with_name(f".mslite-{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         try:

@@ -148,7 +148,7 @@ def test_calibration_data_lie_as_the_inputs_shall(
         "data_preprocess_param": data,
     }
     for layout in ("", "NCHW"):
-        with pytest.raises(TypeError):  # the stand-in returns nothing
+        with pytest.raises(ModelFileError, match="TypeError"):  # the stand-in returns nothing
             convert(job(tmp_path, settings=sections, input_format=layout))
     assert [settings.data.layout for settings in found] == ["NHWC", "NCHW"]
 

@@ -247,7 +247,7 @@ def tensor_type(value: ir.Value) -> TensorType | None:
         return None
     dims = None
     if value.shape is not None:
-        dims = tuple(d if isinstance(d, int) else -1 for d in value.shape)
+        dims = tuple(d if isinstance(d, int) and d >= 0 else -1 for d in value.shape)
     return TensorType(dtype, dims)
 
 

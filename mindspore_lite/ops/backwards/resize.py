@@ -21,6 +21,7 @@ from mindspore_lite.ops.resize import mindspore_places
 _CENTRED = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
 # the first is tried first: ONNX Runtime has a kernel of its own for it
 _FLAGS = {"asymmetric": (False, False), "align_corners": (True, False), "half_pixel": (False, True)}
+_MAX_SIZE = 1 << 20  # of an axis whose pixels are compared one by one; no image is so wide
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ def _nearest(p: Pen, x: Operand, image: list[Axis], how: str, rounding: str) -> 
         near = how in _CENTRED and rounding.startswith("round") and whole  # no pixel lies between
         p.require((plain and all(a.by_ratio for a in image)) or near, f"{how} and {rounding}")
         return _by_places(p, x, image, "asymmetric")
+    p.require(max(axis.size for axis in image) <= _MAX_SIZE, f"more than {_MAX_SIZE} pixels")
     wanted = [_places(axis, how, rounding) for axis in image]
     for flags in _FLAGS if x.rank < 5 else ("asymmetric",):
         found = [mindspore_places(axis.length or 0, axis.size, None, flags) for axis in image]

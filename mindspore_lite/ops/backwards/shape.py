@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mindspore_lite.mindir.tensors import MAX_RANK
 from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
 from mindspore_lite.ops.backwards.table import NoEquivalentError, back
 
@@ -106,6 +107,7 @@ def squeeze(p: Pen, x: Operand, axes: Operand | None = None) -> Made:
 def unsqueeze(p: Pen, x: Operand, axes: Operand) -> Made:
     """New axes of size 1; they are numbers of the result's axes."""
     rank = x.rank + len(axes.numbers())
+    p.require(rank <= MAX_RANK, f"more than {MAX_RANK} axes")
     made: Any = x
     for axis in sorted(axis % rank for axis in axes.numbers()):
         made = p.call("ExpandDims", made, axis)
