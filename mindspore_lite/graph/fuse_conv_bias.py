@@ -1,9 +1,10 @@
-"""Pass: Add(ConvTranspose(x, w), bias per channel) -> ConvTranspose(x, w, bias).
+"""Pass: Add(Conv(x, w), bias per channel) -> Conv(x, w, bias), and the same for ConvTranspose.
 
-MindSpore keeps the bias in a BiasAdd of its own. ONNX Runtime joins it to a Conv, but not to a
-ConvTranspose, where it costs a pass over the enlarged image.
+MindSpore keeps the bias in a BiasAdd of its own. ONNX Runtime joins a constant one to a Conv, but
+not one that is dequantised, which int8 kernels need there, and none to a ConvTranspose, where it
+costs a pass over the enlarged image.
 
-1. The ConvTranspose has no bias yet and feeds the Add alone.
+1. The convolution has no bias yet and feeds the Add alone.
 2. The other operand is a vector with one number per channel, reshaped to (n, 1, ..., 1).
 """
 
@@ -25,7 +26,7 @@ def fuse_conv_bias(model: ir.Model) -> int:
         if conv is None or bias is None or conv.graph is not add.graph or not _fits(conv, bias):
             continue
         fused = ir.node(
-            "ConvTranspose",
+            conv.op_type,
             [*conv.inputs[:2], bias],
             dict(conv.attributes),
             outputs=[ir.Value(type=add.outputs[0].type, shape=add.outputs[0].shape)],
@@ -48,10 +49,13 @@ def _per_channel(value: ir.Value | None) -> ir.Value | None:
 
 
 def _fits(conv: ir.Node, bias: ir.Value) -> bool:
-    if not is_op(conv, "ConvTranspose") or len(conv.inputs) != 2:
+    if not is_op(conv, "Conv", "ConvTranspose") or len(conv.inputs) != 2:
         return False
     result, weight = conv.outputs[0], dims_of(conv.inputs[1])
-    if len(result.uses()) != 1 or result.is_graph_output() or not weight or weight[1] is None:
+    if len(result.uses()) != 1 or result.is_graph_output() or not weight:
         return False
-    group = conv.attributes.get("group")
-    return dims_of(bias) == [weight[1] * (1 if group is None else group.as_int())]
+    channels = weight[0]
+    if conv.op_type == "ConvTranspose" and weight[1] is not None:
+        group = conv.attributes.get("group")
+        channels = weight[1] * (1 if group is None else group.as_int())
+    return channels is not None and dims_of(bias) == [channels]

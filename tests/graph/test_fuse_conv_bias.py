@@ -1,4 +1,4 @@
-"""graph/fuse_conv_bias.py: a bias joins the ConvTranspose where that means the same."""
+"""graph/fuse_conv_bias.py: a bias joins the convolution where that means the same."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ def constant(name: str, array: np.ndarray) -> ir.Value:
 
 
 def model(
-    bias: np.ndarray = BIAS, shape: tuple[int, ...] = (-1, 1, 1), is_used_twice: bool = False
+    bias: np.ndarray = BIAS,
+    shape: tuple[int, ...] = (-1, 1, 1),
+    is_used_twice: bool = False,
+    op_type: str = "ConvTranspose",
 ) -> ir.Model:
     """Add(ConvTranspose(x, w), Reshape(bias)), of two groups."""
     x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(X.shape))
     held = [constant("w", W), constant("bias", bias), constant("shape", np.asarray(shape))]
-    conv = ir.node("ConvTranspose", [x, held[0]], {"group": 2}, name="conv")
+    conv = ir.node(op_type, [x, held[0]], {"group": 2}, name="conv")
     turned = ir.node("Reshape", held[1:], name="turned")
     add = ir.node("Add", [conv.outputs[0], turned.outputs[0]], name="add")
     add.outputs[0].name = "y"
@@ -44,11 +47,12 @@ def model(
     return ir.Model(graph, ir_version=10)
 
 
-def test_a_bias_per_channel_joins() -> None:
-    (want,) = run_graph(model(), X)
-    made = model()
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+def test_a_bias_per_channel_joins(op_type: str) -> None:
+    (want,) = run_graph(model(op_type=op_type), X)
+    made = model(op_type=op_type)
     assert fuse_conv_bias(made) == 1
-    assert [node.op_type for node in made.graph if node.name == "add"] == ["ConvTranspose"]
+    assert [node.op_type for node in made.graph if node.name == "add"] == [op_type]
     assert made.graph.outputs[0].name == "y"
     (got,) = run_graph(made, X)
     np.testing.assert_allclose(got, want, rtol=1e-5)
