@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import onnx
 
@@ -25,11 +25,12 @@ def inferred(proto: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto
     Raises:
         InferenceError, RuntimeError: The model contradicts itself; without `strict`, only types.
     """
-    found = onnx.shape_inference.infer_shapes(proto, strict_mode=strict)
-    hidden = _hide_long(found)
-    followed = onnx.shape_inference.infer_shapes(found, strict_mode=strict, data_prop=True)
-    if not hidden:
-        return followed
+    first = onnx.shape_inference.infer_shapes(proto, strict_mode=strict)
+    long = _long(first.graph)
+    if not long:
+        return onnx.shape_inference.infer_shapes(proto, strict_mode=strict, data_prop=True)
+    partly = _hidden(proto, long, _types(first.graph))
+    followed = onnx.shape_inference.infer_shapes(partly, strict_mode=strict, data_prop=True)
     for graph in _graphs(followed.graph):
         for node in graph.node:
             if node.domain == _HIDDEN:
@@ -38,23 +39,53 @@ def inferred(proto: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto
     return onnx.shape_inference.infer_shapes(followed, strict_mode=strict)
 
 
-def _hide_long(model: onnx.ModelProto) -> bool:
-    """Hide the nodes whose lists inference cannot write down; returns whether there are any."""
-    known = _lengths(model.graph)
-    spent, hidden = 0, False
-    for graph in _graphs(model.graph):
-        for node in graph.node:
+def _long(graph: onnx.GraphProto) -> set[str]:
+    """The first outputs of the nodes whose lists inference should not write down."""
+    lengths = _lengths(graph)
+    spent, found = 0, set()
+    for inner in _graphs(graph):
+        for node in inner.node:
             if node.domain != "" or not _follows(node.op_type):
                 continue
-            longest = max((known.get(name, BUDGET + 1) for name in node.input if name), default=0)
+            longest = max((lengths.get(name, BUDGET + 1) for name in node.input if name), default=0)
             if longest <= SHORT:
                 continue
-            spent += min(longest, BUDGET)
-            if longest > BUDGET or spent > BUDGET:
-                node.domain, hidden = _HIDDEN, True
-    if hidden:
-        model.opset_import.append(onnx.helper.make_opsetid(_HIDDEN, 1))
-    return hidden
+            spent += longest if longest <= BUDGET else 0
+            if max(spent, longest) > BUDGET:
+                found.update(node.output[:1])
+    return found
+
+
+def _hidden(
+    model: onnx.ModelProto, long: set[str], types: Mapping[str, onnx.TypeProto]
+) -> onnx.ModelProto:
+    """A copy with nodes hidden; it says what was found out of their outputs."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for graph in _graphs(copy.graph):
+        declared = {value.name for value in (*graph.output, *graph.value_info)}
+        for node in graph.node:
+            if not long.isdisjoint(node.output[:1]):
+                node.domain = _HIDDEN
+                graph.value_info.extend(
+                    onnx.ValueInfoProto(name=name, type=types[name])
+                    for name in node.output
+                    if name in types and name not in declared
+                )
+    copy.opset_import.append(onnx.helper.make_opsetid(_HIDDEN, 1))
+    return copy
+
+
+def _types(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto]:
+    """The types of all values; names that inference made up for open dims are left out."""
+    found = {}
+    for inner in _graphs(graph):
+        for value in inner.value_info:
+            found[value.name] = value.type
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param.startswith("unk__"):
+                    dim.ClearField("dim_param")
+    return found
 
 
 def _lengths(graph: onnx.GraphProto) -> dict[str, int]:
