@@ -166,3 +166,8 @@ def test_merging_prefers_the_second_and_changes_neither() -> None:
     for entries in found.values():
         entries["changed"] = "x"
     assert (base, over) == before
+
+
+def test_a_file_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="'/dev/zero' has more than 16777216 characters"):
+        config.read_config("/dev/zero")

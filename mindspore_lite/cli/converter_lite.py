@@ -101,6 +101,9 @@ def main() -> None:
     except KeyboardInterrupt:
         complain("interrupted")
         raise SystemExit(130) from None
+    except Exception as exc:  # noqa: BLE001 - unforeseen, or nobody reads what is printed
+        complain(f"{type(exc).__name__}: {exc}")
+        status = ERROR
     raise SystemExit(status & 0xFF)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,6 +76,7 @@ def _check(proto: onnx.TensorProto, span: Span | None = None) -> None:
             f"tensor {proto.name!r} has element type {proto.data_type}, which is not one of ONNX"
         ) from None
     if _is_external(proto):  # its file is looked at where the folder is known
+        _check_place(proto, dtype)
         return
     raw = span is not None or proto.HasField("raw_data")
     want = _wanted(dtype, math.prod(shape), raw)
@@ -84,6 +86,18 @@ def _check(proto: onnx.TensorProto, span: Span | None = None) -> None:
             f"tensor {proto.name!r} of shape {list(shape)} and type {dtype.name} needs {want} "
             f"{'bytes' if raw else 'numbers'}, the file holds {got}"
         )
+
+
+def _check_place(proto: onnx.TensorProto, dtype: ir.DataType) -> None:
+    """What onnx-ir would stumble over; where the place is, is looked at later."""
+    if dtype == ir.DataType.STRING:
+        raise ModelFileError(f"tensor {proto.name!r} holds texts, which no external data can")
+    for entry in proto.external_data:
+        if entry.key in ("offset", "length") and not re.fullmatch(r"[0-9]{1,19}", entry.value):
+            raise ModelFileError(
+                f"tensor {proto.name!r} has external data of {entry.key} {entry.value[:40]!r}, "
+                "wanted a whole number"
+            )
 
 
 def _wanted(dtype: ir.DataType, count: int, raw: bool) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
-from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
@@ -41,6 +41,8 @@ from mindspore_lite.version import __version__
 MAIN = "main"
 _PRODUCER = "MindSpore"  # its loader looks at the name
 _RELEASE = "2.10.0"  # whose primitives are written
+# what comes of sizes and attributes that contradict each other
+_SENSELESS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 _OWN = {"producer", "user_info", BORDER}  # metadata that from_mindir made
 
 
@@ -216,6 +218,8 @@ class Writing:
                 self.parameters[value] = tensor(name, held.numpy())
             except NoEquivalentError:  # an element type that MindIR does not know
                 scope.pen.label = str(value.name)
+                if isinstance(held, ir.ExternalTensor):  # what is carried names no other files
+                    held = ir.external_data.convert_tensors_from_external([held])[0]
                 node = ir.node("Constant", [], {"value": held}, outputs=[ir.Value(name=value.name)])
                 made = carried(scope.pen, node, [], self.opset(""))
                 scope.names[value] = made[0].name
@@ -247,6 +251,11 @@ class Writing:
             self.custom.setdefault(reason, []).append(pen.label)
             inside = captured(node)
             results = carried(pen, node, inside, self.opset(node.domain))
+        except _SENSELESS as exc:
+            raise ModelFileError(
+                f"node {pen.label[:200]!r} ({node.op_type}) cannot be translated, its inputs or "
+                f"attributes make no sense: {type(exc).__name__} {str(exc)[:200]}"
+            ) from exc
         for value, made in zip(node.outputs, results, strict=False):
             scope.names[value] = made.name
             pen.declare(made, tensor_type(value))

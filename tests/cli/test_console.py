@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
+import threading
 
 import pytest
 
-from mindspore_lite.cli.console import steps, working
+from mindspore_lite.cli.console import steps, tidy_end, working
 
 
 class Terminal(io.StringIO):
@@ -45,3 +47,30 @@ def test_steps_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with steps("busy") as step:
         step("reading [x]")
     assert "busy: reading [x]" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_end_lets_things_be_tidied_up(number: signal.Signals) -> None:
+    before, tidied = signal.getsignal(number), []
+    with pytest.raises(SystemExit) as caught, tidy_end():
+        try:
+            signal.raise_signal(number)
+        finally:
+            tidied.append(number)
+    assert caught.value.code == 128 + number
+    assert tidied == [number]
+    assert signal.getsignal(number) == before
+
+
+def test_other_threads_hear_no_signals() -> None:
+    heard = []
+
+    def work() -> None:
+        with tidy_end():
+            heard.append(signal.getsignal(signal.SIGTERM))
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert heard == [before]

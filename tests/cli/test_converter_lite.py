@@ -370,3 +370,22 @@ def test_bad_lists_of_models(tool: Run, tmp_path: Path, content: str, words: str
     done = tool(f"--configFile={tmp_path / 'all.cfg'}")
     assert (done.code, done.out) == (168, "Flags Init failed. Ret: -600\n")
     assert words in done.err
+
+
+def test_what_nobody_foresaw_is_a_line_and_no_traceback(
+    convert: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprised(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(converter_lite, "say", surprised)
+    done = convert()
+    assert (done.code, done.out) == (255, "")
+    assert done.err.splitlines()[-1] == "BrokenPipeError: [Errno 32] Broken pipe"
+    assert "Traceback" not in done.err
+
+
+def test_a_decryption_that_does_not_exist(convert: Run) -> None:
+    done = convert("--decryptMode=ROT13")
+    assert (done.code, done.out) == (168, "Flags Init failed. Ret: -600\n")
+    assert "INPUT ILLEGAL: decrypt_mode must be AES-GCM|AES-CBC|SM4-CBC" in done.err

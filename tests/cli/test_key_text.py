@@ -30,3 +30,8 @@ def test_a_key_that_is_not_there_is_said(tmp_path: Path) -> None:
         key_text(f"@{tmp_path / 'raw'}")
     with pytest.raises(ValueError, match="the environment has no key in 'MSLITE_NO_SUCH_KEY'"):
         key_text("env:MSLITE_NO_SUCH_KEY")
+
+
+def test_a_file_without_an_end_is_no_key() -> None:
+    with pytest.raises(ValueError, match="'/dev/zero': it has more than 1024 bytes"):
+        key_text("@/dev/zero")

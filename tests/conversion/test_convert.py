@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support.conversion import WEIGHTS, job, unusual_onnx
 from support.models import DIGITS, arrays, built
@@ -249,3 +250,27 @@ def test_a_job_is_checked_before_anything_is_read(tmp_path: Path) -> None:
         convert(job(tmp_path, model=tmp_path / "bad.onnx", save_type="MINDIR_LITE"))
     with pytest.raises(ModelFileError, match=r"bad\.onnx"):
         convert(job(tmp_path, model=tmp_path / "bad.onnx"))
+
+
+@pytest.mark.parametrize("place", ["o.mindir", "o_graph.mindir", "o_variables/data_0"])
+def test_external_data_of_the_source_is_never_overwritten(tmp_path: Path, place: str) -> None:
+    asked = job(tmp_path)
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    model = onnx.load(asked.model)
+    onnx.save(model, asked.model, save_as_external_data=True, location=place, size_threshold=0)
+    before = (tmp_path / place).read_bytes()
+    with pytest.raises(ModelFileError, match="would overwrite the model"):
+        convert(replace(asked, output=tmp_path / "o.mindir"))
+    assert (tmp_path / place).read_bytes() == before
+
+
+def test_what_nobody_foresaw_is_told_as_a_problem_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprised(*_: object) -> None:
+        raise KeyError("body")
+
+    monkeypatch.setattr(module, "to_mindir", surprised)
+    with pytest.raises(ModelFileError, match="KeyError while translating to MindIR: 'body'") as e:
+        convert(job(tmp_path))
+    assert isinstance(e.value.__cause__, KeyError)

@@ -217,3 +217,18 @@ def test_what_is_said_twice_must_be_the_same(tmp_path: Path) -> None:
     shapes, layout = caught.value.problems
     assert "inputShape is 'x:1,16', but the configuration says 'x:2,16'" in shapes
     assert "inputDataFormat is NCHW, but the configuration says NHWC" in layout
+
+
+@pytest.mark.parametrize("name", ["net", "n" * 248, "n" * 300])
+def test_names_that_no_file_can_have_are_left_to_the_writing(tmp_path: Path, name: str) -> None:
+    refuse(job(tmp_path, output=tmp_path / f"{name}.mindir"))
+
+
+def test_a_model_whose_name_no_file_can_have_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="model_file does not exist"):
+        refuse(job(tmp_path, model=tmp_path / ("n" * 300)))
+
+
+def test_a_mode_that_does_not_exist_is_refused_even_without_a_key() -> None:
+    with pytest.raises(ValueError, match="decrypt_mode must be"):
+        decryption("", "ROT13")

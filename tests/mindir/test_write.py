@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,35 @@ def test_weights_are_streamed_from_where_they_lie() -> None:
     large = [piece for piece in pieces(model) if isinstance(piece, memoryview)]
     assert all(any(p.obj is w.data.obj for w in model.graph.parameters) for p in large)
     assert sum(p.nbytes for p in large) == sum(w.data.nbytes for w in model.graph.parameters)
+
+
+def test_a_new_folder_of_weights_goes_again_after_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no space"):
+        write_file(_model(), tmp_path / "net.mindir", cipher=_breaks, external_above=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_old_weights_stay_with_their_graph_where_only_the_new_graph_fails(tmp_path: Path) -> None:
+    graph, data = write_file(_model(), tmp_path / "net.mindir", external_above=0)
+    before = graph.read_bytes(), data.read_bytes()
+    seen = []
+
+    def second_breaks(content: Iterable[Piece]) -> Iterable[Piece]:
+        seen.append(1)
+        return content if len(seen) == 1 else _breaks(content)
+
+    old = _model().graph
+    fewer = replace(old, parameters=old.parameters[:1])
+    other = replace(_model(), graph=fewer)
+    with pytest.raises(OSError, match="no space"):
+        write_file(other, tmp_path / "net.mindir", cipher=second_breaks, external_above=0)
+    assert (graph.read_bytes(), data.read_bytes()) == before
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [
+        "data_0", "net_graph.mindir", "net_variables",
+    ]  # fmt: skip
+
+
+def test_a_name_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 248 + ".mindir")
+    write_file(_model(), path)
+    _check_weights(path)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
+from mindspore_lite.ops.backwards.pen import MAX_MADE_UP, Made, Operand, Pen
 from mindspore_lite.ops.backwards.table import back
 
 
@@ -38,6 +39,7 @@ def gather_nd(p: Pen, x: Operand, indices: Operand, *, batch_dims: int = 0) -> M
     if batch_dims == 0:
         return p.call("GatherNd", x, indices)
     lead = indices.fixed[:batch_dims]
+    p.require(math.prod(indices.fixed) <= MAX_MADE_UP, "a batch of too many elements")
     grid = np.stack(np.meshgrid(*[np.arange(n) for n in lead], indexing="ij"), -1)
     grid = grid.reshape(*lead, *[1] * (indices.rank - 1 - batch_dims), batch_dims)
     own = np.broadcast_to(grid, (*indices.fixed[:-1], batch_dims))

@@ -25,6 +25,7 @@ from mindspore_lite.mindir.records import (
 from mindspore_lite.ops.backwards.table import NoEquivalentError
 
 Dims = tuple[int | None, ...]
+MAX_MADE_UP = 1 << 24  # elements of a constant that is made for a node: sizes are the file's
 _BY_ONNX = {row.onnx: row for row in TABLE}  # ONNX's own numbers: MindIR's 17 is float8 there
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.backwards.pad import padded
-from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
+from mindspore_lite.ops.backwards.pen import MAX_MADE_UP, Made, Operand, Pen
 from mindspore_lite.ops.backwards.spatial import Ints, Window, window, with_axis
 from mindspore_lite.ops.backwards.table import back
 
@@ -39,6 +39,7 @@ def max_pool(
     p.require(not _is_wide(how), _WIDE)
     y, places = _with_places(p, x, how, bool(ceil_mode))
     batch, channels, *image = x.fixed
+    p.require(batch * channels <= MAX_MADE_UP, "places in too many planes")
     planes = np.arange(batch * channels).reshape(batch, channels, *[1] * how.dims)
     return y, p.call("Add", places, planes * np.prod(image, dtype=np.int64))
 

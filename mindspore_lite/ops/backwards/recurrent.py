@@ -5,12 +5,13 @@ LSTM has one; GRU has one for half floats on Ascend alone, and a plain RNN none:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mindspore_lite.ops.backwards.pen import Made, Operand, Pen
+from mindspore_lite.ops.backwards.pen import MAX_MADE_UP, Made, Operand, Pen
 from mindspore_lite.ops.backwards.spatial import joined, sizes
 from mindspore_lite.ops.backwards.table import back
 
@@ -45,7 +46,7 @@ def _state(p: Pen, x: Operand, given: Operand | None, layout: int, ways: int, hi
     if given is not None:
         return _time_first(p, given, layout)
     shape = [ways, sizes(p, x)[0 if layout else 1], hidden]
-    if all(isinstance(n, int) for n in shape):
+    if all(isinstance(n, int) for n in shape) and math.prod(shape) <= MAX_MADE_UP:
         return np.zeros(shape, x.dtype)
     return p.call("FillV2", p.tuple(shape), np.zeros((), x.dtype))
 
