@@ -82,7 +82,7 @@ def _unknown(node: ir.Node, imports: Mapping[str, int]) -> str:
 def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema | None:
     try:
         return onnx.defs.get_schema(op_type, opset, "")
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):  # TypeError: a name that is no UTF-8 is bytes
         return None
 
 

@@ -10,6 +10,7 @@ uses, samples.
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,9 @@ def read_image(path: Path, steps: ImageSteps) -> np.ndarray:
     picture = _decoded(path)
     picture = picture.convert("L" if steps.colours == "GRAY" else "RGB")
     if steps.size is not None:
+        if math.prod(steps.size) > MAX_PIXELS:
+            width, height = steps.size
+            raise InputError(f"resizing to {width} x {height} is more than {MAX_PIXELS} pixels")
         picture = picture.resize(steps.size, _resampling(steps.method))
     if steps.crop is not None:
         picture = _centre(path, picture, steps.crop)

@@ -62,10 +62,13 @@ def check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             is_old = "version" in archive.namelist()
+            packed = any(i.compress_type != zipfile.ZIP_STORED for i in archive.infolist())
         reader = None if is_old else PT2ArchiveReader(str(path))
     except Exception as exc:  # both readers raise many kinds
         text = str(exc).partition("\n")[0]
         raise ModelFileError(f"it is no archive made by torch.export.save: {text}") from exc
+    if packed:  # some kilobytes may unpack to any size
+        raise ModelFileError("its content is compressed, which torch.export.save never does")
     if reader is None:
         raise _refusal("PyTorch 2.7 or older saved it, with pickled weights")
     names = reader.get_file_names()

@@ -19,6 +19,7 @@ from mindspore_lite.conversion.shape_text import Sizes, parse_shapes, shapes_tex
 from mindspore_lite.errors import ModelFileError
 
 MODEL = "model_param"  # the one section that may repeat: each is another model
+_CUT = 200  # characters of a line that are shown
 DEFAULT = "DEFAULT"  # where lines before the first section belong
 
 QUANTISATION = (  # conversion/quant_settings.py knows their keys, and refuses others
@@ -95,7 +96,7 @@ def read_settings_file(path: Path) -> SettingsFile:
             if line.startswith("["):
                 section = line[1:-1].strip()
                 if not line.endswith("]") or not section:
-                    problems.append(f"line {number}: {line!r} is no [section]")
+                    problems.append(f"line {number}: {line[:_CUT]!r} is no [section]")
                 elif section == MODEL:
                     models.append({})
                 else:
@@ -104,7 +105,7 @@ def read_settings_file(path: Path) -> SettingsFile:
             key, _, value = (part.strip() for part in line.partition("="))
             entries = models[-1] if section == MODEL else sections.setdefault(section, {})
             if not key or not value:
-                problems.append(f"line {number}: {line!r} is not key=value")
+                problems.append(f"line {number}: {line[:_CUT]!r} is not key=value")
             elif key in entries:
                 repeated.append(f"{path}:{number}: [{section}] {key} comes again; this one counts")
             entries[key] = value

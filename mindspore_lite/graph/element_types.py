@@ -63,7 +63,7 @@ def signature(domain: str, op_type: str, version: int) -> Signature | None:
         version = max(version, _EARLY.get(op_type, 0))
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):  # TypeError: a name that is no UTF-8 is bytes
         return None
     return Signature(
         schema.since_version,

@@ -187,3 +187,10 @@ def test_without_pillow_the_error_names_the_extra(
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(EngineUnavailableError, match=r"pip install 'mslite\[images\]'"):
         read_image(path, RGB)
+
+
+def test_a_picture_is_not_resized_beyond_what_would_be_decoded(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.new("RGB", (2, 2)).save(path)
+    with pytest.raises(InputError, match="resizing to 65535 x 65535"):
+        read_image(path, ImageSteps(size=(65535, 65535), method="CUBIC"))

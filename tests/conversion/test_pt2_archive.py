@@ -252,3 +252,15 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, members: Members, cut: int
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(ModelFileError, match=r"net\.pt2"):
         load(Origin("PYTORCH", path))
+
+
+def test_an_archive_that_unpacks_to_any_size_is_not_unpacked(
+    tmp_path: Path, members: Members
+) -> None:
+    path = tmp_path / "net.pt2"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {**members, MODEL: b" " * (64 << 20)}.items():
+            archive.writestr(f"net/{name}", content)
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(ModelFileError, match="its content is compressed"):
+        check_archive(path)

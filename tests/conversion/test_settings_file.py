@@ -180,3 +180,11 @@ def test_quantisation_is_left_to_whoever_knows_it() -> None:
 
 def test_truth_has_any_case() -> None:
     assert [truth(text) for text in ("true", "FALSE", "on")] == [True, False, None]
+
+
+@pytest.mark.parametrize("line", ["x" * 10**6, "[" * 10**6])
+def test_a_line_without_end_is_not_shown_in_full(tmp_path: Path, line: str) -> None:
+    (tmp_path / "long.cfg").write_text(line)
+    with pytest.raises(ModelFileError, match="line 1") as caught:
+        read_settings_file(tmp_path / "long.cfg")
+    assert len(str(caught.value)) < 1000

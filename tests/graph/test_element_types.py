@@ -102,3 +102,7 @@ def test_types_are_spelled_as_operators_do(dtype: str, text: str) -> None:
 def test_other_things_than_tensors_have_no_element_type() -> None:
     assert named("seq(tensor(float))") is None
     assert signature("", "NoSuchOp", 21) is None
+
+
+def test_a_name_that_is_no_text_is_no_operator() -> None:
+    assert signature("", b"\xff", 21) is None  # type: ignore[arg-type]
