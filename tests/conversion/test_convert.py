@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.conversion import WEIGHTS, job, unusual_onnx
+from onnx import helper
+from support.conversion import WEIGHTS, job, save, unusual_onnx
 from support.models import DIGITS, arrays, built
 from support.running import DATA
 
@@ -249,3 +250,13 @@ def test_a_job_is_checked_before_anything_is_read(tmp_path: Path) -> None:
         convert(job(tmp_path, model=tmp_path / "bad.onnx", save_type="MINDIR_LITE"))
     with pytest.raises(ModelFileError, match=r"bad\.onnx"):
         convert(job(tmp_path, model=tmp_path / "bad.onnx"))
+
+
+def test_an_output_that_says_no_shape_gets_a_layout_too(tmp_path: Path) -> None:
+    port = helper.make_tensor_value_info
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "net", [port("x", 1, [1, 2, 3, 4])], [port("y", 1, None)])
+    save(tmp_path / "net.onnx", graph)
+    convert(job(tmp_path, output_format="NHWC"))
+    with built(tmp_path / "net.mindir") as model:
+        assert model.get_outputs()[0].shape == [1, 3, 4, 2]

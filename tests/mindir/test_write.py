@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,10 @@ def test_weights_are_streamed_from_where_they_lie() -> None:
     large = [piece for piece in pieces(model) if isinstance(piece, memoryview)]
     assert all(any(p.obj is w.data.obj for w in model.graph.parameters) for p in large)
     assert sum(p.nbytes for p in large) == sum(w.data.nbytes for w in model.graph.parameters)
+
+
+def test_the_same_model_is_always_the_same_bytes() -> None:
+    words = {f"key{i}": str(i) for i in range(10)}
+    content = b"".join(bytes(p) for p in pieces(replace(_model(), user_info=words)))
+    places = [content.index(b"\x0a" + bytes([len(key)]) + key.encode()) for key in sorted(words)]
+    assert places == sorted(places)
