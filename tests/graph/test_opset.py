@@ -531,7 +531,6 @@ def test_what_is_inside_of_a_body_has_no_name_of_what_is_around_it() -> None:
     outer = body(nodes, [], made)
     branch = node("If", ["flag"], ["y"], then_branch=outer, else_branch=inner)
     model_21 = upgraded(ir.from_proto(model([branch], [X, flag], ["y"], opset=21)))
-    then = model_21.graph[0].attributes["then_branch"].as_graph()
-    assert (
-        then[1].outputs[0].name != then[0].attributes["then_branch"].as_graph()[0].outputs[0].name
-    )
+    around = model_21.graph[0].attributes["then_branch"].as_graph()
+    inside = around[0].attributes["then_branch"].as_graph()
+    assert around[1].outputs[0].name != inside[0].outputs[0].name
