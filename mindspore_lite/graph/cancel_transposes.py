@@ -18,6 +18,7 @@ from mindspore_lite.graph.edit import (
     single_user,
     tensor_of,
 )
+from mindspore_lite.graph.infer_shapes import SAID
 
 _ELEMENTWISE = {
     "Abs", "Add", "And", "Cast", "Ceil", "Clip", "Div", "Elu", "Equal", "Erf", "Exp", "Floor",
@@ -97,6 +98,7 @@ def _freed(value: ir.Value, perm: Perm) -> ir.Value:
     for at, operand in enumerate(_operands(node)):
         node.replace_input_with(at, _freed(operand, perm))
     value.shape = None
+    value.meta.pop(SAID, None)
     return value
 
 

@@ -34,7 +34,7 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
     )
     metadata = {
         "producer": f"{model.producer} {model.producer_version}".strip(),
-        "user_info": json.dumps(dict(model.user_info)),
+        "user_info": json.dumps(dict(model.user_info), sort_keys=True),  # the file has no order
     }
     if any(walk.border.values()):
         metadata[BORDER] = json.dumps(walk.border)

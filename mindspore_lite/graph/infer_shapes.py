@@ -20,6 +20,7 @@ from mindspore_lite.graph.long_lists import inferred
 from mindspore_lite.graph.shapes import round_scales_up
 
 _UNKNOWN = "mslite.hidden"  # a domain that inference passes over
+SAID = "mslite.said"  # in the metadata of a value: the shape that the file told
 LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads them
 
 
@@ -59,6 +60,8 @@ def _merge(graph: ir.Graph, found: dict[str, ir.Value]) -> None:
         other = found.get(str(value.name), value)
         if value.const_value is not None:
             continue
+        if value.shape is not None:
+            value.meta.setdefault(SAID, value.shape)
         if other.type is not None:
             value.type = other.type
         if other.shape is not None and other is not value:

@@ -10,6 +10,7 @@ from mindspore_lite.graph.onnx_scan import locations, split_tensors
 from mindspore_lite.mindir.files import contained
 
 if TYPE_CHECKING:
+    import onnx
     import onnx_ir as ir
 
     from mindspore_lite.graph.source import Shapes

@@ -19,6 +19,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.graph.infer_shapes import SAID
 from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
 from mindspore_lite.graph.write_control import CONTROL
 from mindspore_lite.mindir.records import (
@@ -263,11 +264,21 @@ class Writing:
                 self.note_dims(value, made.name)
 
     def note_dims(self, value: ir.Value, name: str) -> None:
-        """Keep the names of open dims: by them ONNX Runtime knows that two shapes are the same."""
-        dims = [None if isinstance(d, int) else d.value for d in value.shape or ()]
-        named = [d if d in self.open else None for d in dims]
-        if any(named):
-            self.dims[name] = named
+        """Keep the names of open dims: by them ONNX Runtime knows that two shapes are the same.
+
+        Behind a Reshape the file may name some that inference does not find. No pass of ours relies
+        on these, but ONNX Runtime would with the file itself.
+        """
+        found, said = (self.open_names(s) for s in (value.shape, value.meta.get(SAID)))
+        if len(found) == len(said):
+            found = [a or b for a, b in zip(found, said, strict=True)]
+        if any(found):
+            self.dims[name] = found
+
+    def open_names(self, shape: ir.Shape | None) -> list[str | None]:
+        """What a shape calls those dims that are dims of inputs too."""
+        dims = [None if isinstance(d, int) else d.value for d in shape or ()]
+        return [d if d in self.open else None for d in dims]
 
     def equivalent(self, node: ir.Node, scope: Scope) -> tuple[Made, ...]:
         """The node as primitives."""

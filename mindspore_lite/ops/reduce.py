@@ -31,7 +31,7 @@ def reduced(t: Tape, onnx_name: str, x: Val, axis: Val, keep: Val) -> Val:
 
 
 def _are_of_images(t: Tape, x: Val, axes: np.ndarray | None) -> bool:
-    """Whether a pool says the same; behind convolutions ONNX Runtime keeps its own layout for it."""
+    """Whether a pool says the same; ONNX Runtime keeps its layout of convolutions for it."""
     if axes is None or t.rank(x) < 4 or t.dtype(x) != np.float32:
         return False
     return sorted(axes.tolist()) == list(range(2, t.rank(x)))

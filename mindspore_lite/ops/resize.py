@@ -38,9 +38,9 @@ def resized(t: Tape, x: Val, sizes: Val = None, scales: Val = None, **attributes
     if scales is not None:
         factors = np.asarray([1.0, 1.0, *(float(s) for s in scales)], np.float32)
         return t.op("Resize", [x, None, factors], **attributes)
-    factors = _whole_factors(t, x, sizes)
-    if factors is not None:
-        return t.op("Resize", [x, None, factors], **attributes)
+    whole = _whole_factors(t, x, sizes)
+    if whole is not None:
+        return t.op("Resize", [x, None, whole], **attributes)
     batch_and_channels = t.op("Shape", [x], end=2)
     joined = t.op("Concat", [batch_and_channels, t.int64s(sizes)], axis=0)
     return t.op("Resize", [x, None, None, joined], **attributes)

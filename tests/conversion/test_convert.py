@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from support.conversion import WEIGHTS, job, unusual_onnx
+from onnx import helper
+from support.conversion import WEIGHTS, job, save, unusual_onnx
 from support.models import DIGITS, arrays, built
 from support.running import DATA
 
@@ -274,3 +275,13 @@ def test_what_nobody_foresaw_is_told_as_a_problem_of_the_model(
     with pytest.raises(ModelFileError, match="KeyError while translating to MindIR: 'body'") as e:
         convert(job(tmp_path))
     assert isinstance(e.value.__cause__, KeyError)
+
+
+def test_an_output_that_says_no_shape_gets_a_layout_too(tmp_path: Path) -> None:
+    port = helper.make_tensor_value_info
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "net", [port("x", 1, [1, 2, 3, 4])], [port("y", 1, None)])
+    save(tmp_path / "net.onnx", graph)
+    convert(job(tmp_path, output_format="NHWC"))
+    with built(tmp_path / "net.mindir") as model:
+        assert model.get_outputs()[0].shape == [1, 3, 4, 2]

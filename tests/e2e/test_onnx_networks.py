@@ -7,14 +7,20 @@ scripts/fixtures/onnx_networks.py and network_outputs.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime as ort
 import pytest
 from support.onnx_networks import converted, inputs_of, run_onnx
 from support.running import DATA, assert_close, fixture_arrays
 
 import mindspore_lite as mslite
+from mindspore_lite.engines.onnxruntime import fit
+from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir.write import write_file
 
 FILES = sorted(DATA.glob("onnx_nets/*.onnx"))
@@ -57,3 +63,37 @@ def test_an_open_batch_stays_open(name: str, tmp_path: Path) -> None:
 def test_every_kind_of_network_is_there() -> None:
     assert {"resnet", "unet", "vit", "bert", "lstm"} <= {path.stem for path in FILES}
     assert len(FILES) >= 15
+
+
+@pytest.mark.parametrize(
+    ("name", "op_types"),
+    [
+        ("bert", ["LayerNormalization", "SkipLayerNormalization", "BiasGelu"]),
+        ("efficientnet", ["FusedConv", "Conv", "GlobalAveragePool", "ReorderInput"]),
+        ("gpt2", ["LayerNormalization", "SkipLayerNormalization", "FastGelu"]),
+        ("resnet", ["FusedConv", "Conv", "GlobalAveragePool"]),
+        ("unet", ["ConvTranspose", "Add", "Conv"]),
+        ("vit", ["LayerNormalization", "SkipLayerNormalization", "BiasGelu", "Gelu", "MatMul"]),
+        ("yolo", ["Upsample", "Resize", "Conv", "ReorderOutput"]),
+    ],
+)
+def test_onnx_runtime_executes_the_operators_that_it_does_directly(
+    name: str, op_types: list[str], tmp_path: Path
+) -> None:
+    """No fusion is lost on the way: LayerNormalization, Gelu, layouts of convolutions."""
+    path = DATA / f"onnx_nets/{name}.onnx"
+    back = from_mindir(converted(path).model)
+    fit(back)
+    directly = executed(onnx.load(path), tmp_path)
+    found = executed(ir.to_proto(back), tmp_path)
+    assert {op: found[op] for op in op_types} == {op: directly[op] for op in op_types}
+    assert sum(found.values()) <= 1.1 * sum(directly.values())
+
+
+def executed(model: onnx.ModelProto, folder: Path) -> Counter[str]:
+    """How often each operator stands in what ONNX Runtime makes of a model."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(folder / "optimised.onnx")
+    ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return Counter(n.op_type for n in onnx.load(folder / "optimised.onnx").graph.node)

@@ -257,3 +257,18 @@ def test_input_shapes_replace_those_of_the_file(tmp_path: Path) -> None:
 def test_shapes_of_values_are_forgotten_when_inputs_change(tmp_path: Path) -> None:
     path = written(tmp_path, onnx.shape_inference.infer_shapes(dense()))
     assert all(v.shape is None for n in load_onnx(path, {"x": (5, 3)}).graph for v in n.outputs)
+
+
+def test_an_input_or_weight_that_is_an_output_without_a_shape_keeps_its_own(
+    tmp_path: Path,
+) -> None:
+    made = dense()
+    names = [made.graph.input[0].name, made.graph.initializer[0].name]
+    for name in names:
+        made.graph.output.add().CopyFrom(
+            onnx.helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+        )
+    model = load_onnx(written(tmp_path, made))
+    found = [value.shape for value in model.graph.outputs if value.name in names]
+    assert len(found) == 2
+    assert None not in found

@@ -54,6 +54,7 @@ CASES = [
     one("Upsample", 9, "s", s=UP),
     one("Resize", 10, "s", s=UP),
     one("Resize", 10, "s", s=DOWN),
+    one("Resize", 10, "s", s=np.array([1, 1, 1.5, 0.5], np.float32)),
     one("Resize", 10, "s", s=UP, mode="linear"),
     one("Resize", 10, "s", s=DOWN, mode="linear"),
     one("Resize", 11, "r", "s", r=np.array([], np.float32), s=UP, mode="cubic"),
@@ -487,3 +488,49 @@ def test_a_model_without_an_opset_is_refused() -> None:
     del made.opset_imports[""]
     with pytest.raises(ModelFileError, match="does not say which opset"):
         upgraded(made)
+
+
+@pytest.mark.parametrize("scales", [UP, DOWN], ids=["enlarged", "reduced"])
+def test_a_resize_by_factors_of_the_run_time_picks_the_pixels_that_it_picked(
+    scales: np.ndarray,
+) -> None:
+    given = model([node("Resize", ["x", "s"], ["y"])], [X, ("s", F32, (4,))], ["y"], opset=10)
+    feeds = {**feeds_for(given), "s": scales}
+    assert_same(given, upgraded(ir.from_proto(given)), feeds)
+
+
+def test_a_layer_normalisation_that_onnx_runtime_put_into_an_old_model_is_understood() -> None:
+    scale = {"g": np.ones(4, np.float32)}
+    nodes = [
+        node("LayerNormalization", ["x", "g"], ["a"], axis=-1),
+        node("SimplifiedLayerNormalization", ["a", "g"], ["b"], axis=-1),
+        node("ThresholdedRelu", ["b"], ["y"], alpha=0.5),
+    ]
+    given = model(nodes, [X], ["y"], opset=9, **scale)
+    assert_same(given, upgraded(ir.from_proto(given)), feeds_for(given))
+
+
+def test_steps_that_need_shapes_come_after_others_that_make_nodes() -> None:
+    weights = {"s": np.ones(1, np.float32), "b": np.ones(1, np.float32)}
+    nodes = [
+        node("GroupNormalization", ["x", "s", "b"], ["a"], num_groups=1),
+        node("Softmax", ["a"], ["y"], axis=1),
+    ]
+    given = model(nodes, [X], ["y"], opset=18, **weights)
+    assert_same(given, upgraded(ir.from_proto(given)), feeds_for(given))
+
+
+def test_what_is_inside_of_a_body_has_no_name_of_what_is_around_it() -> None:
+    """ONNX's shape inference takes the one for the other."""
+    made, flag = [("same", F32, None)], ("flag", BOOL, ())
+    inner = body([node("Neg", ["x"], ["same"])], [], made)
+    nodes = [
+        node("If", ["flag"], ["inner"], then_branch=inner, else_branch=inner),
+        node("ReduceMax", ["inner"], ["same"]),
+    ]
+    outer = body(nodes, [], made)
+    branch = node("If", ["flag"], ["y"], then_branch=outer, else_branch=inner)
+    model_21 = upgraded(ir.from_proto(model([branch], [X, flag], ["y"], opset=21)))
+    around = model_21.graph[0].attributes["then_branch"].as_graph()
+    inside = around[0].attributes["then_branch"].as_graph()
+    assert around[1].outputs[0].name != inside[0].outputs[0].name

@@ -44,6 +44,7 @@ GONE = {
     "Dropout with a ratio": between("Dropout", "r", "t", r=f32(fill=0.5), t=np.array(False)),
     "Dropout with an unused mask": between("Dropout", outputs=2),
     "Cast": between("Cast", to=F32),
+    "Resize": between("Resize", "", "s", s=f32(3, fill=1)),
     "Transpose": between("Transpose", perm=[0, 1, 2]),
     "Concat": between("Concat", axis=1),
     "Sum": between("Sum"),

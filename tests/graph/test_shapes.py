@@ -108,3 +108,31 @@ def test_sizes_by_factors_are_those_of_the_engine() -> None:
     (told,) = output_shapes(skeleton(model), {"x": (1, 1, 20, 3, 4)})
     (got,) = run(model, np.ones((1, 1, 20, 3, 4), np.float32))
     assert told == got.shape == (1, 1, 14, 3, 8)
+
+
+def test_a_value_whose_rank_is_open_may_be_reshaped() -> None:
+    """What comes out of a Loop has no rank where its body does not tell it."""
+    helper = onnx.helper
+    info = helper.make_tensor_value_info
+    state, again = (info("state", 1, None), info("again", onnx.TensorProto.BOOL, []))
+    nodes = [
+        helper.make_node("Identity", ["going"], ["again"]),
+        helper.make_node("Neg", ["state"], ["next"]),
+    ]
+    inner = [info("turn", onnx.TensorProto.INT64, []), info("going", onnx.TensorProto.BOOL, [])]
+    body = helper.make_graph(nodes, "body", [*inner, state], [again, info("next", 1, None)])
+    graph = helper.make_graph(
+        [
+            helper.make_node("Loop", ["count", "", "x"], ["last"], body=body),
+            helper.make_node("Reshape", ["last", "target"], ["y"]),
+        ],
+        "net",
+        [info("x", 1, ["n", 3])],
+        [info("y", 1, None)],
+        [
+            onnx.numpy_helper.from_array(np.asarray(2), "count"),
+            onnx.numpy_helper.from_array(np.asarray([3, 4]), "target"),
+        ],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    assert output_shapes(made.SerializeToString(), {"x": (4, 3)}) == [(3, 4)]

@@ -129,6 +129,36 @@ def test_an_input_of_unknown_rank_stays_so() -> None:
     assert kind.shape is None
 
 
+def test_an_input_that_is_an_output_is_both_under_its_name() -> None:
+    x = value("x")
+    node = ir.node("Relu", [x])
+    node.outputs[0].name = "y"
+    back = through(model([x], [node], [x, *node.outputs]))
+    assert [v.name for v in back.graph.outputs] == ["x", "y"]
+    given = -np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(run_graph(back, given)[0], given)
+
+
+def test_a_target_of_zeros_that_is_an_output_too_still_copies_dims() -> None:
+    x, target = value("x"), ir.tensor(np.asarray([0, -1]), name="target")
+    constant = ir.node("Constant", [], {"value": target})
+    constant.outputs[0].name = "target"
+    node = ir.node("Reshape", [x, constant.outputs[0]])
+    back = through(model([x], [constant, node], [constant.outputs[0], *node.outputs]))
+    assert run_graph(back, np.ones((2, 3), np.float32))[1].shape == (2, 3)
+
+
+def test_inner_values_keep_the_names_of_open_dims() -> None:
+    """Else ONNX Runtime joins no Add to a layer normalisation behind a Reshape."""
+    x, w = value("x", ["batch", 2, 3]), weight("w", np.asarray([-1, 2, 3]))
+    flat = ir.node("Reshape", [x, w])
+    flat.outputs[0].shape = ir.Shape(["batch", 2, 3])
+    total = ir.node("Add", [x, flat.outputs[0]])
+    back = through(model([x], [flat, total], list(total.outputs), w))
+    shapes = {n.op_type: n.outputs[0].shape for n in back.graph}
+    assert shapes["Reshape"] == ir.Shape(["batch", 2, 3])
+
+
 def test_an_input_handed_through_and_a_repeated_output_are_outputs_of_their_own() -> None:
     x = value("x")
     node = ir.node("Identity", [x])

@@ -154,3 +154,10 @@ def test_a_name_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
     path = tmp_path / ("n" * 248 + ".mindir")
     write_file(_model(), path)
     _check_weights(path)
+
+
+def test_the_same_model_is_always_the_same_bytes() -> None:
+    words = {f"key{i}": str(i) for i in range(10)}
+    content = b"".join(bytes(p) for p in pieces(replace(_model(), user_info=words)))
+    places = [content.index(b"\x0a" + bytes([len(key)]) + key.encode()) for key in sorted(words)]
+    assert places == sorted(places)

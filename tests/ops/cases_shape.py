@@ -18,6 +18,7 @@ RESHAPING = [
     Case("Reshape", [(2, 3, 4), T(S(6), K(-1))], lambda x, s: x.reshape(6, 4)),
     Case("Reshape", [np.zeros((0, 3), np.float32), K((3, 0))], lambda x: x.reshape(3, 0)),
     Case("Reshape", [truths(2, 3), K((6,))], lambda x: x.reshape(6)),
+    Case("Reshape", [(2, 3, 4), K((0, 12))], lambda x: x.reshape(2, 12), {"allowzero": 0}),
     Case("Flatten", [(2, 3, 4)], lambda x: x.reshape(2, 12), dynamic=True),
     Case("FlattenExt", [(2, 3, 4), K(0), K(-1)], lambda x: x.reshape(24)),
     Case("FlattenExt", [(2, 3, 4, 5), K(1), K(2)], lambda x: x.reshape(2, 12, 5), dynamic=True),

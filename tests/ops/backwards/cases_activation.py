@@ -33,6 +33,7 @@ CASES = [
     OnnxCase("Clip", [_X, _number(1), _number(-1)], constants=(1, 2), note="crossed"),
     OnnxCase("Clip", [_X], note="unbounded"),
     OnnxCase("Clip", [_X.astype(float)], note="unbounded float64"),
+    OnnxCase("Clip", [_X.astype(float)], note="unbounded float64"),
     OnnxCase("Clip", [_X.astype(float), np.asarray(0.1)], constants=[1], note="float64"),
     OnnxCase(
         "Clip", [np.arange(-3, 4), np.asarray(-2), np.asarray(2)], constants=(1, 2), note="int64"

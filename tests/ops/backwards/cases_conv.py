@@ -57,6 +57,8 @@ _BACK = [
     _transposed((1, 3, 4, 5), (3, 2, 2, 2), dilations=[2, 2]),
     _transposed((1, 3, 4, 5), (3, 4, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]),
     _transposed((1, 3, 4, 5), (3, 4, 3, 3), auto_pad="SAME_LOWER", strides=[2, 2]),
+    _transposed((1, 3, 4, 5), (3, 4, 1, 2), auto_pad="SAME_UPPER", strides=[2, 3]),
+    _transposed((1, 3, 4, 5), (3, 4, 1, 2), auto_pad="SAME_LOWER", strides=[2, 3]),
     _transposed((1, 3, 4, 5), (3, 4, 3, 3), output_shape=[10, 8], strides=[3, 2]),
     _transposed((1, 3, 4, 5), (3, 4, 3, 3), output_shape=[13, 12], strides=[3, 2]),
     _transposed((1, 3, 6), (3, 4, 3), strides=[2], pads=[1, 1], output_padding=[1]),

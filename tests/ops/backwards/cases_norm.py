@@ -103,7 +103,7 @@ CASES = [
         {"axis": -1},
         constants=[1],
         primitives={"ReduceMean"},
-    ),  # fmt: skip
+    ),
     *[  # ONNX Runtime makes float32 statistics of float64
         OnnxCase(
             "LayerNormalization",
@@ -112,7 +112,7 @@ CASES = [
             constants=[1],
             primitives={"LayerNorm"},
             note=kind,
-        )  # fmt: skip
+        )
         for kind in ("float32", "float64")
     ],
     OnnxCase("LRN", [_floats(1, 7, 3, 4)], {"size": 3, "alpha": 0.1}, primitives={"LRN"}),
