@@ -76,7 +76,7 @@ def pieces(model: Model, places: dict[str, pb.ExternalData] | None = None) -> It
         for (outer, inner), head, body in zip(tags, heads, bodies, strict=True)
     )
     # the model's own fields first, ir_version leading: readers tell MindIR from ONNX by it
-    yield proto.SerializeToString()
+    yield proto.SerializeToString(deterministic=True)
     yield _tag(_GRAPH, size)
     yield graph
     for (outer, inner), head, body in zip(tags, heads, bodies, strict=True):
