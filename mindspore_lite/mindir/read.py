@@ -93,7 +93,8 @@ def _model(proto: pb.Model, weights: _Weights) -> Model:
         producer_version=utf8(proto.model_version),
         ir_version=utf8(proto.ir_version),
         mind_ir_version=proto.mind_ir_version,
-        user_info={utf8(key): utf8(value) for key, value in proto.user_info.items()},
+        # sorted: protobuf has maps in an order of chance
+        user_info=dict(sorted((utf8(k), utf8(v)) for k, v in proto.user_info.items())),
     )
 
 
