@@ -145,8 +145,9 @@ def _result(node: ir.Node, at: int, known: Signature | None, types: Types) -> ir
 
 def _type_of_constant(node: ir.Node, types: Types) -> ir.DataType | None:
     for name in _VALUE_ATTRIBUTES:
-        if name in node.attributes:
-            return ir.DataType(node.attributes[name].as_tensor().dtype)
+        held = node.attributes.get(name)
+        if held is not None and held.type != ir.AttributeType.FLOAT:  # as Pad had once
+            return ir.DataType(held.as_tensor().dtype)
     for name, kind in _NUMBERS.items():
         if name in node.attributes:
             return kind

@@ -534,3 +534,12 @@ def test_what_is_inside_of_a_body_has_no_name_of_what_is_around_it() -> None:
     around = model_21.graph[0].attributes["then_branch"].as_graph()
     inside = around[0].attributes["then_branch"].as_graph()
     assert around[1].outputs[0].name != inside[0].outputs[0].name
+
+
+def test_an_old_pad_behind_an_operator_that_onnx_does_not_know_is_understood() -> None:
+    nodes = [
+        node("QuickGelu", ["x"], ["a"], domain="com.microsoft"),
+        node("Pad", ["a"], ["y"], pads=[0, 0, 1, 0, 0, 0, 0, 2], value=0.0),
+    ]
+    given = model(nodes, [X], ["y"], opset=9, domains={"com.microsoft": 1})
+    assert_same(given, upgraded(ir.from_proto(given)), feeds_for(given))
