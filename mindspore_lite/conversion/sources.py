@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import EngineUnavailableError, ModelFileError
 from mindspore_lite.mindir.decrypt import Key
 
 if TYPE_CHECKING:
@@ -71,14 +71,15 @@ def load(origin: Origin) -> ir.Model:
 
     Raises:
         ModelFileError: The file is missing, damaged, not of this framework, or needs trust.
-        EngineUnavailableError: Its framework needs a package that is not installed.
+        EngineUnavailableError: Its framework needs a package that is not installed, or that
+            nobody makes.
         UnsupportedOpError: The model holds what ONNX cannot express.
     """
     framework, path = origin.framework, origin.path
     if framework not in SUFFIXES:
         raise ValueError(f"framework is {framework!r}, wanted one of {', '.join(SUFFIXES)}")
     if framework in _REFUSED:
-        raise ModelFileError(f"{str(path)!r}: {_REFUSED[framework]}")
+        raise EngineUnavailableError(f"{str(path)!r}: {_REFUSED[framework]}")
     if origin.weights is not None:
         raise ModelFileError(
             f"a weight file was given, which serves CAFFE alone; leave it out for {framework}"

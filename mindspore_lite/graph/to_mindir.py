@@ -135,14 +135,11 @@ class Writing:
 
     def user_info(self) -> dict[str, str]:
         """The metadata of the source; that of a MindIR file was packed into one text."""
-        metadata = self.source.metadata_props
-        own = json.loads(metadata.get("user_info", "{}")) if self.was_mindir() else {}
-        rest = {k: v for k, v in metadata.items() if not (self.was_mindir() and k in _OWN)}
-        return {**rest, **own}
-
-    def was_mindir(self) -> bool:
-        """Whether the model was read from MindIR."""
-        return self.source.producer_name == "mslite" and {"user_info"} < _OWN
+        metadata = dict(self.source.metadata_props)
+        packed = _packed(metadata.get("user_info"))
+        if self.source.producer_name != "mslite" or packed is None:
+            return metadata
+        return {**{key: text for key, text in metadata.items() if key not in _OWN}, **packed}
 
     def notes(self) -> Notes:
         """What MindIR has no field for."""
@@ -296,6 +293,16 @@ class Writing:
         if isinstance(results, tuple | list):
             return tuple(results)
         return (results,)
+
+
+def _packed(text: str | None) -> dict[str, str] | None:
+    """The texts that from_mindir packed into one; None where it did not."""
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    texts = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return found if texts else None
 
 
 def _is_fed(value: ir.Value) -> bool:

@@ -224,7 +224,6 @@ def test_help_is_no_failure(tool: Run) -> None:
         ("ONNX", "bad.onnx", b"nonsense", "bad.onnx"),
         ("ONNX", "empty.onnx", b"", "empty.onnx"),
         ("MINDIR", "bad.mindir", b"nonsense", "bad.mindir"),
-        ("CAFFE", "net.prototxt", b"x", "Caffe models cannot be converted"),
         ("PYTORCH", "net.pt", b"x", "may run code"),
     ],
 )
@@ -239,6 +238,15 @@ def test_files_that_cannot_be_converted(
     assert (done.code, done.out) == (255, "Convert failed. Ret: Common error code.\n")
     assert words in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_caffe_model_is_not_supported(tool: Run, tmp_path: Path) -> None:
+    (tmp_path / "net.prototxt").touch()
+    done = tool(
+        "--fmk=CAFFE", f"--modelFile={tmp_path / 'net.prototxt'}", f"--outputFile={tmp_path / 'o'}"
+    )
+    assert (done.code, done.out) == (249, "Convert failed. Ret: Fail to support.\n")
+    assert "Caffe models cannot be converted" in done.err
 
 
 @pytest.mark.parametrize("framework", ["OM", "MSLITE"])

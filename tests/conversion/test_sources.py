@@ -15,7 +15,7 @@ from support.models import DIGITS, DYN_BATCH, dense_net
 from support.running import run_graph
 
 from mindspore_lite.conversion.sources import SUFFIXES, Origin, framework_of, load
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import EngineUnavailableError, ModelFileError
 from mindspore_lite.mindir.decrypt import Key
 
 
@@ -39,7 +39,7 @@ def test_an_unknown_suffix_is_refused_with_those_that_are_known(name: str) -> No
 
 @pytest.mark.parametrize("framework", ["CAFFE", "OM", "MSLITE"])
 def test_what_cannot_be_converted_says_what_to_do_instead(framework: str) -> None:
-    with pytest.raises(ModelFileError, match=r"'net\.x'.*[Cc]onvert the"):
+    with pytest.raises(EngineUnavailableError, match=r"'net\.x'.*[Cc]onvert the"):
         load(Origin(framework, Path("net.x")))
 
 

@@ -98,6 +98,14 @@ def test_a_second_way_through_a_file_changes_nothing_any_more() -> None:
     assert twice.graph.inputs[0].shape == once.graph.inputs[0].shape
 
 
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"a": 1}'])
+def test_metadata_that_only_looks_like_ours_stays_as_it_is(text: str) -> None:
+    source = dense()
+    source.producer_name, source.metadata_props["user_info"] = "mslite", text
+    back = through(source)
+    assert json.loads(back.metadata_props["user_info"])["user_info"] == text
+
+
 @pytest.mark.parametrize(
     "dtype",
     [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.bool_],
