@@ -8,7 +8,7 @@ import pytest
 from support.converting import NotRun, check
 from support.random_models import model_of, operators
 
-SEEDS = range(240)
+SEEDS = range(96)
 EACH = 8  # models per test: a test of its own for each would take longer to report than to run
 
 
