@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
-from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.infer_shapes import SAID
@@ -42,8 +42,8 @@ from mindspore_lite.version import __version__
 MAIN = "main"
 _PRODUCER = "MindSpore"  # its loader looks at the name
 _RELEASE = "2.10.0"  # whose primitives are written
-# what comes of sizes and attributes that contradict each other
-_SENSELESS = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+# what comes of sizes and attributes that contradict each other, or that nobody thought of
+_UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _OWN = {"producer", "user_info", BORDER}  # metadata that from_mindir made
 
 
@@ -243,17 +243,10 @@ class Writing:
         before = len(pen.nodes)
         try:
             results = self.equivalent(node, scope)
-        except NoEquivalentError as exc:
+        except (NoEquivalentError, *_UNFORESEEN) as exc:
             pen.forget(before)
-            reason = f"{node.op_type}: {exc}" if str(exc) else node.op_type
-            self.custom.setdefault(reason, []).append(pen.label)
-            inside = captured(node)
-            results = carried(pen, node, inside, self.opset(node.domain))
-        except _SENSELESS as exc:
-            raise ModelFileError(
-                f"node {pen.label[:200]!r} ({node.op_type}) cannot be translated, its inputs or "
-                f"attributes make no sense: {type(exc).__name__} {str(exc)[:200]}"
-            ) from exc
+            self.custom.setdefault(_why(node, exc), []).append(pen.label)
+            results = carried(pen, node, captured(node), self.opset(node.domain))
         for value, made in zip(node.outputs, results, strict=False):
             scope.names[value] = made.name
             pen.declare(made, tensor_type(value))
@@ -293,6 +286,13 @@ class Writing:
         if isinstance(results, tuple | list):
             return tuple(results)
         return (results,)
+
+
+def _why(node: ir.Node, exc: Exception) -> str:
+    """Why a node travels as it is; the engine has the last word on one that makes no sense."""
+    if not isinstance(exc, NoEquivalentError):
+        return f"{node.op_type}: unforeseen inputs or attributes ({type(exc).__name__})"
+    return f"{node.op_type}: {exc}" if str(exc) else node.op_type
 
 
 def _packed(text: str | None) -> dict[str, str] | None:

@@ -11,9 +11,10 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
+import mindspore_lite as mslite
 from mindspore_lite.conversion.convert import Report, convert
 from mindspore_lite.conversion.job import Job
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import LiteError, ModelFileError
 
 X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
 Y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -135,10 +136,12 @@ def test_a_node_that_is_not_as_its_operator_wants_it_is_named(tmp_path: Path, na
     assert len(str(caught.value)) < 2000
 
 
-def test_a_node_whose_sizes_contradict_each_other_is_named(tmp_path: Path) -> None:
+def test_a_node_whose_sizes_contradict_each_other_is_left_to_the_engine(tmp_path: Path) -> None:
     node = _node("Conv", ["a", "w"], name="odd", pads=[1, 1, 1])
-    with pytest.raises(ModelFileError, match=r"node 'odd' \(Conv\) cannot be translated"):
-        _converted(tmp_path, node, a=IMAGE, w=IMAGE)
+    report = _converted(tmp_path, node, a=IMAGE, w=IMAGE)
+    assert report.custom == {"Conv: unforeseen inputs or attributes (ValueError)": ["odd"]}
+    with pytest.raises(LiteError, match="odd"):
+        mslite.Model().build_from_file(str(report.files[0]), mslite.ModelType.MINDIR)
 
 
 def _external(folder: Path, kind: int, dims: list[int], **place: object) -> None:
