@@ -140,14 +140,15 @@ def _result(node: ir.Node, at: int, known: Signature | None, types: Types) -> ir
     for formal, value in known.pairs(node):
         if formal.type == kind and value in types:
             return types[value]
+    if any(formal.type == kind for formal in known.inputs):
+        return None  # that of an operand, which is not known
     return _type_of_constant(node, types)
 
 
 def _type_of_constant(node: ir.Node, types: Types) -> ir.DataType | None:
     for name in _VALUE_ATTRIBUTES:
-        held = node.attributes.get(name)
-        if held is not None and held.type != ir.AttributeType.FLOAT:  # as Pad had once
-            return ir.DataType(held.as_tensor().dtype)
+        if name in node.attributes:
+            return ir.DataType(node.attributes[name].as_tensor().dtype)
     for name, kind in _NUMBERS.items():
         if name in node.attributes:
             return kind

@@ -78,10 +78,14 @@ def _refuse_external(node: onnx.NodeProto) -> None:
 
 
 def _rename(t: Tape, graph: ir.Graph) -> None:
-    """Names that no other value has: those inside of a sub-graph must not hide outer ones."""
+    """Names that no other value has: those inside of a sub-graph must not hide outer ones.
+
+    The domains of its nodes are noted as well.
+    """
     for value in (*graph.inputs, *graph.initializers.values()):
         value.name = t.unique(str(value.name))
     for node in graph:
+        t.needs_opset(node.domain, 1)  # the version of ONNX Runtime's own operators
         for value in node.outputs:
             if value.name:
                 value.name = t.unique(value.name)

@@ -70,6 +70,15 @@ def test_an_operator_that_nobody_knows_leaves_its_result_open() -> None:
     assert "y" not in found
 
 
+def test_a_choice_between_values_of_unknown_types_has_not_that_of_its_condition() -> None:
+    """It had, and the engine computed with truths in uint8."""
+    nodes = [
+        helper.make_node("Own", ["x"], ["own"], domain="mine"),
+        helper.make_node("Where", ["b", "own", "own"], ["y"]),
+    ]
+    assert "y" not in types_of(nodes, {"x": HALF, "b": BOOL})
+
+
 def test_loops_and_branches_hand_types_in_and_out() -> None:
     body = helper.make_graph(
         [helper.make_node("Identity", ["c"], ["c2"]), helper.make_node("Abs", ["s"], ["s2"])],

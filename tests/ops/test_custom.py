@@ -146,6 +146,30 @@ def test_any_other_custom_operator_is_refused(more: dict[str, object], words: st
         run(_custom(helper.make_node("Neg", ["x"], ["y"]), "x", **more), _X)
 
 
+def test_the_domains_of_a_body_are_those_of_the_graph(tmp_path: Path) -> None:
+    port = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["state", "row"], ["sum"]),
+            helper.make_node("FastGelu", ["sum"], ["out"], domain="com.microsoft"),
+        ],
+        "body",
+        [port(n, TensorProto.FLOAT, [3]) for n in ("state", "row")],
+        [port(n, TensorProto.FLOAT, [3]) for n in ("sum", "out")],
+    )
+    scan = helper.make_node("Scan", ["first", "x"], ["last", "all"], body=body, num_scan_inputs=1)
+    graph = helper.make_graph(
+        [scan],
+        "g",
+        [port("first", TensorProto.FLOAT, [3]), port("x", TensorProto.FLOAT, [2, 3])],
+        [port("last", TensorProto.FLOAT, [3]), port("all", TensorProto.FLOAT, [2, 3])],
+    )
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    back = _through_file(helper.make_model(graph, opset_imports=imports), tmp_path)
+    assert back.opset_imports["com.microsoft"] == 1
+    assert run_graph(back, _X[0], _X)[1].shape == (2, 3)
+
+
 @pytest.mark.parametrize("blob", [b"\xff\xff", b""])
 def test_bytes_that_are_no_node_are_refused(blob: bytes) -> None:
     model = _custom(helper.make_node("Neg", ["x"], ["y"]), "x")

@@ -159,10 +159,13 @@ def lp_normalization(pen: Pen, x: Operand, *, axis: int = -1, p: int = 2) -> Mad
 
 @back("MeanVarianceNormalization")
 def mean_variance(p: Pen, x: Operand, *, axes: Sequence[int] = (0, 2, 3)) -> Made:
-    """By the mean and the root of the variance plus 1e-9, as ONNX spells it out."""
+    """By the mean and the root of the variance plus 1e-9.
+
+    The variance is that of the centred numbers: the mean square less the squared mean, as ONNX
+    spells it out, is lost in rounding where numbers lie close together.
+    """
     over = tuple(axes)
-    mean = p.call("ReduceMean", x, over, True)
-    squares = p.call("ReduceMean", p.call("Mul", x, x), over, True)
-    deviation = p.call("Sqrt", p.call("Sub", squares, p.call("Mul", mean, mean)))
-    least = p.call("Add", deviation, np.asarray(1e-9, x.dtype))
-    return p.call("Div", p.call("Sub", x, mean), least)
+    centred = p.call("Sub", x, p.call("ReduceMean", x, over, True))
+    variance = p.call("ReduceMean", p.call("Mul", centred, centred), over, True)
+    least = p.call("Add", p.call("Sqrt", variance), np.asarray(1e-9, x.dtype))
+    return p.call("Div", centred, least)

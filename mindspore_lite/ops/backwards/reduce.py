@@ -100,7 +100,9 @@ def reduce_log_sum_exp(
     largest = p.call("Select", p.call("IsFinite", largest), largest, zero)
     total = reduced(p, "ReduceSum", p.call("Exp", p.call("Sub", x, largest)), along, 1)
     found = p.call("Add", p.call("Log", total), largest)
-    return found if keepdims else p.call("Squeeze", found, along or tuple(range(x.rank)))
+    if keepdims or x.rank == 0:
+        return found
+    return p.call("Squeeze", found, along or tuple(range(x.rank)))
 
 
 # --- where the extremes are -----------------------------------------------------------------------

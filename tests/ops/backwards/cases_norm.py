@@ -127,4 +127,10 @@ CASES = [
     OnnxCase("LpNormalization", [_floats(2, 3).astype(np.float16)], custom="half floats"),
     OnnxCase("MeanVarianceNormalization", [_floats(2, 3, 4, 5)]),
     OnnxCase("MeanVarianceNormalization", [_floats(2, 3, 4)], {"axes": [1, 2]}),
+    OnnxCase(
+        "MeanVarianceNormalization",
+        [1 + _floats(2, 3, 4, 5) / 400],
+        tolerance=1e-3,
+        note="close together",
+    ),
 ]

@@ -30,6 +30,7 @@ CASES = [
     OnnxCase("ReduceSum", [_X, _axes(1)], custom="a setting known only at run time"),
     OnnxCase("ReduceMean", [_X, _axes(2)], constants=[1], open_dims=True),
     OnnxCase("ReduceLogSumExp", [_X * 100, _axes(1)], constants=[1], note="large"),
+    OnnxCase("ReduceLogSumExp", [np.asarray(2, np.float32)], {"keepdims": 0}, note="of one number"),
     OnnxCase("ReduceLogSumExp", [np.full((2, 3), -np.inf, np.float32)], note="infinite"),
     *[
         OnnxCase(op_type, [(_X * 4).astype(kind), _axes(1)], constants=[1], note=kind)
