@@ -42,10 +42,10 @@ def test_numbers_are_followed_from_a_shape_to_a_target() -> None:
 
 
 def test_a_list_that_doubles_without_end_is_not_written_down() -> None:
-    names = ["a", *(f"k{i}" for i in range(59)), "y"]
+    names = ["a", *(f"k{i}" for i in range(29)), "y"]
     nodes = [helper.make_node("Concat", [a, a], [b], axis=0) for a, b in pairwise(names)]
     made = _model(*nodes, x=[1], more=[helper.make_tensor("a", TensorProto.INT64, [1], [3])])
-    assert _y(inferred(made).graph) == [2**60]
+    assert _y(inferred(made).graph) == [2**30]
 
 
 @pytest.mark.parametrize("op_type", ["Add", "Concat"])
@@ -54,9 +54,9 @@ def test_an_input_of_a_billion_numbers_is_not_written_down(op_type: str) -> None
         helper.make_node(
             op_type, ["x", "x"], ["y"], **({"axis": 0} if op_type == "Concat" else {})
         ),
-        x=[10**12],
+        x=[10**9],
     )
-    assert _y(inferred(made).graph) == [10**12 * (2 if op_type == "Concat" else 1)]
+    assert _y(inferred(made).graph) == [10**9 * (2 if op_type == "Concat" else 1)]
 
 
 def test_many_lists_of_some_length_are_not_all_written_down() -> None:
@@ -82,7 +82,7 @@ def test_lists_in_a_branch_are_hidden_too() -> None:
 
     made = _model(
         helper.make_node("If", ["c"], ["y"], then_branch=branch("a"), else_branch=branch("b")),
-        x=[10**12],
+        x=[10**9],
     )
     made.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
-    assert _y(inferred(made).graph) == [2 * 10**12]
+    assert _y(inferred(made).graph) == [2 * 10**9]
