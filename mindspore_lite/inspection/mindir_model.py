@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
+from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.open_rank import OpenRankError
 from mindspore_lite.graph.source import Source
 from mindspore_lite.inspection import facts, operators
@@ -43,13 +44,14 @@ _ROLES = {  # marks that MindSpore puts into the names of graphs
 def facts_of(path: Path, model: Model, source: Source) -> facts.Facts:
     """Everything that is known without running the model."""
     graph, problems = _translated(model, source)
+    writer = read_notes(model.graph.attributes.get(NOTES)).writer
     skeleton = skeleton_of(graph) if graph else None
     return facts.Facts(
         file=str(path),
         size_bytes=path.stat().st_size,
         format="MindIR",
-        producer=model.producer,
-        producer_version=model.producer_version,
+        producer=writer or model.producer,  # our own files name MindSpore, whose loader wants that
+        producer_version="" if writer else model.producer_version,
         ir_version=model.ir_version,
         mind_ir_version=model.mind_ir_version,
         encoding=_encoding(model),

@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.conversion import unusual_onnx
 from support.mindir_builder import Net, encode, tensor_type
 from support.models import DYN_BATCH, written
 
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.cli.inspect import printable, size_text
+from mindspore_lite.conversion.convert import convert
+from mindspore_lite.conversion.job import Job
 from mindspore_lite.inspection.facts import Facts
 from mindspore_lite.mindir.records import GraphRef
 from mindspore_lite.ops.table import OPS
+from mindspore_lite.version import __version__
 
 Run = Callable[..., Any]
 ESCAPE = "\x1b[31mred\nline"
@@ -45,6 +49,18 @@ def test_a_model_that_can_run_is_told_and_the_exit_code_is_0(mslite: Run) -> Non
         "it can run: everything in it is supported",
     ):
         assert line in done.out
+
+
+def test_a_converted_model_names_its_converter_and_can_run_with_custom_operators(
+    mslite: Run, tmp_path: Path
+) -> None:
+    source = unusual_onnx(tmp_path / "net.onnx")
+    convert(Job(model=source, output=tmp_path / "net.mindir"))
+    done = mslite("inspect", tmp_path / "net.mindir")
+    assert done.code == 0
+    assert f"written by mslite {__version__}\n" in done.out
+    assert "Custom  1  custom" in done.out
+    assert "it can run" in done.out
 
 
 def test_what_is_not_supported_is_told_with_every_place_and_exit_code_1(
