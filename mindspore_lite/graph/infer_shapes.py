@@ -14,12 +14,10 @@ from contextlib import contextmanager
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.graph.edit import array_of, graph_nodes, is_op, tensor_of
 from mindspore_lite.graph.element_types import element_types
 from mindspore_lite.graph.long_lists import inferred
 from mindspore_lite.graph.shapes import round_scales_up
 
-_UNKNOWN = "mslite.hidden"  # a domain that inference passes over
 SAID = "mslite.said"  # in the metadata of a value: the shape that the file told
 LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads them
 
@@ -103,12 +101,7 @@ def _light(model: ir.Model) -> Iterator[None]:
     """The model with stand-ins for its large tensors, as long as the context lasts."""
     weights: list[tuple[ir.Value, ir.TensorProtocol]] = []
     constants: list[tuple[ir.Node, ir.Attr]] = []
-    ranges = [node for node in graph_nodes(model) if is_op(node, "Range") and not _is_short(node)]
     try:
-        for node in ranges:  # inference would write down every number of it, be it a billion
-            _declare_list(node)
-            node.domain = _UNKNOWN
-            model.opset_imports[_UNKNOWN] = 1
         for graph in model.graphs():
             for value in graph.initializers.values():
                 if value.const_value is not None:
@@ -125,27 +118,6 @@ def _light(model: ir.Model) -> Iterator[None]:
             value.const_value = tensor
         for node, held in constants:
             node.attributes["value"] = held
-        for node in ranges:
-            node.domain = ""
-        model.opset_imports.pop(_UNKNOWN, None)
-
-
-def _is_short(node: ir.Node) -> bool:
-    ends = [array_of(value) for value in node.inputs]
-    if any(end is None or end.size != 1 for end in ends):
-        return False
-    start, limit, delta = (float(end.item()) for end in ends if end is not None)
-    return delta != 0 and (limit - start) / delta < LARGE_BYTES
-
-
-def _declare_list(node: ir.Node) -> None:
-    """What inference would have found: a list of as many numbers as there are."""
-    made, first = node.outputs[0], node.inputs[0]
-    constant = tensor_of(first)
-    dtype = constant.dtype if constant is not None else first.dtype if first is not None else None
-    if dtype is not None:
-        made.type = ir.TensorType(dtype)
-        made.shape = made.shape or ir.Shape([None])
 
 
 def _stand_in(tensor: ir.TensorProtocol) -> ir.TensorProtocol:

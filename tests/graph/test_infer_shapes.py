@@ -127,15 +127,22 @@ def test_a_list_of_a_trillion_numbers_is_not_written_down() -> None:
     nodes = [
         node("Mul", ["million", "million"], ["end"]),
         node("Range", ["zero", "end", "one"], ["r"]),
+        node("Add", ["r", "one"], ["more"]),
+        node("Range", ["zero", "billion", "one"], ["many"]),
+        node("Add", ["many", "many"], ["sum"]),
         node("Range", ["zero", "three", "one"], ["few"]),
         node("Cast", ["few"], ["y"], to=F32),
     ]
-    numbers = {"million": 10**6, "zero": 0, "one": 1, "three": 3}
+    numbers = {"million": 10**6, "zero": 0, "one": 1, "three": 3, "billion": 10**9}
     weights = {name: np.array(number) for name, number in numbers.items()}
-    made = inferred(model(nodes, [("x", F32, (1,))], ["y", ("r", I64, None)], **weights))
-    assert known(made)["r"] == (None,)
+    outputs = ["y", *((name, I64, None) for name in ("r", "more", "sum"))]
+    made = inferred(model(nodes, [("x", F32, (1,))], outputs, **weights))
+    for name in ("r", "more"):
+        (length,) = known(made)[name]
+        assert not isinstance(length, int)
+    assert known(made)["sum"] == (10**9,)
     assert known(made)["y"] == (3,)
-    assert made.graph[1].domain == ""
+    assert {each.domain for each in made.graph} == {""}
 
 
 def test_what_a_model_says_of_foreign_operators_is_kept() -> None:
