@@ -125,7 +125,7 @@ class Converter(Settings):
     def __init__(self) -> None:
         self._decrypt_key = ""
         self._encrypt_key = ""
-        self._level, self._chip = "general", "default"
+        self._level = "general"
         self._device = ""
         self._config_info: config.Sections = {}
 
@@ -161,7 +161,7 @@ class Converter(Settings):
             raise ValueError(
                 f"optimize must be {known} or 'ascend_oriented:CHIP', but got {value!r}."
             )
-        self._level, self._chip = level_of(value, CHIPS)
+        self._level = level_of(value, CHIPS)
 
     @property
     def device(self) -> str:
@@ -270,7 +270,6 @@ class Converter(Settings):
             output=reading.take(Path(), output_path, output),
             shapes={name: tuple(dims) for name, dims in self.input_shape.items()},
             optimize="ascend_oriented" if self._device else self._level,
-            chip=self._chip,
             input_format=self._when_set("input_format"),
             input_type=self._when_set("input_data_type"),
             output_type=self._when_set("output_data_type"),

@@ -143,7 +143,7 @@ def job_of(
     """The job that the options describe; `reading` gets everything wrong with them."""
     from mindspore_lite.conversion.sources import framework_of
 
-    level, chip = reading.take(("general", "default"), level_of, options.optimize)
+    level = reading.take("general", level_of, options.optimize)
     encrypt = reading.take("", key_text, options.encrypt_key)
     decrypt = reading.take("", key_text, options.decrypt_key)
     return Job(
@@ -152,7 +152,6 @@ def job_of(
         output=reading.take(Path(), output_path, output),
         shapes=reading.take({}, _shapes, options.shape or []),
         optimize=level,
-        chip=chip,
         input_format=options.input_format or "",
         output_format=options.output_format or "",
         input_type=TYPES.get(options.input_type.upper(), options.input_type),

@@ -208,7 +208,7 @@ def job_of(flags: Mapping[str, str], reading: Reading, settings: Sections) -> Jo
         reading.problems.append(
             f"Init save_fp16 failed. fp16 must be on or off, but got {flags['fp16']!r}"
         )
-    level, chip = reading.take(("general", "default"), _level, flags)
+    level = reading.take("general", _level, flags)
     decrypt = reading.take("", key_text, flags.get("decryptKey", ""))
     encrypt = reading.take("", key_text, flags.get("encryptKey", ""))
     wanted = _on(flags, "encryption") if "encryption" in flags else None
@@ -220,7 +220,6 @@ def job_of(flags: Mapping[str, str], reading: Reading, settings: Sections) -> Jo
         weights=Path(flags["weightFile"]) if "weightFile" in flags else None,
         shapes=reading.take({}, parse_shapes, flags.get("inputShape", ""), "inputShape"),
         optimize=level,
-        chip=chip,
         input_format=flags.get("inputDataFormat", ""),
         output_format=flags.get("outputDataFormat", ""),
         input_type=_type(flags.get("inputDataType", "DEFAULT")),
@@ -282,13 +281,13 @@ def _on(flags: Mapping[str, str], name: str) -> bool:
     return flags.get(name, "false").lower() == "true"
 
 
-def _level(flags: Mapping[str, str]) -> tuple[str, str]:
+def _level(flags: Mapping[str, str]) -> str:
     device = flags.get("device")
     if device is None:
         return level_of(flags.get("optimize", "general"))
     if device not in _DEVICES:
         raise ValueError(f"device must be {'|'.join(_DEVICES)}, but got {device!r}")
-    return _DEVICES[device], "default"
+    return _DEVICES[device]
 
 
 def _type(text: str) -> str:

@@ -47,7 +47,6 @@ class Job:
     weights: Path | None = None  # of a Caffe model
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     optimize: str = "general"
-    chip: str = "default"
     input_format: str = ""  # "" keeps what the model has; so with all that follow
     output_format: str = ""
     input_type: str = ""
@@ -163,8 +162,8 @@ def encryption_key(text: str, wanted: bool | None) -> bytes | None:
     return hex_key(text, "encrypt_key") if text and wanted is not False else None
 
 
-def level_of(text: str, chips: tuple[str, ...] = ()) -> tuple[str, str]:
-    """Level and chip of `ascend_oriented:910b`; `chips` are the only ones, where there are any."""
+def level_of(text: str, chips: tuple[str, ...] = ()) -> str:
+    """The level of `ascend_oriented:910b`; of the chip only the name is checked, against `chips`."""
     level, colon, chip = text.partition(":")
     if level not in LEVELS or (colon and level != "ascend_oriented"):
         raise ValueError(
@@ -174,7 +173,7 @@ def level_of(text: str, chips: tuple[str, ...] = ()) -> tuple[str, str]:
         raise ValueError(f"chip_name must be single, but got {chip!r}")
     if (colon and not chip) or (chip and chips and chip not in chips):
         raise ValueError(f"chip_name must be in [{', '.join(chips) or 'any'}], but got {chip!r}")
-    return level, chip or "default"
+    return level
 
 
 def _problems(job: Job) -> list[str]:
