@@ -163,7 +163,7 @@ def encryption_key(text: str, wanted: bool | None) -> bytes | None:
 
 
 def level_of(text: str, chips: tuple[str, ...] = ()) -> str:
-    """The level of `ascend_oriented:910b`; of the chip only the name is checked, against `chips`."""
+    """The level of `ascend_oriented:910b`; of its chip only the name is checked."""
     level, colon, chip = text.partition(":")
     if level not in LEVELS or (colon and level != "ascend_oriented"):
         raise ValueError(

@@ -362,9 +362,6 @@ def _open(
 def _settings(options: Options, entries: dict[str, str]) -> Any:
     settings = ort.SessionOptions()
     settings.log_severity_level = _FATAL
-    # x86 cores without VNNI add products of int8 in 16 bits, where sums overflow and wrong results
-    # come out; on these, and on no others, this makes weights uint8, which is slower and right
-    settings.add_session_config_entry("session.x64quantprecision", "1")
     settings.intra_op_num_threads = options.threads
     settings.inter_op_num_threads = options.inter_op_threads
     if options.inter_op_threads > 1:
@@ -402,9 +399,12 @@ def _precision_entries(precision: str) -> dict[str, str]:
     """The session settings of a precision; part of the artefact's key, for they change packing."""
     if precision not in ("enforce_fp32", "preferred_fp16"):
         raise ValueError(f"precision is {precision!r}, wanted 'enforce_fp32' or 'preferred_fp16'")
+    # x86 cores without VNNI add products of int8 in 16 bits, where sums overflow and wrong results
+    # come out; on these, and on no others, this makes weights uint8, which is slower and right
+    entries = {"session.x64quantprecision": "1"}
     if precision == "preferred_fp16" and platform.machine() in ("aarch64", "arm64"):
-        return {"mlas.enable_gemm_fastmath_arm64_bfloat16": "1"}
-    return {}
+        entries["mlas.enable_gemm_fastmath_arm64_bfloat16"] = "1"
+    return entries
 
 
 def _info(arg: Any, kind: str) -> TensorInfo:

@@ -300,6 +300,13 @@ def test_preferred_fp16_is_fast_math_on_arm_only(
         dense.check(session)
 
 
+@pytest.mark.parametrize("precision", ["enforce_fp32", "preferred_fp16"])
+def test_int8_is_right_on_every_x86_core(precision: str, dense: Any) -> None:
+    session = ENGINE.load(dense.source(), Options(precision=precision))
+    settings = session._native.session.get_session_options()  # type: ignore[attr-defined]
+    assert settings.get_session_config_entry("session.x64quantprecision") == "1"
+
+
 def test_unknown_precision_is_refused(dense: Any) -> None:
     with pytest.raises(ValueError, match="'int8', wanted 'enforce_fp32' or 'preferred_fp16'"):
         ENGINE.load(dense.source(), Options(precision="int8"))
