@@ -156,6 +156,6 @@ def translator_digest() -> str:
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for folder in ("mindir", "ops", "graph"):
-        for file in sorted((package / folder).glob("*.py")):
+        for file in sorted((package / folder).rglob("*.py")):
             digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
