@@ -12,16 +12,26 @@ LiteError(RuntimeError)         the documented API promises RuntimeError, so the
   QueueFullError                too many requests are waiting already
   RequestTimeoutError           the deadline passed before the work was done
   ClosedError                   the object was closed; it did not break
+  CancelledError                the request was called off by who sent it
+  ResourceError                 the machine has no room for it: memory, descriptors, processes
+  WireError                     the other side of a connection does not keep to the protocol
+  WorkerDiedError               a worker process ended, or does not answer any more
 TypeError, ValueError           a wrong argument: the builtin, no class of ours
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 
 class LiteError(RuntimeError):
-    """Root of all errors of this package."""
+    """Root of all errors of this package.
+
+    `code` is what programs in other languages see: a number of the C++ API's StatusCode.
+    """
+
+    code: ClassVar[int] = -1  # kLiteError
 
     def prefixed(self, prefix: str) -> LiteError:
         """This very error with words put in front: callers above know what was being attempted."""
@@ -32,9 +42,13 @@ class LiteError(RuntimeError):
 class ModelFileError(LiteError):
     """The file is not a model that can be read."""
 
+    code = -200  # kLiteGraphFileError
+
 
 class UnsupportedOpError(LiteError):
     """The model needs operators, or options of operators, that are not implemented."""
+
+    code = -300  # kLiteNotFindOp
 
     def __init__(self, text: str = "", problems: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(text)
@@ -44,6 +58,8 @@ class UnsupportedOpError(LiteError):
 class SettingsError(LiteError):
     """What was asked of a conversion makes no sense; every reason at once."""
 
+    code = -3  # kLiteParamInvalid
+
     def __init__(self, text: str = "", problems: Sequence[str] = ()) -> None:
         super().__init__(text)
         self.problems = tuple(problems)
@@ -52,9 +68,13 @@ class SettingsError(LiteError):
 class ShapeError(LiteError):
     """A shape does not fit the model."""
 
+    code = -501  # kLiteInferInvalid
+
 
 class InputError(LiteError):
     """An input of a request is missing, unfilled, or of the wrong type or size."""
+
+    code = -101  # kLiteInputTensorError
 
 
 class EngineError(LiteError):
@@ -64,6 +84,8 @@ class EngineError(LiteError):
 class EngineUnavailableError(EngineError):
     """The runtime or the device for a target is not there."""
 
+    code = -7  # kLiteNotSupport
+
 
 class StoppedError(LiteError):
     """A run was told to stop, and did."""
@@ -72,10 +94,52 @@ class StoppedError(LiteError):
 class QueueFullError(LiteError):
     """As many requests as allowed are waiting already; this one was not taken."""
 
+    code = -11  # kLiteServiceDeny
+
 
 class RequestTimeoutError(LiteError):
     """The deadline passed before the work was done."""
 
+    code = 0x1000000E  # kMDTimeOut
+
 
 class ClosedError(LiteError):
     """The object was closed and cannot be used any more."""
+
+    code = -9  # kLiteUninitializedObj
+
+
+class CancelledError(LiteError):
+    """The request was called off by who sent it."""
+
+    code = 0x10000003  # kMDInterrupted
+
+
+class ResourceError(LiteError):
+    """The machine has no room for it: memory, descriptors, processes."""
+
+    code = -6  # kLiteMemoryFailed
+
+
+class WireError(LiteError):
+    """The other side of a connection does not keep to the protocol, or speaks another version."""
+
+    code = 0x10000010  # kMDNetWorkError
+
+
+class WorkerDiedError(LiteError):
+    """A worker process ended, or does not answer any more.
+
+    `device` is the device that it served (-1: none in particular), `signal` the number of the
+    signal that ended it (0: none), `last_words` the end of what it wrote to its log.
+    """
+
+    code = 1  # kCoreFailed
+
+    def __init__(
+        self, text: str = "", *, device: int = -1, signal: int = 0, last_words: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.device = device
+        self.signal = signal
+        self.last_words = last_words

@@ -198,9 +198,7 @@ class Model(BaseModel):
             TypeError: An input is neither Tensor nor array.
             RuntimeError: Count, size or type differ from the model's, or the engine failed.
         """
-        built = self._built
-        if built is None:
-            raise self._unusable("predict failed! ")
+        built = self._usable("predict failed! ")
         try:
             given = feeds.arrays(built.inputs, inputs)
             wanted = feeds.checked_outputs(built.outputs, outputs)
@@ -224,9 +222,7 @@ class Model(BaseModel):
             RuntimeError: The model cannot take these shapes; it stays as it was.
         """
         shapes = self._in_model_order(inputs, _checked_dims(inputs, dims))
-        built = self._built
-        if built is None:
-            raise self._unusable("resize failed! Error is ")
+        built = self._usable("resize failed! Error is ")
         try:
             if len(shapes) != len(built.inputs):
                 raise ShapeError(f"{len(shapes)} shapes were given for {len(built.inputs)} inputs")
@@ -316,10 +312,12 @@ class Model(BaseModel):
             return shapes
         return [found[at] for at in range(len(shapes))]
 
-    def _unusable(self, prefix: str) -> LiteError:
+    def _usable(self, prefix: str) -> Built:
+        if self._built is not None:
+            return self._built
         if self._closed:
-            return ClosedError(f"{prefix}the model was closed; build it again to use it")
-        return EngineError(f"{prefix}the model is not built; call build_from_file() first")
+            raise ClosedError(f"{prefix}the model was closed; build it again to use it")
+        raise EngineError(f"{prefix}the model is not built; call build_from_file() first")
 
 
 def _checked_key(key: object, mode: object, parallel: object) -> Key | None:

@@ -36,7 +36,7 @@ class Placed:
 
 def place(given: Given, context: Context) -> Placed:
     """Load a model for as many workers as the context asks for, or the machine has room for."""
-    warn_of_unused_targets(context, stacklevel=5)
+    warn_of_unused_targets(context, stacklevel=6)
     plan = _plan(context)
     inter_op = context.cpu.inter_op_parallel_num or 1
 
@@ -58,7 +58,7 @@ def place(given: Given, context: Context) -> Placed:
             f"the model is not in the compile cache: each of {plan.workers} bound workers of "
             f"{plan.threads} threads has its own copy of the weights; see `mslite doctor`",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     wanted = _sessions(plan, is_shared)[1:]
     with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
@@ -87,7 +87,7 @@ def _plan(context: Context) -> Layout:
             f"{plan.threads}"
         )
     if plan.warning:
-        warnings.warn(plan.warning, UserWarning, stacklevel=5)
+        warnings.warn(plan.warning, UserWarning, stacklevel=6)
     return plan
 
 

@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,12 +96,18 @@ class ModelParallelRunner(BaseModel):
                 "ModelParallelRunner's build from file failed! Error is this runner is built from "
                 f"{self.model_path_!r} already; make another one, or close() this one first"
             )
+        given = Given(_KINDS.get(Path(model_path).suffix, "MINDIR"), Path(model_path))
+        self._build(given, context)
+        self.model_path_ = model_path
+
+    def _build(self, given: Given, context: Context) -> None:
+        """Load what is given, a file or bytes."""
         try:
-            loaded = _Loaded(Path(model_path), context)
+            loaded = _Loaded(given, context)
         except LiteError as exc:
             doing = "ModelParallelRunner's build from file failed! Error is "
             raise exc.prefixed(doing) from exc.__cause__
-        self._loaded, self._closed, self.model_path_ = loaded, False, model_path
+        self._loaded, self._closed = loaded, False
         if self._forgotten is not None:
             self._forgotten.detach()  # it holds the pool of the build before
         # the pool's threads know the pool, never the runner: nobody else keeps it from going
@@ -240,7 +247,7 @@ class ModelParallelRunner(BaseModel):
 class _Loaded:
     """What a built runner holds: the pool, and what the model says about its ends."""
 
-    def __init__(self, path: Path, context: Context) -> None:
+    def __init__(self, given: Given, context: Context) -> None:
         settings = context.parallel
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
         batching = _batching(context, sections)
@@ -248,10 +255,9 @@ class _Loaded:
             warnings.warn(
                 f"device_ids {settings.device_ids} have no effect on target 'cpu'",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        kind = _KINDS.get(path.suffix, "MINDIR")
-        self._placed: Placed = place(Given(kind, path, beside=model_file(sections)), context)
+        self._placed: Placed = place(replace(given, beside=model_file(sections)), context)
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
         self.timeout_s = self.limit_s(settings.timeout_s or math.inf)
         if batching is not None:
@@ -314,7 +320,7 @@ class _Loaded:
                 f"the model could not be warmed up on made-up inputs: {exc}; if requests work, "
                 "switch this off by context.parallel.warm_up = False",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
             return 0.0
         if any(-1 in i.shape for i in self.inputs):
@@ -375,7 +381,7 @@ def _batching(context: Context, sections: Sections) -> Batching | None:
     unknown = sorted(set(section) - set(known))
     if unknown:
         warnings.warn(
-            f"section [batching] has no {unknown}, only {list(known)}", UserWarning, stacklevel=4
+            f"section [batching] has no {unknown}, only {list(known)}", UserWarning, stacklevel=5
         )
     for name in known:
         text = section.get(name, "0").strip()

@@ -86,8 +86,16 @@ class Pool:
             raise EngineError(f"{len(places)} worker threads cannot be started: {exc}") from exc
         _POOLS.add(self)
 
-    def run(self, inputs: Arrays, timeout_s: float | None = None) -> list[np.ndarray]:
+    def run(
+        self, inputs: Arrays, timeout_s: float | None = None, known: Deliver | None = None
+    ) -> list[np.ndarray]:
         """Compute the outputs for one caller, who waits for them.
+
+        Args:
+            inputs: One array per input.
+            timeout_s: Within which there must be an answer.
+            known: Called with the request before it runs, so that another thread can cancel it;
+                not for runs of microseconds, which nobody can.
 
         Raises:
             QueueFullError, RequestTimeoutError, ClosedError: As their names say.
@@ -96,6 +104,8 @@ class Pool:
         if timeout_s is None and self._quick is not None and self._quick.takes(inputs):
             return self._quick.run(inputs)
         request = self._request(inputs)
+        if known is not None:
+            known(request)
         inside = getattr(_own, "pool", None) is self and not _own.slot.lost
         slot: Slot | None
         woken = None

@@ -1,0 +1,146 @@
+"""What stands in the body of each message; docs/wire.md tells it byte by byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from mindspore_lite.config import Sections
+from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.wire.fields import Reader, Writer
+from mindspore_lite.wire.memory import Made
+from mindspore_lite.wire.tensors import Described, Place, read_tensor, write_tensor
+
+MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
+NO_ROOM = Place(0, 0, 0)
+
+
+class Predict(NamedTuple):
+    """A run: the model, how long it may take (0: for ever), where outputs may go, the inputs."""
+
+    model: int
+    timeout_us: int
+    room: Place  # block 0: nowhere
+    inputs: list[Described]
+
+
+@dataclass(frozen=True)
+class Build:
+    """What to load and how.
+
+    `content` holds no tensor: the file at `path`; one: the model's bytes; two: and its weights'.
+    `settings` are those of a Context by their names ("cpu.thread_num"), all as text.
+    """
+
+    kind: int
+    model_type: int
+    path: str = ""
+    content: list[Described] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    config_path: str = ""
+    config: Sections = field(default_factory=dict)
+    key: bytes = b""
+    key_mode: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A model's ends, and what there was to say about it when it was built."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+
+def write_place(out: Writer, place: Place) -> None:
+    """Append u32 block, u64 offset, u64 length."""
+    out.u32(place.block)
+    out.u64(place.offset)
+    out.u64(place.size)
+
+
+def read_predict(body: Reader) -> Predict:
+    """The body of PREDICT."""
+    model, timeout_us = body.u32("the model"), body.u64("the timeout")
+    room = Place(body.u32("a block"), body.u64("an offset"), body.u64("a length"))
+    inputs = body.items("inputs", lambda: read_tensor(body))
+    body.end("PREDICT")
+    return Predict(model, timeout_us, room, inputs)
+
+
+def write_build(out: Writer, build: Build, content: list[tuple[str, np.ndarray, Place]]) -> None:
+    """Append the body of BUILD; the content is bytes that were put into blocks."""
+    out.u8(build.kind)
+    out.u32(build.model_type)
+    out.text(build.path)
+    out.u32(len(content))
+    for name, array, place in content:
+        write_tensor(out, name, array.dtype, array.shape, place)
+    out.u32(len(build.settings))
+    for name, value in build.settings.items():
+        out.text(name)
+        out.text(value)
+    out.text(build.config_path)
+    entries = [(s, k, v) for s, pairs in build.config.items() for k, v in pairs.items()]
+    out.u32(len(entries))
+    for entry in entries:
+        for word in entry:
+            out.text(word)
+    out.blob(build.key)
+    out.text(build.key_mode)
+
+
+def read_build(body: Reader) -> Build:
+    """The body of BUILD."""
+    kind, model_type = body.u8("the kind"), body.u32("the model type")
+    path = body.text("the path")
+    content = body.items("contents", lambda: read_tensor(body), most=2)
+    settings = dict(
+        body.items("settings", lambda: (body.text("a setting"), body.text("its value")))
+    )
+    config_path = body.text("the configuration's path")
+    config: Sections = {}
+    for section, name, value in body.items(
+        "entries", lambda: (body.text("a section"), body.text("a key"), body.text("its value"))
+    ):
+        config.setdefault(section, {})[name] = value
+    key = bytes(body.blob("the decryption key", 1024))
+    key_mode = body.text("the decryption mode")
+    body.end("BUILD")
+    return Build(kind, model_type, path, content, settings, config_path, config, key, key_mode)
+
+
+def write_description(out: Writer, description: Description) -> None:
+    """Append inputs and outputs, as two lists of tensors without data."""
+    for infos in (description.inputs, description.outputs):
+        out.u32(len(infos))
+        for info in infos:
+            write_tensor(out, info.name, info.dtype, info.shape)
+
+
+def read_description(body: Reader) -> Description:
+    """Two lists of tensors without data."""
+
+    def infos(what: str) -> tuple[TensorInfo, ...]:
+        found = body.items(what, lambda: read_tensor(body))
+        return tuple(TensorInfo(t.name, t.dtype, t.shape) for t in found)
+
+    return Description(infos("inputs"), infos("outputs"))
+
+
+def write_made(out: Writer, made: list[Made]) -> None:
+    """Append a list of blocks that the worker made."""
+    out.u32(len(made))
+    for one in made:
+        out.u32(one.block)
+        out.u32(one.descriptor)
+        out.u64(one.size)
+
+
+def read_made(body: Reader) -> list[Made]:
+    """A list of blocks that the worker made."""
+    return body.items(
+        "blocks",
+        lambda: Made(body.u32("a block"), body.u32("a descriptor"), body.u64("a size")),
+    )

@@ -1,0 +1,411 @@
+"""The client's side: models of a worker process are built and run from here.
+
+A Session is what one process has at one worker. It owns one connection that carries nothing: when
+it closes, the worker knows that the client is gone. Requests go over lanes, further connections
+that carry one request at a time; as many are opened as there are requests at once, and kept. Every
+lane has a block of shared memory for inputs and one for outputs, which grow when they must.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+import numpy as np
+
+from mindspore_lite.errors import RequestTimeoutError, ResourceError, WireError, WorkerDiedError
+from mindspore_lite.wire import bodies, faults
+from mindspore_lite.wire.bodies import Build, Description
+from mindspore_lite.wire.fields import Reader, Writer
+from mindspore_lite.wire.frames import Buffer, Channel, Frame, Message
+from mindspore_lite.wire.handshake import TIMEOUT_S, greet
+from mindspore_lite.wire.memory import Block, aligned
+from mindspore_lite.wire.tensors import (
+    INLINE_BYTES,
+    Place,
+    array_of,
+    laid_out,
+    put,
+    read_tensor,
+    write_arrays,
+)
+
+STOPPED, ENDED, HANGS = 1, 0, 2  # answers to CANCEL
+
+_LATE_S = 0.25  # how much longer than a deadline a client waits for the worker to say so; guess
+_SMALLEST_BLOCK = 1 << 16
+
+
+class Session:
+    """Everything that this process has at a worker. Safe from many threads, except close()."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        """Take over a connected socket, and become welcome there."""
+        self._owner = sock
+        try:
+            welcome = greet(sock)
+        except OSError as exc:
+            raise WorkerDiedError(f"the worker does not answer: {exc}") from exc
+        self.pid = welcome.pid
+        self._token = welcome.token
+        self._address = _address(welcome.text)
+        self._requests = itertools.count(1)
+        self._lock = threading.Lock()
+        self._idle: list[Lane] = []
+        self._lanes: set[Lane] = set()
+        self._closed = False
+        self._process = os.getpid()
+
+    @classmethod
+    def connect(cls, path: str) -> Session:
+        """A session at a worker that listens on a path (`mslite worker --socket`)."""
+        return cls(_connected(path, TIMEOUT_S))
+
+    def build(self, build: Build, contents: Sequence[np.ndarray] = ()) -> Model:
+        """Load a model there; contents are the bytes of the model, and of its weights."""
+        lane = self.lane()
+        try:
+            places = lane.bring([content.reshape(-1) for content in contents], inline=0)
+            named = [
+                (name, content, place)
+                for name, content, place in zip(
+                    ("model", "weights"), contents, places, strict=False
+                )
+                if place is not None
+            ]
+            out = Writer()
+            bodies.write_build(out, build, named)
+            body = lane.ask(Message.BUILD, out.data)
+        finally:
+            lane.give_back()
+        number = body.u32("the model")
+        description = bodies.read_description(body)
+        notes = body.items("notes", lambda: body.text("a note"))
+        return Model(self, number, description, notes)
+
+    def info(self, key: str, model: int = 0, timeout_s: float | None = None) -> str:
+        """One fact about a model, or, for model 0, about the worker."""
+        out = Writer()
+        out.u32(model)
+        out.text(key)
+        return self.ask(Message.INFO, out.data, timeout_s).text("a fact")
+
+    def cancel(self, request: int, wait_s: float, timeout_s: float) -> int:
+        """End a request and wait for its end: ENDED before, STOPPED, or it HANGS."""
+        out = Writer()
+        out.u64(request)
+        out.u64(round(wait_s * 1e6))
+        return self.ask(Message.CANCEL, out.data, timeout_s).u8("an answer")
+
+    def exit(self, words: str, timeout_s: float) -> None:
+        """Say that no more requests will come; the worker ends when nobody else needs it."""
+        out = Writer()
+        out.text(words)
+        self.ask(Message.EXIT, out.data, timeout_s)
+
+    def ask(self, message: Message, body: Buffer, timeout_s: float | None = None) -> Reader:
+        """Send a request over a free lane and wait for its answer."""
+        lane = self.lane(timeout_s)
+        try:
+            return lane.ask(message, body, timeout_s)
+        finally:
+            lane.give_back()
+
+    def lane(self, timeout_s: float | None = None) -> Lane:
+        """A lane that nobody else uses, until it is given back or dropped."""
+        if self._process != os.getpid():
+            raise WireError(
+                "the session was opened before this process was forked, and stayed with the "
+                "parent; open another one in the child, or use the spawn start method"
+            )
+        with self._lock:
+            if self._closed:
+                raise WorkerDiedError("the session with the worker is over")
+            if self._idle:
+                return self._idle.pop()
+        limit_s = TIMEOUT_S if timeout_s is None else min(timeout_s, TIMEOUT_S)
+        sock = _connected(self._address, limit_s)
+        try:
+            greet(sock, self._token, limit_s)
+        except OSError as exc:
+            sock.close()
+            raise WorkerDiedError(f"the worker does not answer: {exc}") from exc
+        except WireError:
+            sock.close()
+            raise
+        lane = Lane(self, Channel(sock))
+        with self._lock:
+            self._lanes.add(lane)
+        return lane
+
+    def next_request(self) -> int:
+        """An id that no other request of the session has."""
+        return next(self._requests)
+
+    def close(self) -> None:
+        """Go: the worker forgets everything that was built here. Harmless when repeated."""
+        with self._lock:
+            self._closed = True
+            lanes, self._lanes = list(self._lanes), set()
+            self._idle = []
+        if self._process == os.getpid():
+            try:
+                self._owner.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the worker was first
+        self._owner.close()
+        for lane in lanes:
+            lane.hang_up()
+
+    def _given_back(self, lane: Lane) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(lane)
+
+    def _dropped(self, lane: Lane) -> None:
+        with self._lock:
+            self._lanes.discard(lane)
+
+
+class Lane:
+    """One connection of a session, for one request at a time."""
+
+    def __init__(self, session: Session, channel: Channel) -> None:
+        self.session = session
+        self.request = 0  # the one that was sent and is not answered yet; 0: none
+        self._channel = channel
+        self._inputs: Block | None = None
+        self._outputs: Block | None = None
+        self._freed: list[int] = []
+
+    def bring(self, arrays: Sequence[np.ndarray], inline: int = INLINE_BYTES) -> list[Place | None]:
+        """Copy arrays into this lane's memory; the small ones have no place, and travel inline."""
+        places, size = laid_out(arrays, inline=inline)
+        if size == 0:
+            return places
+        block = self._inputs
+        if block is None or block.size < size:
+            if block is not None:
+                self._freed.append(block.number)
+                self._inputs = None
+            block = self._inputs = self._allocated(_rounded(size))
+        placed = [None if p is None else p._replace(block=block.number) for p in places]
+        put(arrays, placed, block)
+        return placed
+
+    def send_predict(
+        self,
+        model: int,
+        names: Sequence[str],
+        arrays: Sequence[np.ndarray],
+        timeout_s: float | None = None,
+    ) -> None:
+        """Have the model run; the answer is to be fetched by predicted()."""
+        self._free()
+        places = self.bring(arrays)
+        out = Writer()
+        out.u32(model)
+        out.u64(0 if timeout_s is None else max(1, round(timeout_s * 1e6)))
+        room = self._outputs
+        bodies.write_place(
+            out, bodies.NO_ROOM if room is None else Place(room.number, 0, room.size)
+        )
+        write_arrays(out, names, arrays, places)
+        self._send(Message.PREDICT, out.data)
+
+    def predicted(self, timeout_s: float | None = None) -> list[np.ndarray]:
+        """The outputs. Large ones lie in this lane's memory: valid until it is given back."""
+        body = self._answer(None if timeout_s is None else timeout_s + _LATE_S)
+        for made in bodies.read_made(body):
+            if self._outputs is not None:
+                self._freed.append(self._outputs.number)
+            self._outputs = Block.open(self.session.pid, made)
+        blocks = {} if self._outputs is None else {self._outputs.number: self._outputs}
+        return body.items("outputs", lambda: array_of(read_tensor(body), blocks))
+
+    def ask(self, message: Message, body: Buffer, timeout_s: float | None = None) -> Reader:
+        """Send a request and wait for its answer."""
+        self._send(message, body)
+        return self._answer(timeout_s)
+
+    def give_back(self) -> None:
+        """Let others have it; one whose request was not answered is closed instead."""
+        if self.request:
+            self.drop()
+        else:
+            self.session._given_back(self)
+
+    def drop(self) -> None:
+        """Close it: it broke, or its answer is not wanted any more."""
+        self.session._dropped(self)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connection; who waits for an answer gets an error."""
+        self._channel.close()
+
+    def _send(self, message: Message, body: Buffer) -> None:
+        self.request = self.session.next_request()
+        try:
+            self._channel.send(message, self.request, body)
+        except OSError as exc:
+            raise WorkerDiedError(f"the worker is gone: {exc}") from exc
+
+    def _answer(self, timeout_s: float | None) -> Reader:
+        frame = self._received(timeout_s)
+        if frame.request != self.request:
+            raise WireError(f"the answer to request {frame.request} came, wanted {self.request}")
+        body = Reader(frame.body)
+        self.request = 0
+        if frame.message is Message.ERROR:
+            raise faults.read_error(body)
+        if frame.message not in (Message.REPLY, Message.BUILD_FINISH):
+            raise WireError(f"{frame.message.name} came as an answer")
+        return body
+
+    def _received(self, timeout_s: float | None) -> Frame:
+        try:
+            frame = self._channel.receive(timeout_s)
+        except TimeoutError as exc:
+            raise RequestTimeoutError(f"the worker did not answer within {timeout_s:g} s") from exc
+        except OSError as exc:
+            raise WorkerDiedError(f"the worker is gone: {exc}") from exc
+        if frame is None:
+            raise WorkerDiedError("the worker is gone: it closed the connection")
+        return frame
+
+    def _allocated(self, size: int) -> Block:
+        out = Writer()
+        out.u64(size)
+        (made,) = bodies.read_made(self.ask(Message.ALLOCATE, out.data))
+        return Block.open(self.session.pid, made)
+
+    def _free(self) -> None:
+        """Give blocks back that were too small; now, when no answer is awaited."""
+        if self._freed:
+            out = Writer()
+            out.u32(len(self._freed))
+            for number in self._freed:
+                out.u32(number)
+            self._freed = []
+            self.ask(Message.FREE, out.data)
+
+
+class Model:
+    """A model, or a runner, that a worker hosts."""
+
+    def __init__(
+        self, session: Session, number: int, description: Description, notes: list[str]
+    ) -> None:
+        self.session = session
+        self.number = number
+        self.inputs = description.inputs
+        self.outputs = description.outputs
+        self.notes = notes  # warnings of the build
+        self._names = [info.name for info in self.inputs]
+
+    def start(self, arrays: Sequence[np.ndarray], timeout_s: float | None = None) -> Call:
+        """Send a request without waiting for its answer."""
+        lane = self.session.lane(timeout_s)
+        try:
+            lane.send_predict(self.number, self._names, arrays, timeout_s)
+        except BaseException:
+            lane.give_back()
+            raise
+        return Call(lane, timeout_s)
+
+    def predict(
+        self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
+    ) -> list[np.ndarray]:
+        """Run the model and return outputs that own their memory."""
+        with self.start(arrays, timeout_s) as outputs:
+            return [array.copy() if array.base is not None else array for array in outputs]
+
+    def resize(self, shapes: Sequence[Sequence[int]]) -> None:
+        """Give the inputs other shapes."""
+        out = Writer()
+        out.u32(self.number)
+        out.u32(len(shapes))
+        for shape in shapes:
+            out.dims(tuple(shape))
+        found = bodies.read_description(self.session.ask(Message.RESIZE, out.data))
+        self.inputs, self.outputs = found.inputs, found.outputs
+
+    def info(self, key: str) -> str:
+        """One fact about the model."""
+        return self.session.info(key, self.number)
+
+    def statistics(self, timeout_s: float | None = None) -> str:
+        """What was done so far, as JSON."""
+        out = Writer()
+        out.u32(self.number)
+        return self.session.ask(Message.STATISTICS, out.data, timeout_s).text("statistics")
+
+    def close(self, drain_s: float | None = None) -> None:
+        """Release the model; requests under way have so long to end."""
+        out = Writer()
+        out.u32(self.number)
+        out.u64(0 if drain_s is None else max(1, round(drain_s * 1e6)))
+        self.session.ask(Message.CLOSE, out.data)
+
+
+class Call:
+    """A request under way. Within `with`, its outputs are there; afterwards the lane is free."""
+
+    def __init__(self, lane: Lane, timeout_s: float | None) -> None:
+        self.lane = lane
+        self._due_s = None if timeout_s is None else time.monotonic() + timeout_s
+
+    def __enter__(self) -> list[np.ndarray]:
+        left_s = None if self._due_s is None else max(0.0, self._due_s - time.monotonic())
+        try:
+            return self.lane.predicted(left_s)
+        except BaseException:
+            self.lane.give_back()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.lane.give_back()
+
+    def abandon(self) -> None:
+        """Nobody wants the answer any more."""
+        self.lane.drop()
+
+
+def _address(text: str) -> str:
+    """How workers write where they listen: a path, or "@" and an abstract name."""
+    if not text:
+        raise WireError("the worker does not take further lanes")
+    return "\0" + text[1:] if text.startswith("@") else text
+
+
+def _connected(address: str, timeout_s: float) -> socket.socket:
+    sock = None
+    try:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(timeout_s)
+        sock.connect(address)
+    except OSError as exc:
+        if sock is None:
+            raise ResourceError(
+                f"no socket can be had: {exc}; close files, or allow more (ulimit -n)"
+            ) from exc
+        sock.close()
+        raise WorkerDiedError(f"no worker answers: {exc.strerror or exc}; is it running?") from exc
+    return sock
+
+
+def _rounded(size: int) -> int:
+    """A size that is not outgrown at once: an eighth of a power of two more, at least."""
+    step = max(_SMALLEST_BLOCK, 1 << (size.bit_length() - 3))
+    return aligned(-(-size // step) * step)

@@ -1,0 +1,170 @@
+"""Frames: a fixed header and a body go over a stream socket, one message after the other.
+
+byte  0  u32  0x464C534D, "MSLF"
+      4  u16  message
+      6  u16  0
+      8  u64  request id, chosen by who asks; the answer carries the same
+     16  u64  length of the body
+     24       the body
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from mindspore_lite.errors import WireError
+
+Buffer = bytes | bytearray | memoryview
+
+MAX_BODY = 16 << 20  # larger things travel in shared memory
+STALL_S = 30.0  # within which the rest of a message must follow its first byte
+
+_HEADER = struct.Struct("<IHHQQ")
+HEADER_BYTES = _HEADER.size
+_MAGIC = 0x464C534D
+_CHUNK = 1 << 16
+_FEW_PARTS = 512  # below what the kernel takes in one call (IOV_MAX)
+
+
+class Message(IntEnum):
+    """What a frame is about. The first five are those of MindSpore Lite's multi-card example."""
+
+    ERROR = 0
+    PREDICT = 1
+    REPLY = 2
+    BUILD_FINISH = 3
+    EXIT = 4
+    BUILD = 5
+    DESCRIBE = 6
+    RESIZE = 7
+    UPDATE_WEIGHTS = 8
+    INFO = 9
+    STATISTICS = 10
+    CANCEL = 11
+    CLOSE = 12
+    ALLOCATE = 13
+    FREE = 14
+
+
+_MESSAGES = {int(message): message for message in Message}
+
+
+class Frame(NamedTuple):
+    """One message. The body is valid until the next one is received."""
+
+    message: Message
+    request: int
+    body: memoryview
+
+
+def header(message: int, request: int, size: int) -> bytes:
+    """The header of a frame."""
+    return _HEADER.pack(_MAGIC, message, 0, request, size)
+
+
+def parsed_header(data: Buffer) -> tuple[Message, int, int]:
+    """(message, request id, length of the body), checked."""
+    magic, number, reserved, request, size = _HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise WireError(f"a frame begins with 0x{magic:08x}, wanted 0x{_MAGIC:08x}")
+    message = _MESSAGES.get(number)
+    if message is None:
+        raise WireError(f"there is no message {number}; the last one is {max(_MESSAGES)}")
+    if reserved:
+        raise WireError(f"bytes 6 and 7 of a frame are 0x{reserved:04x}, wanted 0")
+    if size > MAX_BODY:
+        raise WireError(
+            f"a body of {size} bytes was announced, at most {MAX_BODY} are allowed; "
+            "send large tensors in shared memory"
+        )
+    return message, request, size
+
+
+class Channel:
+    """Frames over one connected socket. One thread at a time may send, one may receive."""
+
+    def __init__(self, sock: socket.socket, stall_s: float = STALL_S) -> None:
+        self._sock = sock
+        self._stall_s = stall_s
+        self._buffer = bytearray(_CHUNK)
+        self._held = 0  # bytes in the buffer that belong to the next frame
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+        return self._sock.fileno()
+
+    def send(self, message: Message, request: int, *parts: Buffer) -> None:
+        """Send one frame whose body is the parts, one after the other.
+
+        Raises:
+            OSError: The other side is gone.
+        """
+        size = sum(memoryview(part).nbytes for part in parts)
+        if size > MAX_BODY:
+            raise WireError(f"a body of {size} bytes cannot be sent, at most {MAX_BODY} can")
+        self._send_all([header(message, request, size), *parts])
+
+    def _send_all(self, parts: Sequence[Buffer]) -> None:
+        if len(parts) > _FEW_PARTS:
+            parts = [b"".join(parts)]
+        views = [memoryview(part).cast("B") for part in parts]
+        while views:
+            sent = self._sock.sendmsg(views)
+            while views and sent >= len(views[0]):
+                sent -= len(views.pop(0))
+            if views:
+                views[0] = views[0][sent:]
+
+    def receive(self, timeout_s: float | None = None) -> Frame | None:
+        """The next frame; None when the other side closed the connection between two frames.
+
+        Raises:
+            TimeoutError: No frame began within timeout_s, or it stalled.
+            WireError: What came is no frame.
+            OSError: The connection broke.
+        """
+        if self._held < HEADER_BYTES and not self._fill(HEADER_BYTES, timeout_s):
+            return None
+        message, request, size = parsed_header(self._buffer)
+        end = HEADER_BYTES + size
+        if self._held < end:
+            self._fill(end, self._stall_s)
+        # a copy, so that the buffer can go on being filled; large things are not in here
+        body = memoryview(bytes(memoryview(self._buffer)[HEADER_BYTES:end]))
+        self._held -= end
+        if self._held:
+            self._buffer[: self._held] = self._buffer[end : end + self._held]
+        if len(self._buffer) > _CHUNK and self._held <= _CHUNK:
+            self._buffer = self._buffer[:_CHUNK]
+        return Frame(message, request, body)
+
+    def _fill(self, wanted: int, timeout_s: float | None) -> bool:
+        """Have so many bytes in the buffer; False when the connection ended before the first."""
+        if wanted > len(self._buffer):
+            self._buffer += bytes(wanted - len(self._buffer))
+        with memoryview(self._buffer) as view:
+            self._sock.settimeout(timeout_s if not self._held else self._stall_s)
+            while self._held < wanted:
+                got = self._sock.recv_into(view[self._held :])
+                if not got:
+                    if not self._held:
+                        return False
+                    raise WireError(
+                        f"the connection ended inside a frame: {self._held} bytes of {wanted}"
+                    )
+                self._held += got
+                if self._held < wanted:
+                    self._sock.settimeout(self._stall_s)
+        return True
+
+    def close(self) -> None:
+        """Close the connection; who waits on it in another thread is woken."""
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it was not connected any more
+        self._sock.close()

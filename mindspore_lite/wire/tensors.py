@@ -1,0 +1,155 @@
+"""Tensors on the wire: what they are stands in the frame, their bytes there or in a block.
+
+    text  name
+    u16   element type, the number of MindSpore's TypeId (dtypes.py)
+    u16   number of dims, then as many i64; -1: not known yet
+    u8    0: no data, a description    1: data in the frame    2: data in a block
+    1:    u32 length, then the bytes
+    2:    u32 block, u64 offset, u64 length
+Elements are little-endian, in C order.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mindspore_lite import dtypes
+from mindspore_lite.errors import InputError, WireError
+from mindspore_lite.wire.fields import Reader, Writer
+from mindspore_lite.wire.frames import MAX_BODY
+from mindspore_lite.wire.memory import Block, aligned
+
+MAX_RANK = 64
+INLINE_BYTES = 16 << 10  # up to here copying into the frame is cheaper than a block; guess
+NO_DATA, IN_FRAME, IN_BLOCK = 0, 1, 2
+
+_PLACE = struct.Struct("<BIQQ")
+_TYPES = {d.type_id: d.numpy for d in dtypes.TABLE if d.name != "bfloat16"}
+
+
+class Place(NamedTuple):
+    """Where in which block some bytes are."""
+
+    block: int
+    offset: int
+    size: int
+
+
+class Described(NamedTuple):
+    """A tensor as it was read: its data are bytes, a place, or not there."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    data: memoryview | Place | None
+
+
+def write_tensor(
+    out: Writer, name: str, dtype: np.dtype, shape: tuple[int, ...], data: object = None
+) -> None:
+    """Append a tensor: a description, or with an array's bytes, or with the Place of them."""
+    row = dtypes.from_numpy(dtype)
+    if row is None:
+        raise InputError(
+            f"tensor {name!r} has elements of type {dtype}, which cannot be sent to another process"
+        )
+    out.text(name)
+    out.u16(row.type_id)
+    out.dims(shape)
+    if data is None:
+        out.u8(NO_DATA)
+    elif isinstance(data, Place):
+        out.data += _PLACE.pack(IN_BLOCK, *data)
+    else:
+        assert isinstance(data, np.ndarray)
+        out.u8(IN_FRAME)
+        out.blob(data.reshape(-1).view(np.uint8).data)
+
+
+def read_tensor(body: Reader) -> Described:
+    """Take a tensor off a message; its sizes agree with each other afterwards."""
+    name = body.text("the name of a tensor")
+    number = body.u16("the type of a tensor")
+    dtype = _TYPES.get(number)
+    if dtype is None:
+        row = dtypes.BY_TYPE_ID.get(number)  # bfloat16, whose package is imported when met
+        if row is None:
+            raise WireError(f"tensor {name!r} has elements of type {number}, which is unknown")
+        dtype = row.numpy
+    shape = body.dims(f"tensor {name!r}", MAX_RANK)
+    place = body.u8("the place of a tensor")
+    data: memoryview | Place
+    if place == NO_DATA:
+        return Described(name, dtype, shape, None)
+    if place == IN_FRAME:
+        data = body.blob(f"the data of tensor {name!r}", MAX_BODY)
+        size = len(data)
+    elif place == IN_BLOCK:
+        number, offset = body.u32("a block"), body.u64("an offset")
+        size = body.u64("a length")
+        data = Place(number, offset, size)
+    else:
+        raise WireError(f"the data of tensor {name!r} are at place {place}, wanted 0, 1 or 2")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
+        raise WireError(
+            f"tensor {name!r} of {dtype.name} {list(shape)} came with {size} bytes of data"
+        )
+    return Described(name, dtype, shape, data)
+
+
+def array_of(tensor: Described, blocks: Mapping[int, Block]) -> np.ndarray:
+    """The tensor's data as an array: over the block's memory, or a copy of what was in the frame.
+
+    Raises:
+        WireError: There is no data, or it names a block or a place that is not there.
+    """
+    if tensor.data is None:
+        raise WireError(f"tensor {tensor.name!r} came without data")
+    if isinstance(tensor.data, Place):
+        block = blocks.get(tensor.data.block)
+        if block is None:
+            raise WireError(f"there is no block {tensor.data.block}; was it freed?")
+        raw = block.part(tensor.data.offset, tensor.data.size)
+        return np.frombuffer(raw, tensor.dtype).reshape(tensor.shape)
+    # a copy, for what is in a frame may begin at any address
+    return np.frombuffer(tensor.data, tensor.dtype).reshape(tensor.shape).copy()
+
+
+def write_arrays(
+    out: Writer,
+    names: Sequence[str],
+    arrays: Sequence[np.ndarray],
+    places: Sequence[Place | None],
+) -> None:
+    """Append a list of tensors with data; those without a place travel in the frame."""
+    out.u32(len(arrays))
+    for name, array, place in zip(names, arrays, places, strict=True):
+        write_tensor(out, name, array.dtype, array.shape, array if place is None else place)
+
+
+def laid_out(
+    arrays: Sequence[np.ndarray], block: int = 0, inline: int = INLINE_BYTES
+) -> tuple[list[Place | None], int]:
+    """Where in a block those larger than `inline` bytes go, and how large it must be."""
+    places: list[Place | None] = []
+    offset = 0
+    for array in arrays:
+        if array.nbytes <= inline:
+            places.append(None)
+        else:
+            places.append(Place(block, offset, array.nbytes))
+            offset = aligned(offset + array.nbytes)
+    return places, offset
+
+
+def put(arrays: Sequence[np.ndarray], places: Sequence[Place | None], block: Block) -> None:
+    """Copy arrays to their places."""
+    for array, place in zip(arrays, places, strict=True):
+        if place is not None:
+            raw = block.part(place.offset, place.size)
+            np.copyto(np.frombuffer(raw, array.dtype).reshape(array.shape), array)

@@ -1,0 +1,349 @@
+"""What one client has at a worker: its models, its shared memory, its requests under way.
+
+Who owns what. Every lane of the client has a thread here, which takes one request after the other;
+what they share is changed under `_lock`, which is never held while a model is built or run. Blocks
+are made here and belong to the client: it says when one may go.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindspore_lite.errors import ClosedError, InputError, ResourceError, WireError
+from mindspore_lite.tensor import Tensor
+from mindspore_lite.version import __version__
+from mindspore_lite.wire import bodies, faults
+from mindspore_lite.wire.client import ENDED, HANGS, STOPPED
+from mindspore_lite.wire.fields import Reader, Writer
+from mindspore_lite.wire.frames import Frame, Message
+from mindspore_lite.wire.handshake import TOKEN_BYTES
+from mindspore_lite.wire.memory import Block
+from mindspore_lite.wire.tensors import Place, array_of, laid_out, put, read_tensor, write_arrays
+from mindspore_lite.worker.hosted import Hosted, Running, built
+
+MAX_BLOCKS = 4096
+MAX_MODELS = 1024
+MAX_WAIT_S = 60.0  # of a CANCEL for the end of what it cancels
+
+Answer = tuple[Message, bytearray]
+
+
+class Guest:
+    """One client of a worker, from its first connection to the end of that."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_bytes(TOKEN_BYTES)
+        self.left = threading.Event()  # it sent EXIT
+        self.last_words = ""
+        self._lock = threading.Lock()
+        self._closed = False
+        self._models: dict[int, Hosted] = {}
+        self._blocks: dict[int, Block] = {}
+        self._running: dict[int, Running] = {}
+        self._numbers = itertools.count(1)
+        self._answers: dict[Message, Callable[[Reader, int], Answer]] = {
+            Message.PREDICT: self._predict,
+            Message.BUILD: self._build,
+            Message.DESCRIBE: self._describe,
+            Message.RESIZE: self._resize,
+            Message.UPDATE_WEIGHTS: self._update_weights,
+            Message.INFO: self._info,
+            Message.STATISTICS: self._statistics,
+            Message.CANCEL: self._cancel,
+            Message.CLOSE: self._close,
+            Message.ALLOCATE: self._allocate,
+            Message.FREE: self._free,
+            Message.EXIT: self._exit,
+        }
+
+    def answer(self, frame: Frame) -> Answer:
+        """Do what a frame asks for; an error is an answer, too."""
+        try:
+            act = self._answers.get(frame.message)
+            if act is None:
+                raise WireError(f"a worker does not take {frame.message.name}")
+            return act(Reader(frame.body), frame.request)
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the client must learn of it
+            out = Writer()
+            faults.write_error(out, exc)
+            return Message.ERROR, out.data
+
+    def close(self, drain_s: float = 0.0) -> None:
+        """Release everything; requests under way have so long to end. Harmless when repeated."""
+        with self._lock:
+            self._closed = True
+            models, self._models = list(self._models.values()), {}
+            blocks, self._blocks = list(self._blocks.values()), {}
+            running = list(self._running.values())
+        for request in running:
+            if not request.ended.wait(drain_s):
+                request.cancel()
+        for model in models:
+            model.close(drain_s)
+        for block in blocks:
+            block.close()
+
+    # --- one method per message ---
+
+    def _predict(self, body: Reader, number: int) -> Answer:
+        asked = bodies.read_predict(body)
+        model = self._model(asked.model)
+        with self._lock:
+            blocks = self._blocks
+            arrays = [array_of(tensor, blocks) for tensor in asked.inputs]
+            room = blocks.get(asked.room.block)
+        if asked.room.block and room is None:
+            raise WireError(f"there is no block {asked.room.block}; was it freed?")
+        timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
+        with self._known(number) as running:
+            outputs = model.predict(arrays, timeout_s, running)
+        return self._reply(model, outputs, room, asked.room)
+
+    def _reply(
+        self, model: Hosted, outputs: list[np.ndarray], room: Block | None, place: Place
+    ) -> Answer:
+        """The outputs, in the room that the client offered, or in a new block."""
+        places, size = laid_out(outputs)
+        made = []
+        start = place.offset
+        if size and (room is None or size > place.size):
+            room, start = self._new_block(size), 0
+            made.append(room.made)
+        if size and room is not None:
+            places = [
+                None if p is None else Place(room.number, p.offset + start, p.size) for p in places
+            ]
+            put(outputs, places, room)
+        out = Writer()
+        bodies.write_made(out, made)
+        names = [info.name for info in model.description().outputs]
+        write_arrays(out, names, outputs, places)
+        return Message.REPLY, out.data
+
+    def _build(self, body: Reader, number: int) -> Answer:
+        asked = bodies.read_build(body)
+        with self._lock:
+            contents = [array_of(tensor, self._blocks).tobytes() for tensor in asked.content]
+            if len(self._models) >= MAX_MODELS:
+                raise ResourceError(f"there are {MAX_MODELS} models already; close some")
+        with _noted() as notes:
+            model = built(asked, contents)
+        out = Writer()
+        try:
+            with self._lock:
+                if self._closed:
+                    raise ClosedError("the client left while its model was being built")
+                key = next(self._numbers)
+                self._models[key] = model
+            out.u32(key)
+            bodies.write_description(out, model.description())
+        except BaseException:
+            with self._lock:
+                self._models.pop(key, None) if not self._closed else None
+            model.close(0.0)
+            raise
+        out.u32(len(notes))
+        for note in notes:
+            out.text(note)
+        return Message.BUILD_FINISH, out.data
+
+    def _describe(self, body: Reader, number: int) -> Answer:
+        model = self._model(body.u32("the model"))
+        body.end("DESCRIBE")
+        return self._described(model)
+
+    def _described(self, model: Hosted) -> Answer:
+        out = Writer()
+        bodies.write_description(out, model.description())
+        return Message.REPLY, out.data
+
+    def _resize(self, body: Reader, number: int) -> Answer:
+        model = self._model(body.u32("the model"))
+        shapes = body.items("shapes", lambda: body.dims("a shape", 64))
+        body.end("RESIZE")
+        model.resize(shapes)
+        return self._described(model)
+
+    def _update_weights(self, body: Reader, number: int) -> Answer:
+        model = self._model(body.u32("the model"))
+        groups = body.items(
+            "groups of weights", lambda: body.items("weights", lambda: read_tensor(body))
+        )
+        body.end("UPDATE_WEIGHTS")
+        with self._lock:
+            found = [[_tensor(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
+        model.update_weights(found)
+        return Message.REPLY, bytearray()
+
+    def _info(self, body: Reader, number: int) -> Answer:
+        key = body.u32("the model")
+        name = body.text("the fact's name")
+        body.end("INFO")
+        out = Writer()
+        out.text(self._model(key).info(name) if key else _own_info(name))
+        return Message.REPLY, out.data
+
+    def _statistics(self, body: Reader, number: int) -> Answer:
+        model = self._model(body.u32("the model"))
+        body.end("STATISTICS")
+        out = Writer()
+        out.text(model.statistics())
+        return Message.REPLY, out.data
+
+    def _cancel(self, body: Reader, number: int) -> Answer:
+        request, wait_us = body.u64("a request"), body.u64("a wait")
+        body.end("CANCEL")
+        with self._lock:
+            running = self._running.get(request)
+        out = Writer()
+        if running is None:
+            out.u8(ENDED)
+        else:
+            running.cancel()
+            ended = running.ended.wait(min(wait_us / 1e6, MAX_WAIT_S))
+            out.u8(STOPPED if ended else HANGS)
+        return Message.REPLY, out.data
+
+    def _close(self, body: Reader, number: int) -> Answer:
+        key, drain_us = body.u32("the model"), body.u64("a time")
+        body.end("CLOSE")
+        with self._lock:
+            model = self._models.pop(key, None)
+        if model is None:
+            raise ClosedError(f"there is no model {key}; was it closed?")
+        model.close(drain_us / 1e6 if drain_us else None)
+        return Message.REPLY, bytearray()
+
+    def _allocate(self, body: Reader, number: int) -> Answer:
+        size = body.u64("a size")
+        body.end("ALLOCATE")
+        out = Writer()
+        bodies.write_made(out, [self._new_block(size).made])
+        return Message.REPLY, out.data
+
+    def _free(self, body: Reader, number: int) -> Answer:
+        keys = body.items("blocks", lambda: body.u32("a block"))
+        body.end("FREE")
+        with self._lock:
+            unknown = [key for key in keys if key not in self._blocks]
+            found = [self._blocks.pop(key) for key in set(keys) - set(unknown)]
+        for block in found:
+            block.close()
+        if unknown:
+            raise WireError(f"there are no blocks {unknown}; the others were freed")
+        return Message.REPLY, bytearray()
+
+    def _exit(self, body: Reader, number: int) -> Answer:
+        self.last_words = body.text("the last words")
+        body.end("EXIT")
+        self.left.set()
+        return Message.REPLY, bytearray()
+
+    # --- what they share ---
+
+    def _model(self, key: int) -> Hosted:
+        with self._lock:
+            model = self._models.get(key)
+        if model is None:
+            raise ClosedError(f"there is no model {key}; was it closed?")
+        return model
+
+    def _new_block(self, size: int) -> Block:
+        if size > _free_memory():
+            raise ResourceError(
+                f"{size} bytes of shared memory were asked for, but {_free_memory()} bytes of "
+                "memory are free; send smaller requests, or fewer at once"
+            )
+        with self._lock:
+            if len(self._blocks) >= MAX_BLOCKS:
+                raise ResourceError(f"there are {MAX_BLOCKS} blocks already; free some")
+            key = next(self._numbers)
+        block = Block.make(key, size)
+        with self._lock:
+            if self._closed:
+                block.close()
+                raise ClosedError("the client has left")
+            self._blocks[key] = block
+        return block
+
+    @contextmanager
+    def _known(self, number: int) -> Iterator[Running]:
+        """A request that others may cancel while it lasts."""
+        running = Running()
+        with self._lock:
+            if self._closed:
+                raise ClosedError("the client has left")
+            if number in self._running:
+                raise InputError(f"request {number} is under way already; ids must differ")
+            self._running[number] = running
+        try:
+            yield running
+        finally:
+            with self._lock:
+                del self._running[number]
+            running.ended.set()
+
+
+def _tensor(name: str, array: np.ndarray) -> Tensor:
+    return Tensor._wrap(name, array)
+
+
+def _own_info(name: str) -> str:
+    """Facts about the worker itself."""
+    facts: dict[str, Callable[[], Any]] = {
+        "version": lambda: __version__,
+        "pid": os.getpid,
+        "cores": lambda: ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+    }
+    if name not in facts:
+        raise ValueError(f"there is no worker info {name!r}, wanted one of {', '.join(facts)}")
+    return str(facts[name]())
+
+
+def _free_memory() -> int:
+    """Bytes that can be had without pushing others out, as far as the kernel tells."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return 1 << 62
+
+
+_notes = threading.local()
+_show = warnings.showwarning
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Collect the warnings of this thread, for the client to see."""
+    _notes.found = found = []
+    try:
+        yield found
+    finally:
+        _notes.found = None
+
+
+def keep_notes() -> None:
+    """Have warnings told to the client whose build made them; the others are shown as usual."""
+    warnings.simplefilter("always", UserWarning)
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        found = getattr(_notes, "found", None)
+        if found is not None:
+            found.append(str(message))
+        else:
+            _show(message, category, *place, **more)
+
+    warnings.showwarning = show

@@ -1,0 +1,241 @@
+"""What a worker hosts for its clients: a Model or a ModelParallelRunner behind one face.
+
+A run can be ended from another thread: whoever starts it attaches to its Running what ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError as PoolCancelledError
+from dataclasses import asdict
+
+import numpy as np
+
+from mindspore_lite import feeds
+from mindspore_lite.context import Context
+from mindspore_lite.context_map import from_map
+from mindspore_lite.engines.base import Stop
+from mindspore_lite.errors import (
+    CancelledError,
+    EngineError,
+    LiteError,
+    ModelFileError,
+    RequestTimeoutError,
+    StoppedError,
+)
+from mindspore_lite.graph.source import Given
+from mindspore_lite.model import Model, ModelType
+from mindspore_lite.pool.deadline import WATCHDOG
+from mindspore_lite.runner import ModelParallelRunner
+from mindspore_lite.tensor import Tensor
+from mindspore_lite.wire.bodies import MODEL, RUNNER, Build, Description
+
+
+class Running:
+    """A request under way; `ended` is set when it is over."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.cancelled = False
+        self._stop: Callable[[], object] | None = None
+        self._lock = threading.Lock()
+
+    def attach(self, stop: Callable[[], object]) -> None:
+        """Say what ends it; called at once when that was wanted before."""
+        with self._lock:
+            self._stop = stop
+            late = self.cancelled
+        if late:
+            stop()
+
+    def cancel(self) -> None:
+        """End it."""
+        with self._lock:
+            self.cancelled = True
+            stop = self._stop
+        if stop is not None:
+            stop()
+
+
+class Hosted(ABC):
+    """A built model. Everything but resize and close may be called from many threads."""
+
+    @abstractmethod
+    def description(self) -> Description:
+        """Its inputs and outputs."""
+
+    @abstractmethod
+    def predict(
+        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
+    ) -> list[np.ndarray]:
+        """Run it once."""
+
+    @abstractmethod
+    def resize(self, shapes: list[tuple[int, ...]]) -> None:
+        """Give the inputs other shapes."""
+
+    @abstractmethod
+    def info(self, key: str) -> str:
+        """One fact."""
+
+    @abstractmethod
+    def statistics(self) -> str:
+        """What was done so far, as JSON."""
+
+    @abstractmethod
+    def update_weights(self, weights: list[list[Tensor]]) -> None:
+        """Exchange weights."""
+
+    @abstractmethod
+    def close(self, drain_s: float | None) -> None:
+        """Release it."""
+
+
+class HostedModel(Hosted):
+    """A Model; requests run at the same time, each in the thread of its lane."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def description(self) -> Description:
+        """Its inputs and outputs, as they are after the last resize."""
+        built = self._model._usable("describe failed! ")
+        return Description(built.inputs, built.outputs)
+
+    def predict(
+        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
+    ) -> list[np.ndarray]:
+        """Run it once, as Model.predict does."""
+        stop = Stop()
+        running.attach(stop.fire)
+        entry = None
+        if timeout_s is not None:
+            entry = WATCHDOG.watch(time.monotonic() + timeout_s, stop.fire)
+        built = self._model._usable("predict failed! ")
+        try:
+            return built.session.run(feeds.arrays(built.inputs, list(arrays)), stop)
+        except StoppedError as exc:
+            if running.cancelled:
+                raise CancelledError("the request was cancelled") from exc
+            raise RequestTimeoutError(
+                f"predict failed! no answer within timeout_s={timeout_s:g}: it was running, and "
+                "was told to stop"
+            ) from exc
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+        finally:
+            if entry is not None:
+                WATCHDOG.cancel(entry)
+
+    def resize(self, shapes: list[tuple[int, ...]]) -> None:
+        """Give the inputs other shapes."""
+        self._model.resize(self._model.get_inputs(), shapes)
+
+    def info(self, key: str) -> str:
+        """What Model.get_model_info says."""
+        return self._model.get_model_info(key)
+
+    def statistics(self) -> str:
+        """Nothing: a Model does not count."""
+        return "{}"
+
+    def update_weights(self, weights: list[list[Tensor]]) -> None:
+        """Exchange weights."""
+        self._model.update_weights(weights)
+
+    def close(self, drain_s: float | None) -> None:
+        """Release it; runs under way finish."""
+        self._model.close()
+
+
+class HostedRunner(Hosted):
+    """A ModelParallelRunner."""
+
+    def __init__(self, runner: ModelParallelRunner) -> None:
+        self._runner = runner
+
+    def description(self) -> Description:
+        """Its inputs and outputs."""
+        loaded = self._runner._usable("describe failed! ")
+        return Description(loaded.inputs, loaded.outputs)
+
+    def predict(
+        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
+    ) -> list[np.ndarray]:
+        """Run it once, as ModelParallelRunner.predict does."""
+        loaded = self._runner._usable("predict failed! ")
+        try:
+            given = feeds.arrays(loaded.inputs, list(arrays), any_size=True)
+            limit_s = loaded.timeout_s if timeout_s is None else timeout_s
+            return loaded.pool.run(
+                given, limit_s, lambda request: running.attach(lambda: loaded.pool.cancel(request))
+            )
+        except PoolCancelledError as exc:
+            raise CancelledError("the request was cancelled") from exc
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    def resize(self, shapes: list[tuple[int, ...]]) -> None:
+        """A runner has no resize."""
+        raise EngineError("a ModelParallelRunner has no resize; its requests may have any size")
+
+    def info(self, key: str) -> str:
+        """There is nothing to tell but statistics."""
+        raise ValueError(f"there is no model info {key!r} of a ModelParallelRunner")
+
+    def statistics(self) -> str:
+        """What ModelParallelRunner.statistics says."""
+        return json.dumps(asdict(self._runner.statistics()))
+
+    def update_weights(self, weights: list[list[Tensor]]) -> None:
+        """Not available in this version."""
+        raise EngineError("updating weights is not available in this version")
+
+    def close(self, drain_s: float | None) -> None:
+        """Finish what was taken, then release it."""
+        self._runner.close(drain_s)
+
+
+def built(build: Build, contents: list[bytes]) -> Hosted:
+    """Load what a client asks for."""
+    context = from_map(build.settings)
+    if build.kind == MODEL:
+        return HostedModel(_model(build, contents, context))
+    if build.kind == RUNNER:
+        return HostedRunner(_runner(build, contents, context))
+    raise ValueError(f"there is no kind {build.kind} of model, wanted {MODEL} or {RUNNER}")
+
+
+def _model(build: Build, contents: list[bytes], context: Context) -> Model:
+    kind = ModelType(build.model_type)
+    model = Model()
+    key = build.key or None
+    mode = build.key_mode or "AES-GCM"
+    if not contents:
+        model.build_from_file(build.path, kind, context, build.config_path, build.config, key, mode)
+    else:
+        weights = contents[1] if len(contents) > 1 else None
+        model.build_from_buffer(
+            contents[0], weights, kind, context, build.config_path, build.config, key, mode
+        )
+    return model
+
+
+def _runner(build: Build, contents: list[bytes], context: Context) -> ModelParallelRunner:
+    if build.key:
+        raise ModelFileError("a ModelParallelRunner cannot load an encrypted model")
+    context.parallel.config_path = build.config_path
+    context.parallel.config_info = build.config
+    runner = ModelParallelRunner()
+    if contents:
+        weights = contents[1] if len(contents) > 1 else None
+        runner._build(
+            Given(ModelType(build.model_type).name, data=contents[0], weights=weights), context
+        )
+    else:
+        runner.build_from_file(build.path, context)
+    return runner
