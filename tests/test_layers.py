@@ -14,9 +14,9 @@ PACKAGE = Path(mindspore_lite.__file__).parent
 NAME = "mindspore_lite"
 ORDER = [
     "errors", "dtypes", "checks", "config", "settings", "version", "mindir", "ops", "graph",
-    "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map", "tensor", "feeds",
-    "build", "placing", "base_model", "runner", "model", "multi_device", "conversion", "converter", "worker",
-    "inspection", "cli", "__init__",
+    "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map", "tensor",
+    "feeds", "build", "placing", "base_model", "runner", "model", "multi_device", "conversion",
+    "converter", "worker", "inspection", "cli", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

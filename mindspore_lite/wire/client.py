@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 
 import numpy as np
@@ -71,13 +72,8 @@ class Session:
         lane = self.lane()
         try:
             places = lane.bring([content.reshape(-1) for content in contents], inline=0)
-            named = [
-                (name, content, place)
-                for name, content, place in zip(
-                    ("model", "weights"), contents, places, strict=False
-                )
-                if place is not None
-            ]
+            rows = zip(("model", "weights"), contents, places, strict=False)
+            named = [(name, content, at) for name, content, at in rows if at is not None]
             out = Writer()
             bodies.write_build(out, build, named)
             body = lane.ask(Message.BUILD, out.data)
@@ -154,10 +150,8 @@ class Session:
             lanes, self._lanes = list(self._lanes), set()
             self._idle = []
         if self._process == os.getpid():
-            try:
+            with suppress(OSError):  # the worker may have been first
                 self._owner.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # the worker was first
         self._owner.close()
         for lane in lanes:
             lane.hang_up()

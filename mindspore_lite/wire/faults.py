@@ -55,7 +55,7 @@ def read_error(body: Reader) -> Exception:
 
 def _causes(error: BaseException) -> list[str]:
     """What lay behind the error, the nearest first."""
-    found = []
+    found: list[str] = []
     cause = error.__cause__
     while cause is not None and len(found) < 8:  # a circle must not keep us here
         found.append(f"{type(cause).__name__}: {cause}")

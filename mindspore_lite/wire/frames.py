@@ -13,6 +13,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -163,8 +164,6 @@ class Channel:
 
     def close(self) -> None:
         """Close the connection; who waits on it in another thread is woken."""
-        try:
+        with suppress(OSError):  # it may not be connected any more
             self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # it was not connected any more
         self._sock.close()

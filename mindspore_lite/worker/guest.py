@@ -138,18 +138,16 @@ class Guest:
                 raise ResourceError(f"there are {MAX_MODELS} models already; close some")
         with _noted() as notes:
             model = built(asked, contents)
+        key = next(self._numbers)
         out = Writer()
+        out.u32(key)
         try:
+            bodies.write_description(out, model.description())
             with self._lock:
                 if self._closed:
                     raise ClosedError("the client left while its model was being built")
-                key = next(self._numbers)
                 self._models[key] = model
-            out.u32(key)
-            bodies.write_description(out, model.description())
         except BaseException:
-            with self._lock:
-                self._models.pop(key, None) if not self._closed else None
             model.close(0.0)
             raise
         out.u32(len(notes))
@@ -328,7 +326,8 @@ _show = warnings.showwarning
 @contextmanager
 def _noted() -> Iterator[list[str]]:
     """Collect the warnings of this thread, for the client to see."""
-    _notes.found = found = []
+    found: list[str] = []
+    _notes.found = found
     try:
         yield found
     finally:

@@ -2,8 +2,9 @@
 
 Two ways to begin. A child has one connected socket from its parent: when that closes, however the
 parent ended, so does the child. A worker on a path takes any process of its user; it ends when the
-last of them has gone, or when its own parent goes, unless it was told to stay. In both cases further
-lanes connect to where it listens: a child listens on an abstract name that leaves no file behind.
+last of them has gone, or when its own parent goes, unless it was told to stay. In both cases
+further lanes connect to where it listens: for a child that is an abstract name, which leaves no
+file behind.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ import select
 import socket
 import stat
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from mindspore_lite.errors import LiteError, ResourceError, WireError
-from mindspore_lite.wire.frames import STALL_S, Channel
+from mindspore_lite.wire import faults
+from mindspore_lite.wire.fields import Writer
+from mindspore_lite.wire.frames import STALL_S, Channel, Message
 from mindspore_lite.wire.handshake import (
     NEW_SESSION,
     TIMEOUT_S,
@@ -58,14 +63,14 @@ class Host:
         self._guests: dict[bytes, Guest] = {}
         self._connections: set[Channel] = set()
         self._open = 0
-        self._served = False
+        self._served = self._asked = False
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def run(self, owner: socket.socket | None = None, first_s: float = FIRST_S) -> None:
         """Serve until nobody needs it any more."""
         self._thread(self._accept, "mslite-accept")
         if owner is not None:
-            self._thread(lambda: self._talk(owner), "mslite-owner")
+            self._thread(partial(self._talk, owner), "mslite-owner")
         if not self._stays:
             self._thread(self._watch_parent, "mslite-parent")
             if not self._over.wait(first_s) and not self._served:
@@ -74,8 +79,9 @@ class Host:
         self._over.wait()
         self._end()
 
-    def end(self) -> None:
-        """Have run() return soon."""
+    def ask_to_end(self) -> None:
+        """End after requests under way are done, as SIGTERM wants it."""
+        self._asked = True
         self._over.set()
 
     # --- connections ---
@@ -99,7 +105,7 @@ class Host:
                 _refuse(sock, f"there are {MAX_CONNECTIONS} connections already")
                 continue
             try:
-                self._thread(lambda sock=sock: self._talk(sock), "mslite-lane")  # type: ignore[misc]
+                self._thread(partial(self._talk, sock), "mslite-lane")
             except RuntimeError as exc:
                 _refuse(sock, f"no thread can be started for it: {exc}")
                 with self._lock:
@@ -183,10 +189,6 @@ class Host:
 
     def _tell(self, channel: Channel, error: WireError) -> None:
         """Last words to a client whose bytes make no sense: an ERROR of request 0."""
-        from mindspore_lite.wire import faults
-        from mindspore_lite.wire.fields import Writer
-        from mindspore_lite.wire.frames import Message
-
         out = Writer()
         faults.write_error(out, error)
         with suppress(OSError):
@@ -229,15 +231,8 @@ class Host:
         for channel in channels:
             channel.close()
 
-    _asked = False
-
-    def ask_to_end(self) -> None:
-        """End after requests under way are done, as SIGTERM wants it."""
-        self._asked = True
-        self._over.set()
-
-    def _thread(self, act: object, name: str) -> None:
-        threading.Thread(target=act, name=name, daemon=True).start()  # type: ignore[arg-type]
+    def _thread(self, act: Callable[[], None], name: str) -> None:
+        threading.Thread(target=act, name=name, daemon=True).start()
 
 
 def _refuse(sock: socket.socket, reason: str) -> None:
