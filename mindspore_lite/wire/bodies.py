@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from mindspore_lite.wire.fields import Reader, Writer
 from mindspore_lite.wire.memory import Made
 from mindspore_lite.wire.tensors import Described, Place, read_tensor, write_tensor
 
+_PREDICT = struct.Struct("<IQIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
 NO_ROOM = Place(0, 0, 0)
 
@@ -53,17 +55,16 @@ class Description:
     outputs: tuple[TensorInfo, ...]
 
 
-def write_place(out: Writer, place: Place) -> None:
-    """Append u32 block, u64 offset, u64 length."""
-    out.u32(place.block)
-    out.u64(place.offset)
-    out.u64(place.size)
+def write_predict(out: Writer, model: int, timeout_s: float | None, room: Place) -> None:
+    """Append the head of PREDICT; the list of inputs follows."""
+    timeout_us = 0 if timeout_s is None else max(1, round(timeout_s * 1e6))
+    out.data += _PREDICT.pack(model, timeout_us, *room)
 
 
 def read_predict(body: Reader) -> Predict:
     """The body of PREDICT."""
     model, timeout_us = body.u32("the model"), body.u64("the timeout")
-    room = Place(body.u32("a block"), body.u64("an offset"), body.u64("a length"))
+    room = Place(*body.place())
     inputs = body.items("inputs", lambda: read_tensor(body))
     body.end("PREDICT")
     return Predict(model, timeout_us, room, inputs)

@@ -203,12 +203,9 @@ class Lane:
         self._free()
         places = self.bring(arrays)
         out = Writer()
-        out.u32(model)
-        out.u64(0 if timeout_s is None else max(1, round(timeout_s * 1e6)))
         room = self._outputs
-        bodies.write_place(
-            out, bodies.NO_ROOM if room is None else Place(room.number, 0, room.size)
-        )
+        place = bodies.NO_ROOM if room is None else Place(room.number, 0, room.size)
+        bodies.write_predict(out, model, timeout_s, place)
         write_arrays(out, names, arrays, places)
         self._send(Message.PREDICT, out.data)
 

@@ -22,6 +22,8 @@ _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
 _I32 = struct.Struct("<i")
+_PLACE = struct.Struct("<IQQ")
+_RANK = struct.Struct("<2xH")
 
 
 class Writer:
@@ -132,6 +134,19 @@ class Reader:
         if count > most:
             raise WireError(f"{what} has {count} dims, at most {most} are allowed")
         return struct.unpack_from(f"<{count}q", self.data, self._take(8 * count, what))
+
+    def place(self) -> tuple[int, int, int]:
+        """A u32 block, a u64 offset and a u64 length."""
+        found: tuple[int, int, int] = _PLACE.unpack_from(self.data, self._take(20, "a place"))
+        return found
+
+    def tensor_head(self, most: int) -> bytes:
+        """A text, a u16, and dims, all as they lie: what most tensors have in common."""
+        start = self.at
+        self.blob("the name of a tensor", most)
+        (count,) = _RANK.unpack_from(self.data, self._take(4, "the type of a tensor"))
+        self._take(8 * count, "the dims of a tensor")
+        return bytes(self.data[start : self.at])
 
     def items(self, what: str, read: Callable[[], T], most: int = MAX_ITEMS) -> list[T]:
         """A u32 count, then as many of what `read` reads."""

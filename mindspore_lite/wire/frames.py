@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
@@ -28,7 +27,6 @@ _HEADER = struct.Struct("<IHHQQ")
 HEADER_BYTES = _HEADER.size
 _MAGIC = 0x464C534D
 _CHUNK = 1 << 16
-_FEW_PARTS = 512  # below what the kernel takes in one call (IOV_MAX)
 
 
 class Message(IntEnum):
@@ -85,6 +83,12 @@ def parsed_header(data: Buffer) -> tuple[Message, int, int]:
     return message, request, size
 
 
+def _timeval(limit_s: float | None) -> bytes:
+    """As the kernel wants it: seconds and microseconds, both 0 for no limit."""
+    whole, part = divmod(max(1, round((limit_s or 0) * 1e6)) if limit_s is not None else 0, 10**6)
+    return struct.pack("@ll", whole, part)
+
+
 class Channel:
     """Frames over one connected socket. One thread at a time may send, one may receive."""
 
@@ -93,32 +97,24 @@ class Channel:
         self._stall_s = stall_s
         self._buffer = bytearray(_CHUNK)
         self._held = 0  # bytes in the buffer that belong to the next frame
+        # the kernel's own timeouts: Python's would cost two more system calls per message
+        sock.settimeout(None)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(stall_s))
+        self._limit_s: float | None = None
 
     def fileno(self) -> int:
         """The socket's descriptor."""
         return self._sock.fileno()
 
-    def send(self, message: Message, request: int, *parts: Buffer) -> None:
-        """Send one frame whose body is the parts, one after the other.
+    def send(self, message: Message, request: int, body: Buffer = b"") -> None:
+        """Send one frame.
 
         Raises:
-            OSError: The other side is gone.
+            OSError: The other side is gone, or does not read what was sent before.
         """
-        size = sum(memoryview(part).nbytes for part in parts)
-        if size > MAX_BODY:
-            raise WireError(f"a body of {size} bytes cannot be sent, at most {MAX_BODY} can")
-        self._send_all([header(message, request, size), *parts])
-
-    def _send_all(self, parts: Sequence[Buffer]) -> None:
-        if len(parts) > _FEW_PARTS:
-            parts = [b"".join(parts)]
-        views = [memoryview(part).cast("B") for part in parts]
-        while views:
-            sent = self._sock.sendmsg(views)
-            while views and sent >= len(views[0]):
-                sent -= len(views.pop(0))
-            if views:
-                views[0] = views[0][sent:]
+        if len(body) > MAX_BODY:
+            raise WireError(f"a body of {len(body)} bytes cannot be sent, at most {MAX_BODY} can")
+        self._sock.sendall(header(message, request, len(body)) + body)
 
     def receive(self, timeout_s: float | None = None) -> Frame | None:
         """The next frame; None when the other side closed the connection between two frames.
@@ -147,10 +143,13 @@ class Channel:
         """Have so many bytes in the buffer; False when the connection ended before the first."""
         if wanted > len(self._buffer):
             self._buffer += bytes(wanted - len(self._buffer))
+        self._within(timeout_s if not self._held else self._stall_s)
         with memoryview(self._buffer) as view:
-            self._sock.settimeout(timeout_s if not self._held else self._stall_s)
             while self._held < wanted:
-                got = self._sock.recv_into(view[self._held :])
+                try:
+                    got = self._sock.recv_into(view[self._held :])
+                except BlockingIOError as exc:
+                    raise TimeoutError(f"nothing came for {self._limit_s:g} s") from exc
                 if not got:
                     if not self._held:
                         return False
@@ -159,8 +158,13 @@ class Channel:
                     )
                 self._held += got
                 if self._held < wanted:
-                    self._sock.settimeout(self._stall_s)
+                    self._within(self._stall_s)
         return True
+
+    def _within(self, limit_s: float | None) -> None:
+        if limit_s != self._limit_s:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(limit_s))
+            self._limit_s = limit_s
 
     def close(self) -> None:
         """Close the connection; who waits on it in another thread is woken."""

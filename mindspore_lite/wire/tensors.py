@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +26,11 @@ from mindspore_lite.wire.frames import MAX_BODY
 from mindspore_lite.wire.memory import Block, aligned
 
 MAX_RANK = 64
+MAX_NAME = 4096
 INLINE_BYTES = 16 << 10  # up to here copying into the frame is cheaper than a block; guess
 NO_DATA, IN_FRAME, IN_BLOCK = 0, 1, 2
 
 _PLACE = struct.Struct("<BIQQ")
-_TYPES = {d.type_id: d.numpy for d in dtypes.TABLE if d.name != "bfloat16"}
 
 
 class Place(NamedTuple):
@@ -49,18 +50,40 @@ class Described(NamedTuple):
     data: memoryview | Place | None
 
 
-def write_tensor(
-    out: Writer, name: str, dtype: np.dtype, shape: tuple[int, ...], data: object = None
-) -> None:
-    """Append a tensor: a description, or with an array's bytes, or with the Place of them."""
+@lru_cache(maxsize=256)
+def _head(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+    """Name, type and dims. Requests have the same ones again and again."""
     row = dtypes.from_numpy(dtype)
     if row is None:
         raise InputError(
             f"tensor {name!r} has elements of type {dtype}, which cannot be sent to another process"
         )
+    out = Writer()
     out.text(name)
     out.u16(row.type_id)
     out.dims(shape)
+    return bytes(out.data)
+
+
+@lru_cache(maxsize=256)
+def _described(head: bytes) -> tuple[str, np.dtype, tuple[int, ...], int]:
+    """Name, type, dims and number of bytes (-1: not known) from a head, checked."""
+    body = Reader(memoryview(head))
+    name = body.text("the name of a tensor")
+    number = body.u16("the type of a tensor")
+    row = dtypes.BY_TYPE_ID.get(number)
+    if row is None:
+        raise WireError(f"tensor {name!r} has elements of type {number}, which is unknown")
+    shape = body.dims(f"tensor {name!r}", MAX_RANK)
+    known = min(shape, default=0) >= 0
+    return name, row.numpy, shape, math.prod(shape) * row.item_bytes if known else -1
+
+
+def write_tensor(
+    out: Writer, name: str, dtype: np.dtype, shape: tuple[int, ...], data: object = None
+) -> None:
+    """Append a tensor: a description, or with an array's bytes, or with the Place of them."""
+    out.data += _head(name, dtype, shape)
     if data is None:
         out.u8(NO_DATA)
     elif isinstance(data, Place):
@@ -73,15 +96,7 @@ def write_tensor(
 
 def read_tensor(body: Reader) -> Described:
     """Take a tensor off a message; its sizes agree with each other afterwards."""
-    name = body.text("the name of a tensor")
-    number = body.u16("the type of a tensor")
-    dtype = _TYPES.get(number)
-    if dtype is None:
-        row = dtypes.BY_TYPE_ID.get(number)  # bfloat16, whose package is imported when met
-        if row is None:
-            raise WireError(f"tensor {name!r} has elements of type {number}, which is unknown")
-        dtype = row.numpy
-    shape = body.dims(f"tensor {name!r}", MAX_RANK)
+    name, dtype, shape, wanted = _described(body.tensor_head(MAX_NAME))
     place = body.u8("the place of a tensor")
     data: memoryview | Place
     if place == NO_DATA:
@@ -90,12 +105,11 @@ def read_tensor(body: Reader) -> Described:
         data = body.blob(f"the data of tensor {name!r}", MAX_BODY)
         size = len(data)
     elif place == IN_BLOCK:
-        number, offset = body.u32("a block"), body.u64("an offset")
-        size = body.u64("a length")
-        data = Place(number, offset, size)
+        data = Place(*body.place())
+        size = data.size
     else:
         raise WireError(f"the data of tensor {name!r} are at place {place}, wanted 0, 1 or 2")
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
+    if size != wanted:
         raise WireError(
             f"tensor {name!r} of {dtype.name} {list(shape)} came with {size} bytes of data"
         )

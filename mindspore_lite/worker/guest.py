@@ -86,7 +86,7 @@ class Guest:
             blocks, self._blocks = list(self._blocks.values()), {}
             running = list(self._running.values())
         for request in running:
-            if not request.ended.wait(drain_s):
+            if not request.wait(drain_s):
                 request.cancel()
         for model in models:
             model.close(drain_s)
@@ -208,8 +208,7 @@ class Guest:
             out.u8(ENDED)
         else:
             running.cancel()
-            ended = running.ended.wait(min(wait_us / 1e6, MAX_WAIT_S))
-            out.u8(STOPPED if ended else HANGS)
+            out.u8(STOPPED if running.wait(min(wait_us / 1e6, MAX_WAIT_S)) else HANGS)
         return Message.REPLY, out.data
 
     def _close(self, body: Reader, number: int) -> Answer:
@@ -289,7 +288,7 @@ class Guest:
         finally:
             with self._lock:
                 del self._running[number]
-            running.ended.set()
+            running.ended.release()
 
 
 def _tensor(name: str, array: np.ndarray) -> Tensor:

@@ -36,29 +36,34 @@ from mindspore_lite.wire.bodies import MODEL, RUNNER, Build, Description
 
 
 class Running:
-    """A request under way; `ended` is set when it is over."""
+    """A request under way; `ended` is held as long as it lasts."""
+
+    __slots__ = ("_stop", "cancelled", "ended")
 
     def __init__(self) -> None:
-        self.ended = threading.Event()
+        self.ended: threading.Lock = threading.Lock()
+        self.ended.acquire()
         self.cancelled = False
         self._stop: Callable[[], object] | None = None
-        self._lock = threading.Lock()
 
     def attach(self, stop: Callable[[], object]) -> None:
         """Say what ends it; called at once when that was wanted before."""
-        with self._lock:
-            self._stop = stop
-            late = self.cancelled
-        if late:
+        self._stop = stop
+        if self.cancelled:  # cancel() says so before it looks for the stop: one sees the other
             stop()
 
     def cancel(self) -> None:
-        """End it."""
-        with self._lock:
-            self.cancelled = True
-            stop = self._stop
-        if stop is not None:
-            stop()
+        """End it; harmless when repeated."""
+        self.cancelled = True
+        if self._stop is not None:
+            self._stop()
+
+    def wait(self, limit_s: float) -> bool:
+        """Wait for its end; whether it came."""
+        if not self.ended.acquire(timeout=limit_s):
+            return False
+        self.ended.release()  # for others who wait
+        return True
 
 
 class Hosted(ABC):
