@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mindspore_lite.engines.base import Session
-from mindspore_lite.errors import EngineError, LiteError
-from mindspore_lite.pool import synthetic
+from mindspore_lite.errors import EngineError
+from mindspore_lite.pool import two_rows
 from mindspore_lite.pool.request import Arrays
-
-_TRIED_SIZES = (16, 1, 32, 64, 224)  # of open dims behind the batch axis, until one runs; guess
-_TOLERANCE = 1e-3  # of the largest value: kernels differ by far less, mixed-up rows by far more
 
 
 def rows_and_key(inputs: Arrays) -> tuple[int, object]:
@@ -77,44 +74,20 @@ def check_model(session: Session) -> None:
                     f"{why}{kind} {info.name!r} has shape {list(info.shape)}, wanted an open batch "
                     "axis first ([-1, ...]); export the model with one, or leave max_batch_rows 0"
                 )
-    reason = ""
-    for size in _TRIED_SIZES:
-        try:
-            reason = _difference(session, size)
-        except LiteError as exc:  # other open dims may want another size
-            reason = f"no made-up input could be run ({exc})"
-            continue
-        break
+    try:
+        reason = _difference(session)
+    except EngineError as exc:
+        reason = str(exc)
     if reason:
         raise EngineError(f"{why}{reason}; leave max_batch_rows 0")
 
 
-def _difference(session: Session, size: int) -> str:
+def _difference(session: Session) -> str:
     """What two rows give together and do not give alone; "" when nothing."""
-    shapes = [[1, *synthetic.closed(info.shape[1:], size)] for info in session.inputs]
-    alone = [
-        [synthetic.array(i.dtype, s, seed) for i, s in zip(session.inputs, shapes, strict=True)]
-        for seed in (1, 2)
-    ]
-    separate = [session.run(inputs) for inputs in alone]
-    together = session.run(joined(alone))
-    for info, a, b, both in zip(session.outputs, *separate, together, strict=True):
+    outcome = two_rows.tried(session.inputs, [True] * len(session.inputs), session.run)
+    for info, a, b, both in zip(session.outputs, *outcome, strict=True):
         if both.ndim == 0 or len(both) != 2 or len(a) != 1 or len(b) != 1:
             return f"output {info.name!r} has shape {list(both.shape)} for two rows"
-        if not _close(np.concatenate([a, b]), both):
+        if not two_rows.close(np.concatenate([a, b]), both):
             return f"output {info.name!r} of a row depends on the other rows of its batch"
     return ""
-
-
-def _close(wanted: np.ndarray, got: np.ndarray) -> bool:
-    if wanted.shape != got.shape:
-        return False
-    if wanted.dtype.kind not in "fc" and wanted.dtype.name != "bfloat16":
-        return bool((wanted == got).all())
-    kind = np.complex128 if wanted.dtype.kind == "c" else np.float64
-    a, b = wanted.astype(kind), got.astype(kind)
-    finite = np.isfinite(a)
-    scale = float(np.abs(a[finite]).max(initial=0.0))
-    if (finite != np.isfinite(b)).any():
-        return False
-    return bool((np.abs(a[finite] - b[finite]) <= _TOLERANCE * scale).all())

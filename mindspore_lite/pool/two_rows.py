@@ -1,0 +1,78 @@
+"""A model tried with two made-up rows: infos and a way to run it go in, outputs of runs come out.
+
+Whether rows may be computed together, or apart, is not written in a model: it shows when two rows
+give the same together as each gives alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.errors import EngineError, InputError, ShapeError
+from mindspore_lite.pool import synthetic
+
+_TRIED_SIZES = (16, 1, 32, 64, 224)  # of open dims behind the batch axis, until one runs; guess
+_TOLERANCE = 1e-3  # of the largest value: kernels differ by far less, mixed-up rows by far more
+
+Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+
+
+class Outcome(NamedTuple):
+    """What the model gave."""
+
+    first: Sequence[np.ndarray]  # of the first row alone
+    second: Sequence[np.ndarray]
+    together: Sequence[np.ndarray]
+
+
+def tried(inputs: Sequence[TensorInfo], carries: Sequence[bool], run: Run) -> Outcome:
+    """Run two rows, each alone and both together; inputs that do not carry them stay the same.
+
+    Raises:
+        EngineError: The model took no made-up input.
+    """
+    refusal: Exception | None = None
+    for size in _TRIED_SIZES:
+        first, second = (_row(inputs, carries, size, seed) for seed in (1, 2))
+        both = [
+            np.concatenate([a, b]) if carried else a
+            for a, b, carried in zip(first, second, carries, strict=True)
+        ]
+        try:
+            return Outcome(run(first), run(second), run(both))
+        except (EngineError, InputError, ShapeError) as exc:  # another size may be wanted
+            refusal = exc
+    raise EngineError(f"no made-up input could be run ({refusal})") from refusal
+
+
+def close(wanted: np.ndarray, got: np.ndarray) -> bool:
+    """Whether two outputs are the same but for the rounding of kernels."""
+    if wanted.shape != got.shape:
+        return False
+    if wanted.dtype.kind not in "fc" and wanted.dtype.name != "bfloat16":
+        return bool((wanted == got).all())
+    kind = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    a, b = wanted.astype(kind), got.astype(kind)
+    finite = np.isfinite(a)
+    scale = float(np.abs(a[finite]).max(initial=0.0))
+    if (finite != np.isfinite(b)).any():
+        return False
+    return bool((np.abs(a[finite] - b[finite]) <= _TOLERANCE * scale).all())
+
+
+def _row(
+    inputs: Sequence[TensorInfo], carries: Sequence[bool], size: int, seed: int
+) -> list[np.ndarray]:
+    """One row of each input that carries rows; of the others what belongs to every row."""
+    return [
+        synthetic.array(info.dtype, _one_row(info.shape, size), seed if carried else 1)
+        for info, carried in zip(inputs, carries, strict=True)
+    ]
+
+
+def _one_row(shape: Sequence[int], size: int) -> list[int]:
+    return [*synthetic.closed(shape[:1]), *synthetic.closed(shape[1:], size)]
