@@ -45,11 +45,11 @@ _SMALLEST_BLOCK = 1 << 16
 class Session:
     """Everything that this process has at a worker. Safe from many threads, except close()."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, timeout_s: float = TIMEOUT_S) -> None:
         """Take over a connected socket, and become welcome there."""
         self._owner = sock
         try:
-            welcome = greet(sock)
+            welcome = greet(sock, timeout_s=timeout_s)
         except OSError as exc:
             raise WorkerDiedError(f"the worker does not answer: {exc}") from exc
         self.pid = welcome.pid
