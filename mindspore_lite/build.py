@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mindspore_lite.context import Context
+from mindspore_lite.engines import ascend
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, TensorInfo
@@ -44,7 +45,10 @@ def build(given: Given, context: Context, options: Options | None = None) -> Bui
             "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
-    engine = engine_for(context.target[0].lower())
+    target = context.target[0].lower()
+    engine = engine_for(target)
+    if target == "ascend":
+        ascend.check_device("context.ascend.device_id", context.ascend.device_id)
     if options is None:
         warn_of_unused_targets(context, stacklevel=5)
         options = _options(context)

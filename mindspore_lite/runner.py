@@ -22,6 +22,7 @@ from mindspore_lite import checks, feeds
 from mindspore_lite.base_model import BaseModel
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
@@ -251,12 +252,16 @@ class _Loaded:
         settings = context.parallel
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
         batching = _batching(context, sections)
-        if settings.device_ids and context.target[0].lower() == "cpu":
+        target = context.target[0].lower()
+        if settings.device_ids and target == "cpu":
             warnings.warn(
                 f"device_ids {settings.device_ids} have no effect on target 'cpu'",
                 UserWarning,
                 stacklevel=4,
             )
+        if target == "ascend":
+            for number in settings.device_ids:
+                ascend.check_device("context.parallel.device_ids", number)
         self._placed: Placed = place(replace(given, beside=model_file(sections)), context)
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
         self.timeout_s = self.limit_s(settings.timeout_s or math.inf)

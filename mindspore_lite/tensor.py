@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite import checks, dtypes
-from mindspore_lite.errors import EngineUnavailableError, InputError, ShapeError
+from mindspore_lite.engines import ascend
+from mindspore_lite.errors import InputError, ShapeError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -122,7 +123,8 @@ class Tensor:
         tensor: The array or Tensor to take the data from.
         shape: The shape of a new buffer; beside `tensor`, the shape that it must have.
         dtype: The element type of a new buffer; beside `tensor`, the type that it must have.
-        device: 'ascend:index', to place the data on that device.
+        device: 'ascend:index', to place the data on that device: it is copied there and back, and
+            no memory is shared.
 
     Raises:
         TypeError: An argument is of the wrong type, or shape or dtype differ from those of tensor.
@@ -140,13 +142,14 @@ class Tensor:
     """
 
     # _data, where set, always has the shape _shape and the type _dtype, in C and native byte order
-    __slots__ = ("__weakref__", "_data", "_dtype", "_format", "_name", "_shape")
+    __slots__ = ("__weakref__", "_data", "_device", "_dtype", "_format", "_name", "_shape")
 
     _name: str
     _shape: tuple[int, ...]
     _dtype: np.dtype[Any]
     _format: Format
     _data: Array | None
+    _device: str  # not set on the host, where nearly all tensors are
 
     def __init__(
         self,
@@ -158,8 +161,7 @@ class Tensor:
         dims = None if shape is None else _checked_shape(shape)
         if dtype is not None:
             checks.instance("dtype", dtype, DataType)
-        if device is not None:
-            _check_device(device)
+        index = None if device is None else _checked_device(device)
         self._name, self._format, self._data = "", Format.NCHW, None
         if tensor is None:
             self._shape, self._dtype = _new_buffer(dims, dtype, device)
@@ -176,11 +178,11 @@ class Tensor:
             raise checks.wrong_type(
                 "tensor", "MindSpore Lite's Tensor._tensor or numpy ndarray", tensor
             )
-        if device is not None:
-            raise EngineUnavailableError(
-                f"a tensor on device {device!r} needs Ascend hardware and its runtime, which are "
-                "not there; leave device out to keep the data on the host"
-            )
+        if index is not None:
+            ascend.require(f"a tensor on device {device!r}", "leave device out: the host holds it")
+            ascend.check_device(f"a tensor on {device!r}", index)
+            self._device = f"ascend:{index}"
+            self._data = None if self._data is None else self._apart(self._data)
 
     @classmethod
     def _wrap(cls, name: str, array: Array) -> Tensor:
@@ -255,7 +257,7 @@ class Tensor:
     @property
     def device(self) -> str:
         """Where the data lies: "None:-1" is the host."""
-        return "None:-1"
+        return getattr(self, "_device", "None:-1")
 
     def set_data_from_numpy(self, numpy_obj: Array) -> None:
         """Take the data of an array; name, shape and format stay as they are.
@@ -287,7 +289,7 @@ class Tensor:
                 f"{self.data_size}; tensor {self._name!r} has shape {self.shape}"
                 + ("; call Model.resize() to give it a size" if unknown else "")
             )
-        self._data = _in_c_order(numpy_obj, self._dtype).reshape(self._shape)
+        self._data = self._apart(_in_c_order(numpy_obj, self._dtype).reshape(self._shape))
 
     def get_data_to_numpy(self) -> Array:
         """The data as an array of this tensor's shape, without a copy: it may be written to.
@@ -311,10 +313,14 @@ class Tensor:
                 raise InputError(f"tensor {self._name!r} has {self.dtype}; set its dtype first")
             self._data = np.zeros(self._shape, self._dtype)
         # a view: giving the result another shape in place must not reach into this tensor
-        return self._data.view()
+        return self._apart(self._data.view())
 
     def __str__(self) -> str:
         return f"{_describe(self)}\ndevice: {self.device}."
+
+    def _apart(self, data: Array) -> Array:
+        """A copy where data goes to a device or comes from it, else the data itself."""
+        return data.copy() if hasattr(self, "_device") else data
 
     def _filled(self) -> Array | None:
         """The data in the tensor's shape, or None if it was never set."""
@@ -371,7 +377,7 @@ def _checked_shape(shape: object) -> tuple[int, ...]:
     return dims
 
 
-def _check_device(device: object) -> None:
+def _checked_device(device: object) -> int:
     kind, colon, index = checks.string("device", device).partition(":")
     if ":" in index:
         raise TypeError(f"device must be 'ascend:index', but got {device!r}")
@@ -381,6 +387,7 @@ def _check_device(device: object) -> None:
         raise TypeError(f"device id should >= 0, but got {device!r}")
     if len(index) > 10 or int(index or 0) > _MAX_DEVICE_INDEX:
         raise ValueError(f"device id should be at most {_MAX_DEVICE_INDEX}, but got {device!r}")
+    return int(index or 0)
 
 
 def _new_buffer(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mindspore_lite.engines import ascend
+
 DATA = Path(__file__).parent / "data"
 
 
@@ -22,6 +24,13 @@ def own_cache(worker_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("MSLITE_CACHE", "MSLITE_CACHE_MAX_BYTES", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     return worker_cache
+
+
+@pytest.fixture(autouse=True)
+def no_emulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Target ascend is not there, whatever the developer's shell says; some tests emulate it."""
+    for name in (ascend.VARIABLE, ascend.QUIET):
+        monkeypatch.delenv(name, raising=False)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -77,6 +78,7 @@ def run_shell(code: str) -> Iterator[str]:
             raise AssertionError(f"no way to test {line!r}")
 
 
+@mock.patch.dict(os.environ)  # a page may set variables
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run_and_print_what_they_say(
     page: Path, monkeypatch: pytest.MonkeyPatch

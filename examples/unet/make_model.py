@@ -184,11 +184,11 @@ class Net:
         return self.conv(y, channels, channels)
 
 
-def unet() -> ir.Model:
+def unet(time_type: ir.DataType = ir.DataType.INT64) -> ir.Model:
     """The whole network."""
     net = Net()
     sample = _input("sample", ir.DataType.FLOAT, ["batch", 4, 64, 64])
-    timestep = _input("timestep", ir.DataType.INT64, [1])
+    timestep = _input("timestep", time_type, [1])
     text = _input("encoder_hidden_states", ir.DataType.FLOAT, ["batch", 77, TEXT])
     few, many = CHANNELS
     time = net.time_embedding(timestep, sample)

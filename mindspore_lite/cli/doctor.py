@@ -14,7 +14,7 @@ from mindspore_lite.cli.demo import DIGITS_MODEL, samples
 from mindspore_lite.cli.inspect import printable, size_text
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
-from mindspore_lite.engines import cache, select
+from mindspore_lite.engines import ascend, cache, select
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import Given, source_of
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
@@ -66,7 +66,17 @@ def _show_devices(root: Path = Path("/")) -> None:
     say(f"  cpu: {_cpu_name(root / 'proc/cpuinfo')}")
     for name, pattern in {"gpu": "nvidia[0-9]*", "ascend": "davinci[0-9]*"}.items():
         count = len(list((root / "dev").glob(pattern)))
-        say(f"  {name}: {f'{count} found, not used in this version' if count else 'none found'}")
+        found = f"{count} found, not used in this version" if count else "none found"
+        say(f"  {name}: {found}{_emulation() if name == 'ascend' else ''}")
+
+
+def _emulation() -> str:
+    """What the environment adds to the devices that are there."""
+    try:
+        count = ascend.emulated()
+    except LiteError as exc:
+        return f"; {exc}"
+    return f"; {count} emulated on the CPU" if count else ""
 
 
 def _cpu_name(cpuinfo: Path) -> str:

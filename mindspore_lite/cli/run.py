@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zipfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter
@@ -27,6 +27,7 @@ def run(
     *,
     input: Annotated[list[str] | None, Parameter(negative="")] = None,
     shape: Annotated[list[str] | None, Parameter(negative="")] = None,
+    target: Literal["cpu", "gpu", "ascend"] = "cpu",
     threads: int = 0,
     top: int = 0,
     save: Path | None = None,
@@ -41,6 +42,8 @@ def run(
         NAME=FILE for each input that shall not be random: .npy, or .bin with raw values.
     shape
         NAME=1,3,224,224 for each input that shall have another shape.
+    target
+        Where it runs; without Ascend devices, MSLITE_ASCEND=emulate lets the CPU stand in for them.
     threads
         Number of threads; 0 decides by the machine.
     top
@@ -49,6 +52,7 @@ def run(
         Write all outputs into this .npz file.
     """
     context = Context()
+    context.target = [target]
     context.cpu.thread_num = threads
     files, shapes = _pairs("--input", input), _pairs("--shape", shape)
     with Model() as loaded:

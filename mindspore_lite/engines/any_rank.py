@@ -6,12 +6,12 @@ left open, and kept; the dict of them is only touched under the lock, a run hold
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
+from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import ClosedError, EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes
 
@@ -32,7 +32,7 @@ class AnyRankSession:
     ) -> None:
         self.inputs, self.outputs, self.metadata = inputs, outputs, metadata
         self._load = load
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._sessions: dict[tuple[int, ...], Session] = {}
         self._open = [at for at, info in enumerate(inputs) if info.shape == ANY_RANK]
         self._closed = False

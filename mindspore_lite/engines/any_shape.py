@@ -7,12 +7,12 @@ them is replaced, never changed, so that a run needs no lock to find its own.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop, TensorInfo
+from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import ClosedError
 
 MAX_SESSIONS = 16  # beyond, the one that was made first is let go; guess
@@ -29,7 +29,7 @@ class AnyShapeSession:
         self._first = first
         self._shapes = [info.shape for info in first.inputs]
         self._load = load
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._others: tuple[Session, ...] = ()
         self._closed = False
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import Engine
 from mindspore_lite.errors import EngineUnavailableError
-
-_LATER = ("gpu", "ascend")
 
 
 def engine_for(target: str) -> Engine:
     """The engine of a target; its runtime is imported here, not before."""
     name = target.lower()
-    if name in _LATER:
+    if name == "gpu":
         raise EngineUnavailableError(
             f"target {target!r} is not available in this version; use target 'cpu'"
         )
-    if name != "cpu":
+    if name == "ascend":
+        ascend.require()
+    elif name != "cpu":
         raise ValueError(f"target is {target!r}, wanted 'cpu', 'gpu' or 'ascend'")
     try:
         from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
     except ImportError as exc:
         raise EngineUnavailableError(
-            f"target 'cpu' needs ONNX Runtime, which cannot be imported ({exc}): "
+            f"target {name!r} needs ONNX Runtime, which cannot be imported ({exc}): "
             "pip install onnxruntime"
         ) from exc
     return OnnxRuntimeEngine()
@@ -37,5 +38,4 @@ def available() -> list[tuple[str, str | None, str]]:
     except ImportError as exc:
         reason = f"target cpu: cannot be imported ({exc}): pip install onnxruntime"
         found.append(("onnxruntime", None, reason))
-    reason = f"targets {' and '.join(_LATER)}: not available in this version"
-    return [*found, ("torch", None, reason)]
+    return [*found, ("torch", None, "targets gpu and ascend: not used in this version")]

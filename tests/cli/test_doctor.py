@@ -65,6 +65,25 @@ def test_devices_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFix
     assert doctor_module._cpu_name(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("emulate:4", "  ascend: none found; 4 emulated on the CPU"),
+        ("yes", "  ascend: none found; MSLITE_ASCEND is 'yes', wanted 'emulate' for 8 devices"),
+    ],
+)
+def test_doctor_tells_whether_ascend_is_emulated(
+    setting: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MSLITE_ASCEND", setting)
+    doctor_module._show_devices(tmp_path)
+    assert capsys.readouterr().out.splitlines()[-1].startswith(words)
+
+
 def test_doctor_says_why_the_cache_is_not_used(
     mslite: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from onnx import helper
 from support.running import DATA
 
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
+from mindspore_lite.engines import ascend
 
 Run = Callable[..., Any]
 OUTPUT = "Default/Softmax-op0"
@@ -50,6 +51,26 @@ def test_random_inputs_are_said_to_be_random(mslite: Run) -> None:
     done = mslite("run", DIGITS_MODEL, "--shape", "x=2,1,8,8", "--top", 2)
     assert "input x [2, 1, 8, 8] is random" in done.out
     assert f"top 2 of {OUTPUT} row 1:" in done.out
+
+
+def test_ascend_can_be_emulated(mslite: Run, digit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("run", DIGITS_MODEL, "--input", f"x={digit}", "--top", 1, "--target", "ascend")
+    refused = mslite(*arguments)
+    assert refused.code == 1
+    assert "set MSLITE_ASCEND=emulate" in refused.err
+    monkeypatch.setenv("MSLITE_ASCEND", "emulate")
+    monkeypatch.setattr(ascend, "_untold", [True])
+    done = mslite(*arguments)
+    assert done.code == 0
+    assert f"top 1 of {OUTPUT}: 7: 0.95" in done.out
+    assert done.err.startswith("mslite: target 'ascend' is emulated on the CPU with 8 devices")
+
+
+@pytest.mark.parametrize(("target", "code"), [("gpu", 1), ("tpu", 2)])
+def test_a_target_that_is_not_there_is_refused(mslite: Run, target: str, code: int) -> None:
+    done = mslite("run", DIGITS_MODEL, "--target", target)
+    assert done.code == code
+    assert target in done.err
 
 
 def test_open_dims_become_1_and_that_is_said(mslite: Run) -> None:

@@ -23,9 +23,17 @@ def test_cpu_is_served_by_onnx_runtime(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["gpu", "ascend", "Ascend"])
-def test_later_targets_say_what_to_use(target: str) -> None:
-    with pytest.raises(EngineUnavailableError, match=f"{target}.*not available.*use target 'cpu'"):
+def test_targets_that_are_not_there_say_what_to_use(target: str) -> None:
+    with pytest.raises(EngineUnavailableError, match=f"{target.lower()}.*use target 'cpu'"):
         select.engine_for(target)
+
+
+@pytest.mark.parametrize("target", ["ascend", "Ascend"])
+def test_emulated_ascend_is_served_by_the_engine_of_the_cpu(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_ASCEND", "emulate")
+    assert select.engine_for(target).name == "onnxruntime"
 
 
 def test_unknown_target_is_refused() -> None:
