@@ -10,6 +10,7 @@ for things by `suspect` and `stop`.
 
 from __future__ import annotations
 
+import json
 import logging
 import queue
 import threading
@@ -21,6 +22,8 @@ from enum import Enum
 
 from mindspore_lite.devices.process import WorkerProcess
 from mindspore_lite.errors import LiteError, WorkerDiedError
+from mindspore_lite.pool import pool
+from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.wire.bodies import Build
 from mindspore_lite.wire.client import HANGS, Model
 
@@ -56,10 +59,12 @@ class Post:
 
     def __init__(
         self,
+        index: int,
         place: Place,
         changed: threading.Condition,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.index = index
         self.place = place
         self.state = State.STARTING
         self.model: Model | None = None
@@ -69,7 +74,7 @@ class Post:
         self._changed = changed
         self._clock = clock
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
-        self._events: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._live, name=f"mslite-device-{place.device}", daemon=True
@@ -78,12 +83,17 @@ class Post:
 
     def suspect(self, model: Model, request: int) -> None:
         """Look whether a worker that missed a deadline still works, and end it if not."""
-        self._events.put(lambda: self._looked_after(model, request))
+        self._events.put(lambda: self._end_if_hung(model, request))
+
+    def doubt(self, model: Model) -> None:
+        """Look later whether a run that was stopped at its deadline really ended."""
+        due_s = time.monotonic() + pool.GRACE_S + GRACE_S
+        WATCHDOG.watch(due_s, lambda: self._events.put(lambda: self._end_if_stuck(model)))
 
     def stop(self) -> None:
         """End it, without waiting."""
         self._stopping.set()
-        self._events.put(lambda: True)
+        self._events.put(_nothing)
 
     def join(self, timeout_s: float) -> None:
         """Wait for its end."""
@@ -98,8 +108,7 @@ class Post:
                 break
             self._deaths.append(self._clock())
             is_out = (
-                len(self._deaths) == MOST_DEATHS
-                and self._deaths[-1] - self._deaths[0] <= WINDOW_S
+                len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] <= WINDOW_S
             )
             self._set(State.OUT if is_out else State.DOWN, error=died)
             if is_out:
@@ -110,7 +119,9 @@ class Post:
                 self._stopping.wait()
                 break
             back_off_s = min(FIRST_BACK_OFF_S * 2 ** (len(self._deaths) - 1), LONGEST_BACK_OFF_S)
-            _LOG.warning("device %d starts again in %.1f s: %s", self.place.device, back_off_s, died)
+            _LOG.warning(
+                "device %d starts again in %.1f s: %s", self.place.device, back_off_s, died
+            )
             self._stopping.wait(back_off_s)
             self.restarts += 1
             self._set(State.STARTING, error=died)
@@ -122,7 +133,7 @@ class Post:
             process = WorkerProcess(self.place.device, self.place.cores)
         except LiteError as exc:
             return exc
-        process.when_ended(lambda: self._events.put(lambda: True))
+        process.when_ended(lambda: self._events.put(_nothing))
         self.process = process
         try:
             model = process.session.build(self.place.build)
@@ -134,8 +145,7 @@ class Post:
             return exc.prefixed(f"device {self.place.device}: ")
         self._set(State.READY, model=model)
         while not self._stopping.is_set() and process.alive:
-            if self._events.get()():
-                continue
+            self._events.get()()
         if self._stopping.is_set():
             process.stop(STOP_S)
         process.session.close()
@@ -148,16 +158,35 @@ class Post:
             self.state, self.model, self.error = state, model, error
             self._changed.notify_all()
 
-    def _looked_after(self, model: Model, request: int) -> bool:
+    def _end_if_hung(self, model: Model, request: int) -> None:
         process = self.process
-        if process is None or self.model is not model:
-            return True  # it was another life
+        if process is None or self.model is not model or not process.alive:
+            return  # it was another life
         try:
             hangs = model.session.cancel(request, GRACE_S, 2 * GRACE_S) == HANGS
         except LiteError as exc:
             _LOG.warning("device %d does not answer: %s", self.place.device, exc)
             hangs = True
-        if hangs and process.alive:
+        if hangs:
             _LOG.error("device %d hangs; its worker process is ended", self.place.device)
             process.kill()
-        return True
+
+    def _end_if_stuck(self, model: Model) -> None:
+        process = self.process
+        if process is None or self.model is not model or not process.alive:
+            return
+        try:
+            stuck = json.loads(model.statistics(GRACE_S)).get("stuck", 0)
+        except LiteError as exc:
+            _LOG.warning("device %d does not answer: %s", self.place.device, exc)
+            stuck = 1
+        if stuck:
+            _LOG.error(
+                "a run of device %d cannot be stopped; its worker process is ended",
+                self.place.device,
+            )
+            process.kill()
+
+
+def _nothing() -> None:
+    """An event that only makes the thread look around."""

@@ -19,6 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineError, ResourceError, WorkerDiedError
 from mindspore_lite.wire.client import Session
 
@@ -72,6 +73,7 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
+                env=os.environ | {ascend.QUIET: "1"},
                 start_new_session=True,  # Ctrl-C is for this process, which then ends the worker
             )
         except OSError as exc:
@@ -107,6 +109,12 @@ class WorkerProcess:
         if words:
             text += f"; its last words: {words}"
         return WorkerDiedError(text, device=self.device, signal=number, last_words=words)
+
+    def buried(self, patience_s: float) -> WorkerDiedError:
+        """Why it ended, when its connection broke; one that goes on regardless is ended."""
+        if not self._ended.wait(patience_s):
+            self.kill()
+        return self.died()
 
     def kill(self) -> None:
         """End it now."""

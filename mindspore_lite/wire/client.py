@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from types import TracebackType
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from mindspore_lite.wire.tensors import (
 
 STOPPED, ENDED, HANGS = 1, 0, 2  # answers to CANCEL
 
-_LATE_S = 0.25  # how much longer than a deadline a client waits for the worker to say so; guess
+LATE_S = 0.25  # how much longer than a deadline a client waits for the worker to say so; guess
 _SMALLEST_BLOCK = 1 << 16
 
 
@@ -211,13 +210,17 @@ class Lane:
 
     def predicted(self, timeout_s: float | None = None) -> list[np.ndarray]:
         """The outputs. Large ones lie in this lane's memory: valid until it is given back."""
-        body = self._answer(None if timeout_s is None else timeout_s + _LATE_S)
+        body = self._answer(None if timeout_s is None else timeout_s + LATE_S)
         for made in bodies.read_made(body):
             if self._outputs is not None:
                 self._freed.append(self._outputs.number)
             self._outputs = Block.open(self.session.pid, made)
         blocks = {} if self._outputs is None else {self._outputs.number: self._outputs}
         return body.items("outputs", lambda: array_of(read_tensor(body), blocks))
+
+    def fileno(self) -> int:
+        """The connection's descriptor."""
+        return self._channel.fileno()
 
     def ask(self, message: Message, body: Buffer, timeout_s: float | None = None) -> Reader:
         """Send a request and wait for its answer."""
@@ -235,6 +238,10 @@ class Lane:
         """Close it: it broke, or its answer is not wanted any more."""
         self.session._dropped(self)
         self.hang_up()
+
+    def interrupt(self) -> None:
+        """Wake who waits for an answer; the lane is of no more use, and must be dropped."""
+        self._channel.interrupt()
 
     def hang_up(self) -> None:
         """Close the connection; who waits for an answer gets an error."""
@@ -314,8 +321,10 @@ class Model:
         self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
     ) -> list[np.ndarray]:
         """Run the model and return outputs that own their memory."""
-        with self.start(arrays, timeout_s) as outputs:
-            return [array.copy() if array.base is not None else array for array in outputs]
+        call = self.start(arrays, timeout_s)
+        outputs = [owned(array) for array in call.outputs()]
+        call.release()
+        return outputs
 
     def resize(self, shapes: Sequence[Sequence[int]]) -> None:
         """Give the inputs other shapes."""
@@ -346,31 +355,42 @@ class Model:
 
 
 class Call:
-    """A request under way. Within `with`, its outputs are there; afterwards the lane is free."""
+    """A request under way; it is over after release() or abandon()."""
 
     def __init__(self, lane: Lane, timeout_s: float | None) -> None:
-        self.lane = lane
+        self.request = lane.request
+        self._lane = lane
         self._due_s = None if timeout_s is None else time.monotonic() + timeout_s
 
-    def __enter__(self) -> list[np.ndarray]:
+    def fileno(self) -> int:
+        """What becomes readable when the answer is there."""
+        return self._lane.fileno()
+
+    def outputs(self) -> list[np.ndarray]:
+        """Wait for the answer. Arrays with a base lie in shared memory: valid until release()."""
         left_s = None if self._due_s is None else max(0.0, self._due_s - time.monotonic())
         try:
-            return self.lane.predicted(left_s)
+            return self._lane.predicted(left_s)
         except BaseException:
-            self.lane.give_back()
+            self._lane.give_back()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.lane.give_back()
+    def release(self) -> None:
+        """The outputs are not needed any more."""
+        self._lane.give_back()
+
+    def interrupt(self) -> None:
+        """Wake who waits for the answer in another thread: he gets an error."""
+        self._lane.interrupt()
 
     def abandon(self) -> None:
-        """Nobody wants the answer any more."""
-        self.lane.drop()
+        """The answer is not wanted any more."""
+        self._lane.drop()
+
+
+def owned(array: np.ndarray) -> np.ndarray:
+    """An output in memory of its own: what lies in shared memory is copied."""
+    return array if array.base is None else array.copy()
 
 
 def _address(text: str) -> str:

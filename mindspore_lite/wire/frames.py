@@ -166,8 +166,12 @@ class Channel:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(limit_s))
             self._limit_s = limit_s
 
-    def close(self) -> None:
-        """Close the connection; who waits on it in another thread is woken."""
+    def interrupt(self) -> None:
+        """End the connection but keep the descriptor: who waits in another thread is woken."""
         with suppress(OSError):  # it may not be connected any more
             self._sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.interrupt()
         self._sock.close()

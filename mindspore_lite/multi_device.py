@@ -1,0 +1,511 @@
+"""MultiDeviceRunner: one model on several devices, one batch split over them.
+
+The runner checks arguments, splits and joins; who computes a part, and what happens when a process
+dies, is the crew's matter (devices/crew.py).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from mindspore_lite import checks, feeds
+from mindspore_lite.base_model import BaseModel
+from mindspore_lite.context import Context
+from mindspore_lite.context_map import to_map
+from mindspore_lite.devices import trial
+from mindspore_lite.devices.crew import Crew, Request
+from mindspore_lite.devices.groups import groups, shared_groups
+from mindspore_lite.devices.post import Place, Post, State
+from mindspore_lite.devices.report import DeviceStatistics, MultiDeviceStatistics
+from mindspore_lite.devices.split import Plan, Scatter, joined, plan
+from mindspore_lite.devices.threads import Threads
+from mindspore_lite.engines import ascend
+from mindspore_lite.errors import (
+    EngineError,
+    LiteError,
+    ModelFileError,
+    QueueFullError,
+)
+from mindspore_lite.pool import cores
+from mindspore_lite.runner import _KINDS, Inputs
+from mindspore_lite.tensor import Tensor, TensorMeta
+from mindspore_lite.wire.bodies import RUNNER, Build
+from mindspore_lite.wire.client import owned
+
+_TYPES = {"MINDIR": 0, "ONNX": 3, "MINDIR_LITE": 4}  # numbers of ModelType
+_PROBE_S = 2.0
+
+
+class MultiDeviceRunner(BaseModel):
+    """A model on several devices, each in a worker process of its own.
+
+    `context.parallel.device_ids` says which: numbers of cards for targets "gpu" and "ascend"; on
+    the CPU, device i is the i-th disjoint group of the cores. Everything but building and closing
+    may be called from any thread. A process that dies fails only what it was computing, and is
+    started again.
+
+    Args:
+        on_failure: What to do with a part of a request whose process died: "raise"
+            WorkerDiedError, or "retry" it once on another device.
+
+    Examples:
+        >>> import numpy as np
+        >>> import mindspore_lite as mslite
+        >>> from mindspore_lite.cli.demo import DIGITS_MODEL
+        >>> context = mslite.Context()
+        >>> context.parallel.device_ids = [0]
+        >>> with mslite.MultiDeviceRunner() as runner:
+        ...     runner.build_from_file(str(DIGITS_MODEL), context)
+        ...     (probabilities,) = runner.predict([np.zeros((5, 1, 8, 8), np.float32)])
+        >>> probabilities.shape
+        [5, 10]
+    """
+
+    def __init__(self, on_failure: Literal["raise", "retry"] = "raise") -> None:
+        super().__init__()
+        self._retries = int(checks.one_of("raise", "retry")("on_failure", on_failure) == "retry")
+        self._loaded: _Loaded | None = None
+        self._closed = False
+        self._forgotten: weakref.finalize | None = None
+
+    def build_from_file(self, model_path: str, context: Context | None = None) -> None:
+        """Load and compile a model on every device at once; `.onnx` is ONNX, others MindIR.
+
+        Args:
+            model_path: The file.
+            context: Where and how to run; None is one CPU device. It is only read.
+
+        Raises:
+            TypeError: An argument is of the wrong type.
+            RuntimeError: The first thing that went wrong on one of the devices; the others are
+                ended then, and the object is as it was.
+        """
+        checks.string("model_path", model_path)
+        if not os.path.exists(model_path):
+            raise ModelFileError(
+                f"build_from_file failed, model_path does not exist: {model_path!r}"
+            )
+        context = Context() if context is None else checks.instance("context", context, Context)
+        if self._loaded is not None and not self._closed:
+            raise EngineError(
+                "MultiDeviceRunner's build from file failed! Error is this runner is built from "
+                f"{self.model_path_!r} already; make another one, or close() this one first"
+            )
+        try:
+            loaded = _Loaded(model_path, context, self._retries)
+        except LiteError as exc:
+            doing = "MultiDeviceRunner's build from file failed! Error is "
+            raise exc.prefixed(doing) from exc.__cause__
+        self._loaded, self._closed, self.model_path_ = loaded, False, model_path
+        if self._forgotten is not None:
+            self._forgotten.detach()
+        self._forgotten = weakref.finalize(self, loaded.crew.abandon)
+        self._forgotten.atexit = False
+
+    def get_inputs(self) -> list[Tensor]:
+        """The model's inputs in order, to be filled and passed to predict(); [] before the build.
+
+        Every call returns new Tensors, so each caller has its own.
+        """
+        if self._loaded is None:
+            return []
+        return [Tensor._unfilled(i.name, i.shape, i.dtype) for i in self._loaded.inputs]
+
+    def get_outputs(self) -> tuple[TensorMeta, ...]:
+        """What is known of the outputs before a run; a dim known only afterwards is -1."""
+        return () if self._loaded is None else feeds.metas(self._loaded.outputs)
+
+    def predict(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+        scatter: Scatter = None,
+    ) -> list[Tensor]:
+        """Split the batch over the devices, run all parts at once, and join their outputs.
+
+        Inputs that carry the batch are cut along their first axis, as evenly as can be; the others
+        are sent whole to every device. A model whose file fixes the number of rows gets parts of
+        just that many.
+
+        Args:
+            inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
+            outputs: Tensors to write the results into; None makes new ones.
+            timeout_s: Within which the answer must be there; None takes context.parallel.timeout_s.
+            scatter: For inputs about which the runner would decide wrongly: by name or in order,
+                True carries the batch, False is sent whole, None is decided by the runner.
+
+        Raises:
+            TypeError: An input is neither Tensor nor array.
+            RequestTimeoutError: There was no answer in time; the work was ended.
+            WorkerDiedError: A worker process ended while it computed a part.
+            ClosedError: The runner was closed.
+            RuntimeError: The inputs do not fit the model, its rows cannot be computed apart, or the
+                engine failed.
+        """
+        loaded = self._usable("predict failed! ")
+        try:
+            return loaded.done(loaded.split(inputs, outputs, timeout_s, scatter))
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    def predict_parts(
+        self,
+        parts: Sequence[Inputs],
+        *,
+        timeout_s: float | None = None,
+        return_errors: bool = False,
+    ) -> list[list[Tensor] | Exception]:
+        """Run the model once for each of several requests, at once on all devices.
+
+        With as many parts as devices, part i runs on the i-th device if that is free.
+
+        Args:
+            parts: The inputs of each.
+            timeout_s: Within which all answers must be there.
+            return_errors: Whether a part that failed has its error in the result; otherwise the
+                first error is raised, and the other parts are called off.
+
+        Raises:
+            TypeError, RuntimeError: As predict().
+        """
+        loaded = self._usable("predict failed! ")
+        try:
+            return loaded.parts(parts, timeout_s, return_errors)
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    def submit(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+        scatter: Scatter = None,
+    ) -> Future[list[Tensor]]:
+        """Begin a run and return at once; arguments and errors are those of predict().
+
+        What is given is read without a copy: leave it unchanged until the answer is there. The
+        Future can be cancelled while it waits, and also while it runs.
+        """
+        loaded = self._usable("predict failed! ")
+        try:
+            return loaded.submitted(loaded.split(inputs, outputs, timeout_s, scatter))
+        except LiteError as exc:
+            raise exc.prefixed("predict failed! ") from exc.__cause__
+
+    async def predict_async(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+        scatter: Scatter = None,
+    ) -> list[Tensor]:
+        """predict() for coroutines: the event loop is free while the devices compute."""
+        import asyncio  # most programs never need it, and it is slow to load
+
+        future = self.submit(inputs, outputs, timeout_s=timeout_s, scatter=scatter)
+        return await asyncio.wrap_future(future)
+
+    def is_ready(self, timeout_s: float = _PROBE_S) -> bool:
+        """Whether every device is up, and its process has answered just now.
+
+        Args:
+            timeout_s: How long a process may take to answer.
+        """
+        limit_s = checks.seconds("timeout_s", timeout_s)
+        return self._loaded is not None and not self._closed and self._loaded.is_ready(limit_s)
+
+    def statistics(self) -> MultiDeviceStatistics:
+        """What the runner did so far, and how its devices are; also to be had after close().
+
+        Raises:
+            RuntimeError: The runner is not built.
+        """
+        return self._usable("there are no statistics: ").statistics()
+
+    def close(self, timeout_s: float | None = 30.0) -> None:
+        """Take no more requests, finish those that were taken, and end the processes.
+
+        Args:
+            timeout_s: After which requests that are not done yet end with ClosedError; None waits
+                as long as it takes.
+        """
+        if self._loaded is not None and not self._closed:
+            limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
+            self._closed = True
+            self._loaded.crew.close(limit)
+
+    def _usable(self, prefix: str) -> _Loaded:
+        if self._loaded is None:
+            raise EngineError(f"{prefix}the runner is not built; call build_from_file() first")
+        return self._loaded
+
+
+class _Loaded:
+    """What a built runner holds: the crew, and what the model says about its ends."""
+
+    def __init__(self, path: str, context: Context, retries: int) -> None:
+        settings = context.parallel
+        self.timeout_s = settings.timeout_s or None
+        self._queue_size = settings.queue_size
+        self._submitted = 0
+        self._lock = threading.Lock()
+        self._threads = Threads()
+        self.crew = Crew(_places(path, context), retries=retries)
+        models = [post.model for post in self.crew.posts if post.model is not None]
+        self.inputs, self.outputs = models[0].inputs, models[0].outputs
+        self.mixes_rows = ""  # why a batch must not be split
+        try:
+            for note in dict.fromkeys(note for model in models for note in model.notes):
+                warnings.warn(note, UserWarning, stacklevel=4)
+            if len(models) > 1:
+                # an EngineError: no made-up input could be run, so nobody knows; it is believed
+                with suppress(EngineError):
+                    self.mixes_rows = trial.difference(self.inputs, self.outputs, models[0].predict)
+        except BaseException:
+            self.crew.close(0.0)
+            raise
+
+    def split(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None,
+        timeout_s: float | None,
+        scatter: Scatter,
+    ) -> _Work:
+        """One request over the devices that there are."""
+        given = feeds.arrays(self.inputs, inputs, any_size=True)
+        wanted = None if outputs is None else feeds.checked_outputs(self.outputs, outputs)
+        cut = plan(self.inputs, given, self.crew.usable(), scatter)
+        if cut.rows and not cut.fixed and self.mixes_rows:
+            raise EngineError(
+                f"the batch cannot be split: {self.mixes_rows}; call predict_parts() for batches "
+                "that are to be computed apart, or use one device"
+            )
+        return _Work(cut, self.crew.request(cut.parts, self._limit_s(timeout_s)), wanted)
+
+    def parts(
+        self, parts: Sequence[Inputs], timeout_s: float | None, return_errors: bool
+    ) -> list[list[Tensor] | Exception]:
+        """Several requests at once, each on one device."""
+        given = [
+            feeds.arrays(self.inputs, inputs, any_size=True)
+            for inputs in checks.sequence("parts", parts, "list or tuple of inputs")
+        ]
+        request = self.crew.request(given, self._limit_s(timeout_s))
+        if return_errors:
+            return [
+                result if isinstance(result, Exception) else self._tensors(result)
+                for result in self.crew.each(request)
+            ]
+        with self.crew.computed(request) as results:
+            return [self._tensors(result) for result in results]
+
+    def done(self, work: _Work) -> list[Tensor]:
+        """Compute a request that was split."""
+        cut = work.plan
+        with self.crew.computed(work.request) as parts:
+            whole = joined(self.outputs, parts, cut.rows, fixed=cut.fixed)
+            return self._tensors(whole, work.outputs)
+
+    def _tensors(
+        self, arrays: Sequence[np.ndarray], outputs: Sequence[Tensor] | None = None
+    ) -> list[Tensor]:
+        return feeds.tensors(self.outputs, [owned(array) for array in arrays], outputs)
+
+    def submitted(self, work: _Work) -> Future[list[Tensor]]:
+        """The same as done(), on another thread."""
+        with self._lock:
+            if self._submitted >= self._queue_size:
+                raise QueueFullError(
+                    f"{self._submitted} requests are under way, as many as "
+                    "context.parallel.queue_size allows; this one was not taken"
+                )
+            self._submitted += 1
+        answer = _Answer(self, work)
+        answer.add_done_callback(self._answered)
+        self._threads.start(answer.fetch)
+        return answer
+
+    def _answered(self, answer: Future[list[Tensor]]) -> None:
+        with self._lock:
+            self._submitted -= 1
+
+    def is_ready(self, timeout_s: float) -> bool:
+        """Whether every process answers."""
+        for post in self.crew.posts:
+            model = post.model
+            if post.state is not State.READY or model is None:
+                return False
+            try:
+                model.session.info("pid", timeout_s=timeout_s)
+            except LiteError:
+                return False
+        return True
+
+    def statistics(self) -> MultiDeviceStatistics:
+        """The books of the crew, with those of each process that answers."""
+        counts = self.crew.counts
+        ended = {name: counts[name] for name in ("done", "failed", "timed_out", "cancelled")}
+        return MultiDeviceStatistics(
+            sent=counts["sent"],
+            running=counts["sent"] - sum(ended.values()),
+            **ended,
+            retried=counts["retried"],
+            devices=tuple(self._device(post) for post in self.crew.posts),
+        )
+
+    def _device(self, post: Post) -> DeviceStatistics:
+        model, process, error = post.model, post.process, post.error
+        runner = {}
+        if model is not None:
+            with suppress(LiteError):  # it may be dying
+                runner = json.loads(model.statistics(_PROBE_S))
+        counts = self.crew.part_counts[post.index]
+        return DeviceStatistics(
+            device=post.place.device,
+            state=post.state.value,
+            pid=process.pid if process is not None and process.alive else 0,
+            cores=post.place.cores,
+            restarts=post.restarts,
+            done=counts["done"],
+            failed=counts["failed"],
+            error="" if error is None else str(error),
+            runner=runner,
+        )
+
+    def _limit_s(self, timeout_s: float | None) -> float | None:
+        """How long a request may take; None for ever."""
+        if timeout_s is None:
+            return self.timeout_s
+        if not checks.seconds("timeout_s", timeout_s):
+            raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
+        return None if timeout_s == math.inf else float(timeout_s)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A request that was split."""
+
+    plan: Plan
+    request: Request
+    outputs: Sequence[Tensor] | None
+
+
+class _Answer(Future[list[Tensor]]):
+    """The Future of a request. It stays pending until the end, so that it can be cancelled."""
+
+    def __init__(self, loaded: _Loaded, work: _Work) -> None:
+        super().__init__()
+        self._loaded = loaded
+        self._work = work
+        self._ending = threading.RLock()  # callbacks, which run under it, may call cancel()
+
+    def cancel(self) -> bool:
+        """End the request, waiting or running; False when it has ended already."""
+        with self._ending:
+            if self.done():
+                return self.cancelled()
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        self._loaded.crew.cancel(self._work.request)
+        return True
+
+    def fetch(self) -> None:
+        """Compute it, on a thread of its own."""
+        found: list[Tensor] = []
+        error: BaseException | None = None
+        try:
+            found = self._loaded.done(self._work)
+        except LiteError as exc:
+            error = exc.prefixed("predict failed! ")
+        except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
+            error = exc
+        with self._ending:
+            if self.done():
+                return  # cancelled meanwhile
+            if error is None:
+                self.set_result(found)
+            else:
+                self.set_exception(error)
+
+
+def _places(path: str, context: Context) -> list[Place]:
+    """What each device is, and what to build there."""
+    target = context.target[0].lower()
+    ids = context.parallel.device_ids or [_own_device(context, target)]
+    found = _cores(context, target, ids)
+    config_path = context.parallel.config_path
+    kind = _KINDS.get(Path(path).suffix, "MINDIR")
+    return [
+        Place(
+            number,
+            mask,
+            Build(
+                RUNNER,
+                _TYPES[kind],
+                os.path.abspath(path),
+                settings=_settings(context, target, number),
+                config_path=os.path.abspath(config_path) if config_path else "",
+                config=context.parallel.config_info,
+            ),
+        )
+        for number, mask in zip(ids, found, strict=True)
+    ]
+
+
+def _own_device(context: Context, target: str) -> int:
+    return {"gpu": context.gpu.device_id, "ascend": context.ascend.device_id}.get(target, 0)
+
+
+def _cores(context: Context, target: str, ids: Sequence[int]) -> list[tuple[int, ...]]:
+    """The affinity mask of each device's process; () leaves it as it is."""
+    if target == "gpu":
+        return [()] * len(ids)
+    usable = cores.usable()
+    try:
+        wanted = usable.checked_list(context.cpu.thread_affinity_core_list)
+        if wanted:
+            usable = cores.usable(wanted)
+        if target == "cpu":
+            found = groups(usable, ids)
+        else:
+            for number in ids:
+                ascend.check_device("context.parallel.device_ids", number)
+            found = shared_groups(usable, ids)
+    except ValueError as exc:
+        raise EngineError(str(exc)) from exc
+    # every process would take the whole of a quota for its own: so it sees fewer cores
+    is_scarce = usable.limit < len(usable.ids)
+    return [group.cores[: group.threads] if is_scarce else group.cores for group in found]
+
+
+def _settings(context: Context, target: str, device: int) -> dict[str, str]:
+    """The context of one device's process: its own device, and its own cores."""
+    own = copy.deepcopy(context)
+    own.parallel.device_ids = []
+    own.parallel.timeout_s = 0.0  # every request brings its own
+    own.parallel.config_path = ""  # which travels apart
+    own.cpu.thread_affinity_core_list = []
+    if target == "gpu":
+        own.gpu.device_id = device
+    elif target == "ascend":
+        own.ascend.device_id = device
+    return to_map(own)
