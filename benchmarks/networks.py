@@ -130,6 +130,12 @@ def one_op(path: Path) -> Path:
     return net.save(path, net.op("Add", [net.input("x", [16]), net.input("y", [16])]))
 
 
+def relu(path: Path, count: int) -> Path:
+    """ReLU of a vector: as many bytes out as in, and hardly any work."""
+    net = Network("relu")
+    return net.save(path, net.op("ReLU", [net.input("x", [count])]))
+
+
 def mobilenet_v2(path: Path) -> Path:
     """MobileNetV2 1.0 at 224 x 224: 3.5 million weights."""
     net = Network("mobilenet_v2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ import numpy as np
 from mindspore_lite.config import Sections
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.wire.fields import Reader, Writer
-from mindspore_lite.wire.memory import Made
-from mindspore_lite.wire.tensors import Described, Place, read_tensor, write_tensor
+from mindspore_lite.wire.memory import Block, Made
+from mindspore_lite.wire.tensors import Described, Place, read_arrays, read_tensor, write_tensor
 
 _PREDICT = struct.Struct("<IQIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
@@ -25,7 +26,7 @@ class Predict(NamedTuple):
     model: int
     timeout_us: int
     room: Place  # block 0: nowhere
-    inputs: list[Described]
+    inputs: list[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,12 @@ def write_predict(out: Writer, model: int, timeout_s: float | None, room: Place)
     out.data += _PREDICT.pack(model, timeout_us, *room)
 
 
-def read_predict(body: Reader) -> Predict:
-    """The body of PREDICT."""
-    model, timeout_us = body.u32("the model"), body.u64("the timeout")
-    room = Place(*body.place())
-    inputs = body.items("inputs", lambda: read_tensor(body))
+def read_predict(body: Reader, blocks: Mapping[int, Block]) -> Predict:
+    """The body of PREDICT; the inputs lie in the blocks, or are copied out of the frame."""
+    model, timeout_us, *room = body.unpacked(_PREDICT, "PREDICT")
+    inputs = read_arrays(body, blocks, "inputs")
     body.end("PREDICT")
-    return Predict(model, timeout_us, room, inputs)
+    return Predict(model, timeout_us, Place(*room), inputs)
 
 
 def write_build(out: Writer, build: Build, content: list[tuple[str, np.ndarray, Place]]) -> None:

@@ -28,10 +28,9 @@ from mindspore_lite.wire.memory import Block, aligned
 from mindspore_lite.wire.tensors import (
     INLINE_BYTES,
     Place,
-    array_of,
     laid_out,
     put,
-    read_tensor,
+    read_arrays,
     write_arrays,
 )
 
@@ -216,7 +215,7 @@ class Lane:
                 self._freed.append(self._outputs.number)
             self._outputs = Block.open(self.session.pid, made)
         blocks = {} if self._outputs is None else {self._outputs.number: self._outputs}
-        return body.items("outputs", lambda: array_of(read_tensor(body), blocks))
+        return read_arrays(body, blocks, "outputs")
 
     def fileno(self) -> int:
         """The connection's descriptor."""

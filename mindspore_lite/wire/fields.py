@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mindspore_lite.errors import WireError
 
@@ -134,6 +134,10 @@ class Reader:
         if count > most:
             raise WireError(f"{what} has {count} dims, at most {most} are allowed")
         return struct.unpack_from(f"<{count}q", self.data, self._take(8 * count, what))
+
+    def unpacked(self, fields: struct.Struct, what: str) -> tuple[Any, ...]:
+        """Several numbers at once."""
+        return fields.unpack_from(self.data, self._take(fields.size, what))
 
     def place(self) -> tuple[int, int, int]:
         """A u32 block, a u64 offset and a u64 length."""

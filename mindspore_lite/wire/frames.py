@@ -26,7 +26,7 @@ STALL_S = 30.0  # within which the rest of a message must follow its first byte
 _HEADER = struct.Struct("<IHHQQ")
 HEADER_BYTES = _HEADER.size
 _MAGIC = 0x464C534D
-_CHUNK = 1 << 16
+_CHUNK = 1 << 15
 
 
 class Message(IntEnum):
@@ -95,8 +95,7 @@ class Channel:
     def __init__(self, sock: socket.socket, stall_s: float = STALL_S) -> None:
         self._sock = sock
         self._stall_s = stall_s
-        self._buffer = bytearray(_CHUNK)
-        self._held = 0  # bytes in the buffer that belong to the next frame
+        self._rest = b""  # what came with a frame and belongs to the next
         # the kernel's own timeouts: Python's would cost two more system calls per message
         sock.settimeout(None)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(stall_s))
@@ -124,47 +123,39 @@ class Channel:
             WireError: What came is no frame.
             OSError: The connection broke.
         """
-        if self._held < HEADER_BYTES and not self._fill(HEADER_BYTES, timeout_s):
+        data = self._rest or self._received(timeout_s)
+        if not data:
             return None
-        message, request, size = parsed_header(self._buffer)
+        if len(data) < HEADER_BYTES:
+            data = self._grown(data, HEADER_BYTES)
+        message, request, size = parsed_header(data)
         end = HEADER_BYTES + size
-        if self._held < end:
-            self._fill(end, self._stall_s)
-        # a copy, so that the buffer can go on being filled; large things are not in here
-        body = memoryview(bytes(memoryview(self._buffer)[HEADER_BYTES:end]))
-        self._held -= end
-        if self._held:
-            self._buffer[: self._held] = self._buffer[end : end + self._held]
-        if len(self._buffer) > _CHUNK and self._held <= _CHUNK:
-            self._buffer = self._buffer[:_CHUNK]
-        return Frame(message, request, body)
+        if len(data) < end:
+            data = self._grown(data, end)
+        self._rest = data[end:]  # nearly always nothing
+        return Frame(message, request, memoryview(data)[HEADER_BYTES:end])
 
-    def _fill(self, wanted: int, timeout_s: float | None) -> bool:
-        """Have so many bytes in the buffer; False when the connection ended before the first."""
-        if wanted > len(self._buffer):
-            self._buffer += bytes(wanted - len(self._buffer))
-        self._within(timeout_s if not self._held else self._stall_s)
-        with memoryview(self._buffer) as view:
-            while self._held < wanted:
-                try:
-                    got = self._sock.recv_into(view[self._held :])
-                except BlockingIOError as exc:
-                    raise TimeoutError(f"nothing came for {self._limit_s:g} s") from exc
-                if not got:
-                    if not self._held:
-                        return False
-                    raise WireError(
-                        f"the connection ended inside a frame: {self._held} bytes of {wanted}"
-                    )
-                self._held += got
-                if self._held < wanted:
-                    self._within(self._stall_s)
-        return True
+    def _grown(self, data: bytes, wanted: int) -> bytes:
+        """The data with more after it, until there are so many bytes."""
+        parts = [data]
+        have = len(data)
+        while have < wanted:
+            more = self._received(self._stall_s, max(_CHUNK, wanted - have))
+            if not more:
+                raise WireError(f"the connection ended inside a frame: {have} bytes of {wanted}")
+            parts.append(more)
+            have += len(more)
+        return b"".join(parts)
 
-    def _within(self, limit_s: float | None) -> None:
-        if limit_s != self._limit_s:
-            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(limit_s))
-            self._limit_s = limit_s
+    def _received(self, timeout_s: float | None, most: int = _CHUNK) -> bytes:
+        """Some bytes; none at the end of the connection."""
+        if timeout_s != self._limit_s:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(timeout_s))
+            self._limit_s = timeout_s
+        try:
+            return self._sock.recv(most)
+        except BlockingIOError as exc:
+            raise TimeoutError(f"nothing came for {timeout_s:g} s") from exc
 
     def interrupt(self) -> None:
         """End the connection but keep the descriptor: who waits in another thread is woken."""

@@ -31,6 +31,7 @@ INLINE_BYTES = 16 << 10  # up to here copying into the frame is cheaper than a b
 NO_DATA, IN_FRAME, IN_BLOCK = 0, 1, 2
 
 _PLACE = struct.Struct("<BIQQ")
+_FRAME = struct.Struct("<BI")
 
 
 class Place(NamedTuple):
@@ -90,8 +91,8 @@ def write_tensor(
         out.data += _PLACE.pack(IN_BLOCK, *data)
     else:
         assert isinstance(data, np.ndarray)
-        out.u8(IN_FRAME)
-        out.blob(data.reshape(-1).view(np.uint8).data)
+        out.data += _FRAME.pack(IN_FRAME, data.nbytes)
+        out.data += data.tobytes()
 
 
 def read_tensor(body: Reader) -> Described:
@@ -122,16 +123,21 @@ def array_of(tensor: Described, blocks: Mapping[int, Block]) -> np.ndarray:
     Raises:
         WireError: There is no data, or it names a block or a place that is not there.
     """
-    if tensor.data is None:
+    data = tensor.data
+    if data is None:
         raise WireError(f"tensor {tensor.name!r} came without data")
-    if isinstance(tensor.data, Place):
-        block = blocks.get(tensor.data.block)
+    if isinstance(data, Place):
+        block = blocks.get(data.block)
         if block is None:
-            raise WireError(f"there is no block {tensor.data.block}; was it freed?")
-        raw = block.part(tensor.data.offset, tensor.data.size)
-        return np.frombuffer(raw, tensor.dtype).reshape(tensor.shape)
+            raise WireError(f"there is no block {data.block}; was it freed?")
+        return np.ndarray(tensor.shape, tensor.dtype, block.part(data.offset, data.size))
     # a copy, for what is in a frame may begin at any address
-    return np.frombuffer(tensor.data, tensor.dtype).reshape(tensor.shape).copy()
+    return np.ndarray(tensor.shape, tensor.dtype, data).copy()
+
+
+def read_arrays(body: Reader, blocks: Mapping[int, Block], what: str) -> list[np.ndarray]:
+    """Take a list of tensors off a message, as arrays: read_tensor and array_of in one."""
+    return body.items(what, lambda: array_of(read_tensor(body), blocks))
 
 
 def write_arrays(
@@ -166,4 +172,4 @@ def put(arrays: Sequence[np.ndarray], places: Sequence[Place | None], block: Blo
     for array, place in zip(arrays, places, strict=True):
         if place is not None:
             raw = block.part(place.offset, place.size)
-            np.copyto(np.frombuffer(raw, array.dtype).reshape(array.shape), array)
+            np.copyto(np.ndarray(array.shape, array.dtype, raw), array)

@@ -96,17 +96,24 @@ class Guest:
     # --- one method per message ---
 
     def _predict(self, body: Reader, number: int) -> Answer:
-        asked = bodies.read_predict(body)
-        model = self._model(asked.model)
         with self._lock:
-            blocks = self._blocks
-            arrays = [array_of(tensor, blocks) for tensor in asked.inputs]
-            room = blocks.get(asked.room.block)
-        if asked.room.block and room is None:
-            raise WireError(f"there is no block {asked.room.block}; was it freed?")
-        timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
-        with self._known(number) as running:
-            outputs = model.predict(arrays, timeout_s, running)
+            asked = bodies.read_predict(body, self._blocks)
+            model = self._models.get(asked.model)
+            room = self._blocks.get(asked.room.block)
+            if model is None:
+                raise _no_model(asked.model)
+            if room is None and asked.room.block:
+                raise WireError(f"there is no block {asked.room.block}; was it freed?")
+            if number in self._running:
+                raise InputError(f"request {number} is under way already; ids must differ")
+            self._running[number] = running = Running()
+        try:
+            timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
+            outputs = model.predict(asked.inputs, timeout_s, running)
+        finally:
+            with self._lock:
+                del self._running[number]
+            running.ended.release()
         return self._reply(model, outputs, room, asked.room)
 
     def _reply(
@@ -126,8 +133,7 @@ class Guest:
             put(outputs, places, room)
         out = Writer()
         bodies.write_made(out, made)
-        names = [info.name for info in model.description().outputs]
-        write_arrays(out, names, outputs, places)
+        write_arrays(out, model.output_names, outputs, places)
         return Message.REPLY, out.data
 
     def _build(self, body: Reader, number: int) -> Answer:
@@ -217,7 +223,7 @@ class Guest:
         with self._lock:
             model = self._models.pop(key, None)
         if model is None:
-            raise ClosedError(f"there is no model {key}; was it closed?")
+            raise _no_model(key)
         model.close(drain_us / 1e6 if drain_us else None)
         return Message.REPLY, bytearray()
 
@@ -252,7 +258,7 @@ class Guest:
         with self._lock:
             model = self._models.get(key)
         if model is None:
-            raise ClosedError(f"there is no model {key}; was it closed?")
+            raise _no_model(key)
         return model
 
     def _new_block(self, size: int) -> Block:
@@ -273,22 +279,9 @@ class Guest:
             self._blocks[key] = block
         return block
 
-    @contextmanager
-    def _known(self, number: int) -> Iterator[Running]:
-        """A request that others may cancel while it lasts."""
-        running = Running()
-        with self._lock:
-            if self._closed:
-                raise ClosedError("the client has left")
-            if number in self._running:
-                raise InputError(f"request {number} is under way already; ids must differ")
-            self._running[number] = running
-        try:
-            yield running
-        finally:
-            with self._lock:
-                del self._running[number]
-            running.ended.release()
+
+def _no_model(key: int) -> ClosedError:
+    return ClosedError(f"there is no model {key}; was it closed?")
 
 
 def _tensor(name: str, array: np.ndarray) -> Tensor:

@@ -69,6 +69,8 @@ class Running:
 class Hosted(ABC):
     """A built model. Everything but resize and close may be called from many threads."""
 
+    output_names: list[str]
+
     @abstractmethod
     def description(self) -> Description:
         """Its inputs and outputs."""
@@ -105,6 +107,7 @@ class HostedModel(Hosted):
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self.output_names = [output.name for output in model.get_outputs()]
 
     def description(self) -> Description:
         """Its inputs and outputs, as they are after the last resize."""
@@ -162,6 +165,7 @@ class HostedRunner(Hosted):
 
     def __init__(self, runner: ModelParallelRunner) -> None:
         self._runner = runner
+        self.output_names = [output.name for output in runner.get_outputs()]
 
     def description(self) -> Description:
         """Its inputs and outputs."""
