@@ -16,9 +16,8 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -293,7 +292,12 @@ class _Loaded:
         """One request over the devices that there are."""
         given = feeds.arrays(self.inputs, inputs, any_size=True)
         wanted = None if outputs is None else feeds.checked_outputs(self.outputs, outputs)
-        cut = plan(self.inputs, given, self.crew.usable(), scatter)
+        if scatter is None and all(
+            array.shape == info.shape for array, info in zip(given, self.inputs, strict=True)
+        ):
+            cut = Plan([given], ())  # one batch of the model's own size
+        else:
+            cut = plan(self.inputs, given, self.crew.usable(), scatter)
         if cut.rows and not cut.fixed and self.mixes_rows:
             raise EngineError(
                 f"the batch cannot be split: {self.mixes_rows}; call predict_parts() for batches "
@@ -315,15 +319,16 @@ class _Loaded:
                 result if isinstance(result, Exception) else self._tensors(result)
                 for result in self.crew.each(request)
             ]
-        with self.crew.computed(request) as results:
-            return [self._tensors(result) for result in results]
+        return self.crew.run(request, lambda found: [self._tensors(arrays) for arrays in found])
 
     def done(self, work: _Work) -> list[Tensor]:
         """Compute a request that was split."""
-        cut = work.plan
-        with self.crew.computed(work.request) as parts:
-            whole = joined(self.outputs, parts, cut.rows, fixed=cut.fixed)
-            return self._tensors(whole, work.outputs)
+
+        def whole(parts: list[list[np.ndarray]]) -> list[Tensor]:
+            arrays = joined(self.outputs, parts, work.plan.rows, fixed=work.plan.fixed)
+            return self._tensors(arrays, work.outputs)
+
+        return self.crew.run(work.request, whole)
 
     def _tensors(
         self, arrays: Sequence[np.ndarray], outputs: Sequence[Tensor] | None = None
@@ -400,8 +405,7 @@ class _Loaded:
         return None if timeout_s == math.inf else float(timeout_s)
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """A request that was split."""
 
     plan: Plan

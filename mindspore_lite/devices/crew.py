@@ -12,9 +12,8 @@ import select
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.wire.client import LATE_S, Call, Model, owned
 
+T = TypeVar("T")
 Arrays = Sequence[np.ndarray]
 Result = list[np.ndarray] | Exception
 
@@ -36,8 +36,7 @@ _MOST_LANES = 8  # that one request may use at once on a device; guess
 _REAP_S = 5.0  # for a process whose connection broke to be seen dead
 
 
-@dataclass(frozen=True)
-class _Flight:
+class _Flight(NamedTuple):
     """A part under way."""
 
     part: int
@@ -71,6 +70,8 @@ class Request:
         """A part was sent."""
         with self._lock:
             self.flying[flight.call.fileno()] = flight
+            if self.cancelled:
+                flight.call.interrupt()
 
     def landing(self, descriptor: int) -> _Flight:
         """The answer to a part is there."""
@@ -137,28 +138,45 @@ class Crew:
         """A request that was not begun yet."""
         return Request(parts, timeout_s, self._retries)
 
-    @contextmanager
-    def computed(self, request: Request) -> Iterator[list[list[np.ndarray]]]:
-        """The outputs of all parts, which are valid within the `with` block.
+    def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
+        """Compute all parts, and return what `use` makes of their outputs.
+
+        The outputs are valid only while `use` runs.
 
         Raises:
             Exception: What the first part that failed raised; the others are called off then.
         """
-        with self._counted():
-            try:
-                self._fly(request, keeps_going=False)
-                yield [result for result in request.results if isinstance(result, list)]
-            finally:
-                self._tidy(request)
+        return self._entered(request, use, keeps_going=False)
 
     def each(self, request: Request) -> list[Result]:
         """The outputs of all parts in memory of their own, or of a part its error."""
-        with self._counted():
-            try:
-                self._fly(request, keeps_going=True)
-            finally:
-                self._tidy(request)
-        return [result for result in request.results if result is not None]
+        return self._entered(request, lambda results: list(results), keeps_going=True)
+
+    def _entered(self, request: Request, use: Callable[[list[Any]], T], *, keeps_going: bool) -> T:
+        with self._changed:
+            if self._closed:
+                raise ClosedError("the runner is closed; build it again to use it")
+            self.counts["sent"] += 1
+            self._inside += 1
+        end = "failed"
+        try:
+            self._fly(request, keeps_going)
+            result = use(request.results)
+            end = "done"
+            return result
+        except RequestTimeoutError:
+            end = "timed_out"
+            raise
+        except CancelledError:
+            end = "cancelled"
+            raise
+        finally:
+            self._tidy(request)
+            with self._changed:
+                self.counts[end] += 1
+                self._inside -= 1
+                if self._closed:
+                    self._changed.notify_all()
 
     def cancel(self, request: Request) -> None:
         """End a request from another thread."""
@@ -192,15 +210,17 @@ class Crew:
                 pass
             if not request.flying:
                 continue
-            for descriptor in self._ready(request):
-                flight = request.landing(descriptor)
-                self._freed(flight.post)
+            # who waits for one answer only need not ask which one is there
+            is_last = len(request.flying) == 1 and not request.waiting
+            for descriptor in list(request.flying) if is_last else self._ready(request):
+                flight = request.flying[descriptor]
                 try:
                     outputs = flight.call.outputs()
                 except Exception as exc:  # noqa: BLE001 - it is this part's result
+                    self._landed(request, descriptor, "failed")
                     self._failed(request, flight, exc, keeps_going)
                 else:
-                    self._count_part(flight.post, "done")
+                    self._landed(request, descriptor, "done")
                     if copies or keeps_going:
                         request.results[flight.part] = [owned(array) for array in outputs]
                         flight.call.release()
@@ -226,7 +246,7 @@ class Crew:
             request.waiting.appendleft(part)
             return True
         except LiteError as exc:
-            self._freed(post)
+            self._freed(post, "failed")
             self._settle(request, part, post, exc, keeps_going)
             return True
         request.took_off(_Flight(part, post, model, process, call))
@@ -237,8 +257,8 @@ class Crew:
 
         Waits while every device is being started again.
         """
-        flying = Counter(flight.post.index for flight in request.flying.values())
-        avoid = request.avoid.get(part, set())
+        flying = [flight.post.index for flight in request.flying.values()]
+        avoid = request.avoid.get(part, ())
         with self._changed:
             while True:
                 if request.cancelled:
@@ -248,7 +268,7 @@ class Crew:
                     for post in self.posts
                     if post.state is State.READY and post.index not in avoid
                 ]
-                room = [post for post in ready if flying[post.index] < _room(post)]
+                room = [post for post in ready if flying.count(post.index) < _room(post)]
                 if room:
                     post = min(room, key=lambda post: self._preference(post, part))
                     assert post.model is not None and post.process is not None
@@ -291,7 +311,10 @@ class Crew:
         if request.cancelled:
             raise CancelledError("the request was cancelled") from exc
         if isinstance(exc, RequestTimeoutError):
-            flight.post.doubt(flight.model)
+            if flight.call.answered:
+                flight.post.doubt(flight.model)
+            else:
+                flight.post.suspect(flight.model, flight.call.request)
         reason = self._reason(exc, flight.process)
         self._settle(request, flight.part, flight.post, reason, keeps_going)
 
@@ -299,7 +322,6 @@ class Crew:
         self, request: Request, part: int, post: Post, error: Exception, keeps_going: bool
     ) -> None:
         """A part came to nothing: try it elsewhere, keep the error, or raise it."""
-        self._count_part(post, "failed")
         lost = request.avoid.setdefault(part, set())
         if isinstance(error, WorkerDiedError) and len(lost) < request.retries:
             lost.add(post.index)
@@ -325,44 +347,22 @@ class Crew:
         for call in request.landed:
             call.release()
         for descriptor in list(request.flying):
-            flight = request.landing(descriptor)
-            self._freed(flight.post)
+            flight = request.flying[descriptor]
+            self._landed(request, descriptor, "failed")
             flight.call.abandon()
             flight.post.suspect(flight.model, flight.call.request)
 
     # --- books ---
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._changed:
-            if self._closed:
-                raise ClosedError("the runner is closed; build it again to use it")
-            self.counts["sent"] += 1
-            self._inside += 1
-        end = "failed"
-        try:
-            yield
-            end = "done"
-        except RequestTimeoutError:
-            end = "timed_out"
-            raise
-        except CancelledError:
-            end = "cancelled"
-            raise
-        finally:
-            with self._changed:
-                self.counts[end] += 1
-                self._inside -= 1
-                if self._closed:
-                    self._changed.notify_all()
+    def _landed(self, request: Request, descriptor: int, how: str) -> None:
+        """A part is over."""
+        self._freed(request.landing(descriptor).post, how)
 
-    def _freed(self, post: Post) -> None:
+    def _freed(self, post: Post, how: str = "") -> None:
         with self._changed:
             self._loads[post.index] -= 1
-
-    def _count_part(self, post: Post, what: str) -> None:
-        with self._changed:
-            self.part_counts[post.index][what] += 1
+            if how:
+                self.part_counts[post.index][how] += 1
 
     def _nobody(self) -> LiteError:
         if self._closed:

@@ -374,6 +374,11 @@ class Call:
             self._lane.give_back()
             raise
 
+    @property
+    def answered(self) -> bool:
+        """Whether the worker has answered, with outputs or an error."""
+        return self._lane.request != self.request
+
     def release(self) -> None:
         """The outputs are not needed any more."""
         self._lane.give_back()

@@ -154,10 +154,14 @@ class Reader:
 
     def items(self, what: str, read: Callable[[], T], most: int = MAX_ITEMS) -> list[T]:
         """A u32 count, then as many of what `read` reads."""
+        return [read() for _ in range(self.count(what, most))]
+
+    def count(self, what: str, most: int = MAX_ITEMS) -> int:
+        """A u32: how many of something follow."""
         count = self.u32(what)
         if count > most:
             raise WireError(f"there are {count} {what}, at most {most} are allowed")
-        return [read() for _ in range(count)]
+        return count
 
     def end(self, what: str) -> None:
         """Make sure that nothing is left over."""

@@ -32,6 +32,8 @@ NO_DATA, IN_FRAME, IN_BLOCK = 0, 1, 2
 
 _PLACE = struct.Struct("<BIQQ")
 _FRAME = struct.Struct("<BI")
+_U32, _U16 = struct.Struct("<I"), struct.Struct("<H")
+_LONGEST_HEAD = 8 + MAX_NAME + 8 * MAX_RANK
 
 
 class Place(NamedTuple):
@@ -136,8 +138,37 @@ def array_of(tensor: Described, blocks: Mapping[int, Block]) -> np.ndarray:
 
 
 def read_arrays(body: Reader, blocks: Mapping[int, Block], what: str) -> list[np.ndarray]:
-    """Take a list of tensors off a message, as arrays: read_tensor and array_of in one."""
-    return body.items(what, lambda: array_of(read_tensor(body), blocks))
+    """Take a list of tensors off a message, as arrays.
+
+    Every request goes through here twice, so the usual case, a small tensor in the frame, is read
+    without a call per field; anything else, and anything wrong, is left to read_tensor.
+    """
+    count = body.count(what)
+    found = []
+    for _ in range(count):
+        array = _small_array(body)
+        found.append(array_of(read_tensor(body), blocks) if array is None else array)
+    return found
+
+
+def _small_array(body: Reader) -> np.ndarray | None:
+    """The next tensor, if it is in the frame and as it should be; else None, and nothing taken."""
+    data, at = body.data, body.at
+    try:
+        end = at + 8 + _U32.unpack_from(data, at)[0]  # of the name, the type and the rank
+        end += 8 * _U16.unpack_from(data, end - 2)[0]
+        place, size = _FRAME.unpack_from(data, end)
+    except struct.error:
+        return None
+    start = end + _FRAME.size
+    if place != IN_FRAME or end - at > _LONGEST_HEAD or size > len(data) - start:
+        return None
+    _, dtype, shape, wanted = _described(bytes(data[at:end]))
+    if size != wanted:
+        return None
+    body.at = start + size
+    # a copy, for what is in a frame may begin at any address
+    return np.ndarray(shape, dtype, data, start).copy()
 
 
 def write_arrays(
