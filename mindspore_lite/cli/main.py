@@ -41,6 +41,11 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "model runs.",
         "mslite doctor resnet50.mindir --workers 4",
     ),
+    "worker": (
+        "Host models in a process of their own, for programs in any language that speak its "
+        "protocol.\n\nIt ends with its last client, or by SIGTERM after the requests under way.",
+        "mslite worker --socket /tmp/mslite.sock --cores 0-3",
+    ),
 }
 for name, (what, example) in COMMANDS.items():
     text = f"{what}\n\nExample: {example}"

@@ -110,6 +110,8 @@ class Pool:
         slot: Slot | None
         woken = None
         with self._lock:
+            if request.state is State.CANCELLED:
+                raise CancelledError
             if inside:
                 slot = _own.slot
                 self._desk.admit_into(slot, request, request.arrived_ns)
@@ -151,6 +153,9 @@ class Pool:
     def cancel(self, request: Request) -> bool:
         """End a request that nobody wants any more, undelivered; False when it has ended."""
         with self._lock:
+            if request.state is State.NEW:  # known to others, and not admitted yet
+                request.state = State.CANCELLED
+                return True
             if not self._end(request, State.CANCELLED, CancelledError()):
                 return False
             request.deliver = None

@@ -2,11 +2,13 @@
 
 Who owns what. Every lane of the client has a thread here, which takes one request after the other;
 what they share is changed under `_lock`, which is never held while a model is built or run. Blocks
-are made here and belong to the client: it says when one may go.
+are made here and belong to the client: it says when one may go. One that goes while a request uses
+it stays in memory until that has ended.
 """
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import secrets
@@ -19,7 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.errors import ClosedError, InputError, ResourceError, WireError
+from mindspore_lite.errors import (
+    CancelledError,
+    ClosedError,
+    InputError,
+    ResourceError,
+    WireError,
+)
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.version import __version__
 from mindspore_lite.wire import bodies, faults
@@ -35,6 +43,9 @@ MAX_BLOCKS = 4096
 MAX_MODELS = 1024
 MAX_WAIT_S = 60.0  # of a CANCEL for the end of what it cancels
 
+_ALWAYS = (Message.CANCEL, Message.EXIT)  # taken also when no new requests are
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)
+
 Answer = tuple[Message, bytearray]
 
 
@@ -43,8 +54,9 @@ class Guest:
 
     def __init__(self) -> None:
         self.token = secrets.token_bytes(TOKEN_BYTES)
-        self.left = threading.Event()  # it sent EXIT
-        self.last_words = ""
+        self.last_words = ""  # of its EXIT
+        self.said_farewell = False  # somebody answers it
+        self.refuses = ""  # why no new requests are taken
         self._lock = threading.Lock()
         self._closed = False
         self._models: dict[int, Hosted] = {}
@@ -72,43 +84,54 @@ class Guest:
             act = self._answers.get(frame.message)
             if act is None:
                 raise WireError(f"a worker does not take {frame.message.name}")
+            if self.refuses and frame.message not in _ALWAYS:
+                raise ClosedError(self.refuses)
             return act(Reader(frame.body), frame.request)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the client must learn of it
             out = Writer()
-            faults.write_error(out, exc)
+            faults.write_error(out, _told(exc))
             return Message.ERROR, out.data
 
-    def close(self, drain_s: float = 0.0) -> None:
-        """Release everything; requests under way have so long to end. Harmless when repeated."""
+    def cancel(self, number: int | None = None) -> None:
+        """End one request, or all of them: who sent it is gone. Does not wait."""
+        with self._lock:
+            if number is None:
+                self.refuses = "the client has left"
+                found = list(self._running.values())
+            else:
+                found = [self._running[number]] if number in self._running else []
+        for request in found:
+            request.cancel()
+
+    def close(self) -> None:
+        """End everything under way, and release everything. Harmless when repeated."""
+        self.cancel()
         with self._lock:
             self._closed = True
             models, self._models = list(self._models.values()), {}
             blocks, self._blocks = list(self._blocks.values()), {}
-            running = list(self._running.values())
-        for request in running:
-            if not request.wait(drain_s):
-                request.cancel()
-        for model in models:
-            model.close(drain_s)
         for block in blocks:
             block.close()
+        for model in models:
+            model.close(0.0)
 
     # --- one method per message ---
 
     def _predict(self, body: Reader, number: int) -> Answer:
+        asked = bodies.read_predict(body, self._blocks)
+        model = self._model(asked.model)
+        room = self._blocks.get(asked.room.block)
+        if asked.room.block and room is None:
+            raise WireError(f"there is no block {asked.room.block}; was it freed?")
+        timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
+        running = Running()
         with self._lock:
-            asked = bodies.read_predict(body, self._blocks)
-            model = self._models.get(asked.model)
-            room = self._blocks.get(asked.room.block)
-            if model is None:
-                raise _no_model(asked.model)
-            if room is None and asked.room.block:
-                raise WireError(f"there is no block {asked.room.block}; was it freed?")
+            if self.refuses:
+                raise ClosedError(self.refuses)
             if number in self._running:
                 raise InputError(f"request {number} is under way already; ids must differ")
-            self._running[number] = running = Running()
+            self._running[number] = running
         try:
-            timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
             outputs = model.predict(asked.inputs, timeout_s, running)
         finally:
             with self._lock:
@@ -138,24 +161,25 @@ class Guest:
 
     def _build(self, body: Reader, number: int) -> Answer:
         asked = bodies.read_build(body)
-        with self._lock:
-            contents = [array_of(tensor, self._blocks).tobytes() for tensor in asked.content]
-            if len(self._models) >= MAX_MODELS:
-                raise ResourceError(f"there are {MAX_MODELS} models already; close some")
-        with _noted() as notes:
+        contents = [array_of(tensor, self._blocks).tobytes() for tensor in asked.content]
+        if len(self._models) >= MAX_MODELS:
+            raise ResourceError(f"there are {MAX_MODELS} models already; close some")
+        with self._known(number) as running, _noted() as notes:
             model = built(asked, contents)
-        key = next(self._numbers)
-        out = Writer()
-        out.u32(key)
-        try:
-            bodies.write_description(out, model.description())
-            with self._lock:
-                if self._closed:
-                    raise ClosedError("the client left while its model was being built")
-                self._models[key] = model
-        except BaseException:
-            model.close(0.0)
-            raise
+            key = next(self._numbers)
+            out = Writer()
+            out.u32(key)
+            try:
+                bodies.write_description(out, model.description())
+                with self._lock:
+                    if self._closed:
+                        raise ClosedError("the client left while its model was being built")
+                    if running.cancelled:
+                        raise CancelledError("the build was cancelled")
+                    self._models[key] = model
+            except BaseException:
+                model.close(0.0)
+                raise
         out.u32(len(notes))
         for note in notes:
             out.text(note)
@@ -164,9 +188,6 @@ class Guest:
     def _describe(self, body: Reader, number: int) -> Answer:
         model = self._model(body.u32("the model"))
         body.end("DESCRIBE")
-        return self._described(model)
-
-    def _described(self, model: Hosted) -> Answer:
         out = Writer()
         bodies.write_description(out, model.description())
         return Message.REPLY, out.data
@@ -175,8 +196,9 @@ class Guest:
         model = self._model(body.u32("the model"))
         shapes = body.items("shapes", lambda: body.dims("a shape", 64))
         body.end("RESIZE")
-        model.resize(shapes)
-        return self._described(model)
+        out = Writer()
+        bodies.write_description(out, model.resize(shapes))
+        return Message.REPLY, out.data
 
     def _update_weights(self, body: Reader, number: int) -> Answer:
         model = self._model(body.u32("the model"))
@@ -184,8 +206,7 @@ class Guest:
             "groups of weights", lambda: body.items("weights", lambda: read_tensor(body))
         )
         body.end("UPDATE_WEIGHTS")
-        with self._lock:
-            found = [[_tensor(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
+        found = [[_tensor(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
         model.update_weights(found)
         return Message.REPLY, bytearray()
 
@@ -249,14 +270,13 @@ class Guest:
     def _exit(self, body: Reader, number: int) -> Answer:
         self.last_words = body.text("the last words")
         body.end("EXIT")
-        self.left.set()
+        self.refuses = "the client said that it leaves"
         return Message.REPLY, bytearray()
 
     # --- what they share ---
 
     def _model(self, key: int) -> Hosted:
-        with self._lock:
-            model = self._models.get(key)
+        model = self._models.get(key)
         if model is None:
             raise _no_model(key)
         return model
@@ -286,6 +306,15 @@ def _no_model(key: int) -> ClosedError:
 
 def _tensor(name: str, array: np.ndarray) -> Tensor:
     return Tensor._wrap(name, array)
+
+
+def _told(error: Exception) -> Exception:
+    """What a client is told: that the machine is full looks the same wherever it was noticed."""
+    if isinstance(error, MemoryError):
+        return ResourceError(f"there is not enough memory: {error}; send less, or less at once")
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return ResourceError(f"the machine has no room for it: {error}")
+    return error
 
 
 def _own_info(name: str) -> str:

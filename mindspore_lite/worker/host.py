@@ -1,10 +1,14 @@
-"""The worker process: connections come in, each gets a thread; it ends with its last owner.
+"""The connections of a worker: each gets a thread that answers its requests, until all have gone.
 
 Two ways to begin. A child has one connected socket from its parent: when that closes, however the
 parent ended, so does the child. A worker on a path takes any process of its user; it ends when the
-last of them has gone, or when its own parent goes, unless it was told to stay. In both cases
-further lanes connect to where it listens: for a child that is an abstract name, which leaves no
-file behind.
+last of them has gone, unless it was told to stay. In both cases further lanes connect to where it
+listens.
+
+Who owns what. A connection's own thread receives, answers and sends; it alone closes the socket.
+The watching thread takes new connections, and notices the end of those whose threads compute: a
+client that is killed must not keep a core, or the worker. What both touch is changed under `_lock`,
+which is never held while anything is computed or sent.
 """
 
 from __future__ import annotations
@@ -14,16 +18,16 @@ import logging
 import os
 import select
 import socket
-import stat
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
 from mindspore_lite.errors import LiteError, ResourceError, WireError
 from mindspore_lite.wire import faults
 from mindspore_lite.wire.fields import Writer
-from mindspore_lite.wire.frames import STALL_S, Channel, Message
+from mindspore_lite.wire.frames import STALL_S, Buffer, Channel, Message
 from mindspore_lite.wire.handshake import (
     NEW_SESSION,
     TIMEOUT_S,
@@ -34,13 +38,37 @@ from mindspore_lite.wire.handshake import (
     refusal,
 )
 from mindspore_lite.worker.guest import Guest
+from mindspore_lite.worker.listener import Listener
 
 MAX_CONNECTIONS = 1024
 FIRST_S = 30.0  # within which the first client must come; guess
-_DRAIN_S = 5.0  # for requests under way when the worker is asked to end
-_BACKLOG = 128
+DRAIN_S = 8.0  # for requests under way at the end; docker kills 10 s after it asked
+_PAUSE_S = 0.05  # until descriptors or memory are looked for again; guess
 
 _LOG = logging.getLogger(__name__)
+
+
+class Connection:
+    """A socket, and what other threads must know of it; see the module's text."""
+
+    def __init__(self, sock: socket.socket, stall_s: float) -> None:
+        self.sock = sock
+        self.channel = Channel(sock, stall_s)
+        self.guest: Guest | None = None  # once it is welcome
+        self.keeps = False  # whether its client stays for as long as it does
+        self.request = -1  # the one under way, for which `busy` is held until it is answered
+        self.busy = threading.Lock()
+
+    def hang_up(self) -> None:
+        """Have its thread find the end; only under the host's lock, which also guards closing."""
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+    def is_lost(self) -> bool:
+        """Whether the other side closed it."""
+        poll = select.poll()
+        poll.register(self.sock, 0)
+        return bool(poll.poll(0))
 
 
 class Host:
@@ -48,191 +76,283 @@ class Host:
 
     def __init__(
         self,
-        listener: socket.socket,
-        address: str,
+        listener: Listener,
         *,
         stays: bool = False,
         stall_s: float = STALL_S,
+        drain_s: float = DRAIN_S,
     ) -> None:
         self._listener = listener
-        self._address = address
         self._stays = stays
         self._stall_s = stall_s
+        self._drain_s = drain_s
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._guests: dict[bytes, Guest] = {}
-        self._connections: set[Channel] = set()
-        self._open = 0
+        self._connections: dict[int, Connection] = {}  # by descriptor
+        self._parent: Connection | None = None
         self._served = self._asked = False
+        self._watched = select.epoll()
+        self._watched.register(listener.fileno(), select.EPOLLIN)
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
-    def run(self, owner: socket.socket | None = None, first_s: float = FIRST_S) -> None:
-        """Serve until nobody needs it any more."""
-        self._thread(self._accept, "mslite-accept")
-        if owner is not None:
-            self._thread(partial(self._talk, owner), "mslite-owner")
-        if not self._stays:
-            self._thread(self._watch_parent, "mslite-parent")
-            if not self._over.wait(first_s) and not self._served:
+    def run(self, parent: socket.socket | None = None, first_s: float = FIRST_S) -> None:
+        """Serve until nobody needs it any more.
+
+        Raises:
+            ResourceError: It cannot even begin.
+        """
+        try:
+            if parent is not None:
+                self._parent = self._connected(parent)
+            _start(self._watch, "mslite-connections")
+            if not self._stays and not self._over.wait(first_s) and not self._served:
                 _LOG.warning("no client came within %g s", first_s)
                 self._over.set()
-        self._over.wait()
-        self._end()
+            self._over.wait()
+        except (OSError, RuntimeError) as exc:  # of threads
+            raise ResourceError(f"the worker cannot begin: {exc}") from exc
+        finally:
+            self._end()
 
     def ask_to_end(self) -> None:
-        """End after requests under way are done, as SIGTERM wants it."""
+        """End after the requests under way are answered, as SIGTERM wants it."""
         self._asked = True
         self._over.set()
 
-    # --- connections ---
+    def end(self) -> None:
+        """End at once: nobody is there to want anything."""
+        self._over.set()
 
-    def _accept(self) -> None:
+    # --- the watching thread ---
+
+    def _watch(self) -> None:
+        listening = self._listener.fileno()
         while not self._over.is_set():
-            try:
-                sock, _ = self._listener.accept()
-            except OSError as exc:
-                if exc.errno in (errno.EMFILE, errno.ENFILE):
-                    self._refuse_one()
-                    continue
-                if self._over.is_set() or exc.errno == errno.EBADF:
-                    return
-                _LOG.warning("a connection was lost before it began: %s", exc)
-                continue
-            with self._lock:
-                full = self._open >= MAX_CONNECTIONS
-                self._open += not full
-            if full:
-                _refuse(sock, f"there are {MAX_CONNECTIONS} connections already")
-                continue
-            try:
-                self._thread(partial(self._talk, sock), "mslite-lane")
-            except RuntimeError as exc:
-                _refuse(sock, f"no thread can be started for it: {exc}")
-                with self._lock:
-                    self._open -= 1
+            for descriptor, _ in self._watched.poll():
+                if descriptor == listening:
+                    self._take()
+                else:
+                    self._look_at(descriptor)
+        self._listener.close()
+        self._watched.close()
+        if self._spare >= 0:
+            os.close(self._spare)
 
-    def _refuse_one(self) -> None:
-        """There is no descriptor left: give up the spare one to tell the client so."""
-        os.close(self._spare)
-        with suppress(OSError):
-            sock, _ = self._listener.accept()
-            _refuse(sock, "the worker has no file descriptor left; allow more (ulimit -n)")
-        with suppress(OSError):
-            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-
-    def _talk(self, sock: socket.socket) -> None:
-        """The life of a connection."""
-        channel = Channel(sock, self._stall_s)
-        guest: Guest | None = None
-        is_owner = False
+    def _take(self) -> None:
+        """Take a connection that waits at the listener."""
         try:
-            guest, is_owner = self._welcomed(sock)
+            sock = self._listener.accept()
+        except BlockingIOError:  # it did not wait for us
+            return
+        except OSError as exc:
+            if self._over.is_set():
+                return
+            if exc.errno not in (errno.EMFILE, errno.ENFILE) or not self._refuse_one():
+                _LOG.warning("a connection cannot be taken: %s", exc)
+                self._over.wait(_PAUSE_S)  # it waits still, and would wake us again at once
+            return
+        if len(self._connections) >= MAX_CONNECTIONS:
+            _refuse(sock, f"there are {MAX_CONNECTIONS} connections already")
+            return
+        try:
+            self._connected(sock)
+        except (OSError, RuntimeError) as exc:
+            _refuse(sock, f"no thread can be had for it: {exc}")
+
+    def _refuse_one(self) -> bool:
+        """There is no descriptor left: give up the spare one to tell a client so."""
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+            with suppress(OSError):
+                sock = self._listener.accept()
+                _refuse(sock, "the worker has no file descriptor left; allow more (ulimit -n)")
+        try:
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # another thread was quicker; later, then
+            return False
+        return True
+
+    def _look_at(self, descriptor: int) -> None:
+        """A connection ended, perhaps: tell those who compute for it."""
+        with self._lock:
+            connection = self._connections.get(descriptor)
+            # what was told of may be closed by now, and its number be another's
+            if connection is None or connection.guest is None or not connection.is_lost():
+                return
+        if connection.keeps:
+            self._left(connection.guest)
+            connection.guest.cancel()
+        elif connection.request >= 0:
+            connection.guest.cancel(connection.request)
+
+    # --- a connection's own thread ---
+
+    def _connected(self, sock: socket.socket) -> Connection:
+        """Give a connection its thread."""
+        connection = Connection(sock, self._stall_s)
+        descriptor = sock.fileno()
+        with self._lock:
+            self._connections[descriptor] = connection
+        try:
+            # the end is always told of; once is enough, and it stays true
+            self._watched.register(descriptor, select.EPOLLONESHOT)
+            _start(partial(self._talk, connection), "mslite-lane")
+        except (OSError, RuntimeError):
+            with self._lock:
+                del self._connections[descriptor]
+            raise
+        return connection
+
+    def _talk(self, connection: Connection) -> None:
+        """The life of a connection."""
+        descriptor = connection.sock.fileno()
+        try:
+            guest = self._welcomed(connection)
             if guest is not None:
-                with self._lock:
-                    self._connections.add(channel)
-                self._serve(channel, guest)
+                self._serve(connection, guest)
         except (OSError, LiteError) as exc:
             _LOG.info("a connection ended: %s", exc)
         finally:
-            channel.close()
             with self._lock:
-                self._connections.discard(channel)
-                self._open -= 1
-            if guest is not None and is_owner:
-                self._gone(guest)
+                del self._connections[descriptor]
+                connection.channel.close()
+            if connection.guest is not None and connection.keeps:
+                self._gone(connection.guest)
+            if connection is self._parent:
+                self._over.set()
 
-    def _welcomed(self, sock: socket.socket) -> tuple[Guest | None, bool]:
-        """Greet a client; (its guest, whether this connection is the one that keeps it)."""
+    def _welcomed(self, connection: Connection) -> Guest | None:
+        """Greet a client; None when it was refused."""
+        sock = connection.sock
         sock.settimeout(TIMEOUT_S)
         try:
             check_peer(sock)
-            hello = read_hello(sock)
-            guest, is_owner = self._guest(hello.token)
+            guest = self._joined(connection, read_hello(sock).token)
         except WireError as exc:
             _LOG.warning("a client was refused: %s", exc)
             with suppress(OSError):
                 sock.sendall(refusal(exc).encoded())
-            return None, False
-        sock.sendall(Welcome(VERSION, 0, guest.token, os.getpid(), self._address).encoded())
+            return None
+        address = self._listener.address
+        sock.sendall(Welcome(VERSION, 0, guest.token, os.getpid(), address).encoded())
         sock.settimeout(None)
-        return guest, is_owner
+        return guest
 
-    def _guest(self, token: bytes) -> tuple[Guest, bool]:
+    def _joined(self, connection: Connection, token: bytes) -> Guest:
+        """The guest that the connection belongs to; whoever ends it sees the connection, too."""
         with self._lock:
+            if self._over.is_set():
+                raise WireError("the worker is ending")
+            guest = self._guests.get(token)
             if token == NEW_SESSION:
                 guest = Guest()
                 self._guests[guest.token] = guest
-                self._served = True
-                return guest, True
-            found = self._guests.get(token)
-        if found is None:
-            raise WireError("there is no such session; it may be over")
-        return found, False
+                self._served = connection.keeps = True
+            elif guest is None:
+                raise WireError("there is no such session; it may be over")
+            connection.guest = guest
+            return guest
 
-    def _serve(self, channel: Channel, guest: Guest) -> None:
+    def _serve(self, connection: Connection, guest: Guest) -> None:
+        channel, busy = connection.channel, connection.busy
         while True:
             try:
                 frame = channel.receive()
             except WireError as exc:
                 _LOG.warning("a client does not keep to the protocol: %s", exc)
-                self._tell(channel, exc)
+                with suppress(OSError):
+                    _tell(channel, 0, exc)
                 return
             if frame is None:
                 return
-            message, body = guest.answer(frame)
-            if guest.left.is_set():
-                self._said_farewell(guest)
-                channel.send(message, frame.request, body)
-                self._gone(guest)
-                return
-            channel.send(message, frame.request, body)
+            with busy:
+                connection.request = frame.request
+                message, body = guest.answer(frame)
+                connection.request = -1
+                if frame.message is Message.EXIT and message is Message.REPLY:
+                    self._say_farewell(guest, connection)
+                    channel.send(message, frame.request, body)
+                    self._gone(guest)
+                    return
+                _send(channel, message, frame.request, body)
 
-    def _tell(self, channel: Channel, error: WireError) -> None:
-        """Last words to a client whose bytes make no sense: an ERROR of request 0."""
-        out = Writer()
-        faults.write_error(out, error)
-        with suppress(OSError):
-            channel.send(Message.ERROR, 0, out.data)
+    # --- the end of a client ---
 
-    def _said_farewell(self, guest: Guest) -> None:
-        print(f"Receive exit message {guest.last_words} and start to exit", flush=True)  # noqa: T201
-        guest.close(_DRAIN_S)
-
-    def _gone(self, guest: Guest) -> None:
-        """A client left, or died: what it had goes, and so does the worker after the last one."""
+    def _say_farewell(self, guest: Guest, connection: Connection) -> None:
+        """A client sent EXIT: what it still has under way is answered first."""
         with self._lock:
-            last = self._guests.pop(guest.token, None) is not None and not self._guests
-        guest.close()
-        if last and not self._stays:
+            first, guest.said_farewell = not guest.said_farewell, True
+            others = [c for c in self._lanes(guest) if c is not connection]
+        if first:
+            say(f"Receive exit message {guest.last_words} and start to exit")
+            self._drain(others)
+
+    def _left(self, guest: Guest) -> None:
+        """A client is none any more; after the last one, or the parent, the worker ends."""
+        with self._lock:
+            was_there = self._guests.pop(guest.token, None) is not None
+            was_last = was_there and not self._guests and not self._stays
+        if was_last or (self._parent is not None and self._parent.guest is guest):
             self._over.set()
 
-    # --- the end ---
+    def _gone(self, guest: Guest) -> None:
+        """A client left, or died: what it had goes."""
+        self._left(guest)
+        with self._lock:
+            for lane in self._lanes(guest):
+                lane.hang_up()
+        guest.close()
 
-    def _watch_parent(self) -> None:
-        """Wait for the end of the process that started this one."""
-        try:
-            parent = os.pidfd_open(os.getppid())
-        except OSError as exc:
-            _LOG.info("the parent cannot be watched: %s", exc)
-            return
-        select.select([parent], [], [])
-        _LOG.info("the parent process ended")
-        self._over.set()
+    def _lanes(self, guest: Guest) -> list[Connection]:
+        return [c for c in self._connections.values() if c.guest is guest]
+
+    # --- the end of the worker ---
+
+    def _drain(self, connections: Iterable[Connection]) -> None:
+        """Wait until their requests are answered; those that hang have so long together."""
+        due_s = time.monotonic() + self._drain_s
+        for connection in connections:
+            if connection.busy.acquire(timeout=max(0.0, due_s - time.monotonic())):
+                connection.busy.release()
 
     def _end(self) -> None:
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._over.set()
+        self._listener.stop()
         with self._lock:
-            guests, self._guests = list(self._guests.values()), {}
-            channels = list(self._connections)
-        for guest in guests:
-            guest.close(_DRAIN_S if self._asked else 0.0)
-        for channel in channels:
-            channel.close()
+            connections = list(self._connections.values())
+            for guest in self._guests.values():
+                guest.refuses = "the worker is ending; it takes no new requests"
+        if self._asked:
+            self._drain(connections)
+        with self._lock:
+            for connection in self._connections.values():
+                connection.hang_up()
 
-    def _thread(self, act: Callable[[], None], name: str) -> None:
-        threading.Thread(target=act, name=name, daemon=True).start()
+
+def say(text: str) -> None:
+    """A line for whoever started the worker; nobody may listen any more."""
+    with suppress(OSError, ValueError):
+        print(text, flush=True)  # noqa: T201
+
+
+def _start(act: Callable[[], None], name: str) -> None:
+    threading.Thread(target=act, name=name, daemon=True).start()
+
+
+def _send(channel: Channel, message: Message, request: int, body: Buffer) -> None:
+    try:
+        channel.send(message, request, body)
+    except WireError as exc:  # the answer is too long; nothing of it was sent
+        _tell(channel, request, exc)
+
+
+def _tell(channel: Channel, request: int, error: WireError) -> None:
+    """Send an error; request 0 where the bytes make no sense, and these are the last words."""
+    out = Writer()
+    faults.write_error(out, error)
+    channel.send(Message.ERROR, request, out.data)
 
 
 def _refuse(sock: socket.socket, reason: str) -> None:
@@ -241,54 +361,3 @@ def _refuse(sock: socket.socket, reason: str) -> None:
         error = ResourceError(reason)
         sock.send(Welcome(0, error.code, NEW_SESSION, os.getpid(), reason).encoded())
     sock.close()
-
-
-def abstract_listener() -> tuple[socket.socket, str]:
-    """A listening socket under a name that the kernel chose, and that goes with the socket."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind("")
-    listener.listen(_BACKLOG)
-    name = listener.getsockname()
-    assert isinstance(name, bytes)
-    return listener, "@" + name[1:].decode()
-
-
-def path_listener(path: str) -> socket.socket:
-    """A listening socket at a path; a left-over file of a dead worker is replaced.
-
-    Raises:
-        ResourceError: It cannot be had, with the reason.
-    """
-    if len(os.fsencode(path)) > 107:
-        raise ResourceError(
-            f"socket path {path!r} has {len(os.fsencode(path))} bytes, at most 107 are possible; "
-            "choose a shorter one"
-        )
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        _remove_stale(path)
-        before = os.umask(0o177)  # for the owner alone
-        try:
-            listener.bind(path)
-        finally:
-            os.umask(before)
-        listener.listen(_BACKLOG)
-    except OSError as exc:
-        listener.close()
-        raise ResourceError(f"cannot listen on {path!r}: {exc.strerror or exc}") from exc
-    return listener
-
-
-def _remove_stale(path: str) -> None:
-    try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise OSError(errno.EEXIST, "there is a file that is no socket")
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
-            return
-    raise OSError(errno.EADDRINUSE, "another worker listens there")

@@ -21,6 +21,7 @@ from mindspore_lite.context_map import from_map
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import (
     CancelledError,
+    ClosedError,
     EngineError,
     LiteError,
     ModelFileError,
@@ -67,7 +68,7 @@ class Running:
 
 
 class Hosted(ABC):
-    """A built model. Everything but resize and close may be called from many threads."""
+    """A built model. Everything may be called from many threads at once."""
 
     output_names: list[str]
 
@@ -82,8 +83,8 @@ class Hosted(ABC):
         """Run it once."""
 
     @abstractmethod
-    def resize(self, shapes: list[tuple[int, ...]]) -> None:
-        """Give the inputs other shapes."""
+    def resize(self, shapes: list[tuple[int, ...]]) -> Description:
+        """Give the inputs other shapes; what the model is then."""
 
     @abstractmethod
     def info(self, key: str) -> str:
@@ -103,11 +104,16 @@ class Hosted(ABC):
 
 
 class HostedModel(Hosted):
-    """A Model; requests run at the same time, each in the thread of its lane."""
+    """A Model; requests run at the same time, each in the thread of its lane.
+
+    Resizing, closing and exchanging weights wait for each other. Runs wait for nothing: one that
+    loses its session to a resize begins again, with the new one.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self.output_names = [output.name for output in model.get_outputs()]
+        self._changing = threading.Lock()
+        self.output_names = [info.name for info in model._usable("").outputs]
 
     def description(self) -> Description:
         """Its inputs and outputs, as they are after the last resize."""
@@ -123,9 +129,8 @@ class HostedModel(Hosted):
         entry = None
         if timeout_s is not None:
             entry = WATCHDOG.watch(time.monotonic() + timeout_s, stop.fire)
-        built = self._model._usable("predict failed! ")
         try:
-            return built.session.run(feeds.arrays(built.inputs, list(arrays)), stop)
+            return self._run(arrays, stop)
         except StoppedError as exc:
             if running.cancelled:
                 raise CancelledError("the request was cancelled") from exc
@@ -139,9 +144,21 @@ class HostedModel(Hosted):
             if entry is not None:
                 WATCHDOG.cancel(entry)
 
-    def resize(self, shapes: list[tuple[int, ...]]) -> None:
+    def _run(self, arrays: Sequence[np.ndarray], stop: Stop) -> list[np.ndarray]:
+        while True:
+            built = self._model._usable("")
+            try:
+                return built.session.run(feeds.arrays(built.inputs, list(arrays)), stop)
+            except ClosedError:
+                if self._model._built is built:
+                    raise
+
+    def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         """Give the inputs other shapes."""
-        self._model.resize(self._model.get_inputs(), shapes)
+        with self._changing:
+            self._model._usable("resize failed! Error is ")
+            self._model.resize(self._model.get_inputs(), shapes)
+            return self.description()
 
     def info(self, key: str) -> str:
         """What Model.get_model_info says."""
@@ -153,11 +170,13 @@ class HostedModel(Hosted):
 
     def update_weights(self, weights: list[list[Tensor]]) -> None:
         """Exchange weights."""
-        self._model.update_weights(weights)
+        with self._changing:
+            self._model.update_weights(weights)
 
     def close(self, drain_s: float | None) -> None:
         """Release it; runs under way finish."""
-        self._model.close()
+        with self._changing:
+            self._model.close()
 
 
 class HostedRunner(Hosted):
@@ -165,7 +184,7 @@ class HostedRunner(Hosted):
 
     def __init__(self, runner: ModelParallelRunner) -> None:
         self._runner = runner
-        self.output_names = [output.name for output in runner.get_outputs()]
+        self.output_names = [info.name for info in runner._usable("").outputs]
 
     def description(self) -> Description:
         """Its inputs and outputs."""
@@ -188,7 +207,7 @@ class HostedRunner(Hosted):
         except LiteError as exc:
             raise exc.prefixed("predict failed! ") from exc.__cause__
 
-    def resize(self, shapes: list[tuple[int, ...]]) -> None:
+    def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         """A runner has no resize."""
         raise EngineError("a ModelParallelRunner has no resize; its requests may have any size")
 

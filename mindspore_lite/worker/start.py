@@ -1,60 +1,157 @@
-"""How a worker process begins and ends: as a child with an inherited socket, or on a path."""
+"""How a worker process begins and ends: as a child with an inherited socket, or on a path.
+
+The process ends by os._exit: whatever still computes, nobody is there to want it. Nothing is left
+behind then, for blocks have no names, and the kernel takes back what has none.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import resource
+import select
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NoReturn
 
+from mindspore_lite.errors import ResourceError
+from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.worker.guest import keep_notes
-from mindspore_lite.worker.host import Host, abstract_listener, path_listener
+from mindspore_lite.worker.host import Host, say
+from mindspore_lite.worker.listener import abstract_listener, path_listener
+
+_MOST_FILES = 1 << 16  # descriptors that a worker asks for, where it may: for blocks and lanes
+_LOG = logging.getLogger(__name__)
 
 
-def serve_descriptor(descriptor: int, cores: Sequence[int] = ()) -> None:
-    """Serve the process at the other end of an inherited socket; never returns."""
-    _prepare(cores)
-    owner = socket.socket(fileno=descriptor)
-    owner.set_inheritable(False)
-    listener, address = abstract_listener()
-    host = Host(listener, address)
-    signal.signal(signal.SIGTERM, lambda *_: host.ask_to_end())
-    host.run(owner)
-    _leave()
+def serve_descriptor(descriptor: int, cores: Sequence[int] = ()) -> NoReturn:
+    """Serve the process at the other end of an inherited socket; returns only by an error.
+
+    Raises:
+        ValueError: The descriptor is no such socket, or the cores cannot be used.
+        ResourceError: The worker cannot begin.
+    """
+    parent = _inherited(descriptor)
+    # Ctrl-C in a terminal is for the parent, which then decides when its workers go
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ends = _prepare(cores)
+    _serve(Host(abstract_listener()), ends, parent, watches=True)
 
 
-def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> None:
-    """Serve processes that connect to a path; never returns, except with an error."""
-    _prepare(cores)
-    path = os.path.abspath(path)
+def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> NoReturn:
+    """Serve processes that connect to a path; returns only by an error.
+
+    Raises:
+        ValueError: No socket can have such a path, or the cores cannot be used.
+        ResourceError: The worker cannot begin, or not there.
+    """
+    ends = _prepare(cores)
     listener = path_listener(path)
-    mark = os.lstat(path)
     try:
-        host = Host(listener, path, stays=stays)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: host.ask_to_end())
-        print(f"mslite worker {os.getpid()} listens on {path}", flush=True)  # noqa: T201
-        host.run()
+        host = Host(listener, stays=stays)
+        say(f"mslite worker {os.getpid()} listens on {listener.address}")
+        _serve(host, ends, watches=not stays)
     finally:
-        with suppress(OSError):
-            if os.lstat(path).st_ino == mark.st_ino:  # not one that took its place
-                os.unlink(path)
+        listener.stop()
+
+
+def _serve(
+    host: Host, ends: set[signal.Signals], parent: socket.socket | None = None, *, watches: bool
+) -> NoReturn:
+    def wait_for_signal() -> None:
+        signal.sigwait(ends)
+        host.ask_to_end()
+
+    try:
+        WATCHDOG.start()  # now, rather than when no thread can be had
+        threading.Thread(target=wait_for_signal, name="mslite-signals", daemon=True).start()
+        if watches:
+            watch = threading.Thread(target=_watch_parent, args=(host,), name="mslite-parent")
+            watch.daemon = True
+            watch.start()
+    except RuntimeError as exc:
+        raise ResourceError(f"the worker cannot begin: {exc}") from exc
+    host.run(parent)
     _leave()
 
 
-def _prepare(cores: Sequence[int]) -> None:
-    if cores:
-        os.sched_setaffinity(0, cores)  # before any engine counts them
+def _prepare(cores: Sequence[int]) -> set[signal.Signals]:
+    """Set the process up; returns the signals that ask it to end, which wait to be taken."""
+    _use(cores)
+    for descriptor in range(3):  # else a socket becomes one of these, and lines are written to it
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     keep_notes()
-
-
-def _leave() -> None:
-    """End the process, whatever still computes: nobody is there to want it."""
-    for stream in (sys.stdout, sys.stderr):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
         with suppress(OSError, ValueError):
-            stream.flush()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    # taken by a thread: a handler would run inside of what the main thread does, its locks held
+    ends = {
+        number
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # as nohup has it
+    }
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    return ends
+
+
+def _use(cores: Sequence[int]) -> None:
+    """Keep the process to these cores, before any engine counts them."""
+    if not cores:
+        return
+    before = sorted(os.sched_getaffinity(0))
+    try:
+        os.sched_setaffinity(0, cores)
+        missing = sorted(set(cores) - os.sched_getaffinity(0))  # which the kernel leaves out
+    except (OSError, ValueError, OverflowError):
+        missing = sorted(cores)
+    if missing:
+        raise ValueError(f"cores {missing} cannot be used; this process may use {before}")
+
+
+def _inherited(descriptor: int) -> socket.socket:
+    """The connected Unix stream socket that the parent left open for this process."""
+    wanted = f"--fd {descriptor} must be a connected Unix stream socket that was inherited"
+    try:
+        sock = socket.socket(fileno=descriptor)
+    except (OSError, ValueError, OverflowError) as exc:
+        raise ValueError(f"{wanted}: {getattr(exc, 'strerror', None) or exc}") from exc
+    if (sock.family, sock.type) != (socket.AF_UNIX, socket.SOCK_STREAM):
+        raise ValueError(f"{wanted}, got {sock.family.name} {sock.type.name}")
+    try:
+        sock.getpeername()
+    except OSError as exc:
+        raise ValueError(f"{wanted}: {exc.strerror}") from exc
+    sock.set_inheritable(False)
+    return sock
+
+
+def _watch_parent(host: Host) -> None:
+    """Wait for the end of the process that started this one; then end, too."""
+    try:
+        parent = os.pidfd_open(os.getppid())
+    except OSError as exc:
+        _LOG.info("the parent cannot be watched: %s", exc)
+        return
+    poll = select.poll()
+    poll.register(parent, select.POLLIN)
+    poll.poll()
+    _LOG.info("the parent process ended")
+    host.end()
+
+
+def _leave() -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # they may have been closed when the process began
+            with suppress(OSError, ValueError):
+                stream.flush()
     os._exit(0)

@@ -1,0 +1,160 @@
+"""Where a worker takes connections: a path goes in, or nothing, a listening socket comes out."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from mindspore_lite.errors import ResourceError
+
+BACKLOG = 128
+_MAX_PATH_BYTES = 107  # of a socket's address in Linux, without the zero at its end
+_ALONE_S = 2.0  # how long to wait for another worker that begins in the same directory; guess
+
+
+class Listener:
+    """A listening socket; `address` is what clients are told, a path or "@" and an abstract name.
+
+    It does not block: who takes connections from it waits for them elsewhere.
+    """
+
+    def __init__(self, sock: socket.socket, address: str) -> None:
+        self.address = address
+        self._sock = sock
+        self._file = None if address.startswith("@") else os.lstat(address)
+        sock.setblocking(False)
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for those who wait for connections."""
+        return self._sock.fileno()
+
+    def accept(self) -> socket.socket:
+        """The next connection."""
+        return self._sock.accept()[0]
+
+    def stop(self) -> None:
+        """Take no more connections; who waits for them is woken. Harmless when repeated."""
+        # the file goes first: while we listen, no other worker takes it for a left-over and
+        # puts its own there, which would then be the one that is removed
+        if self._file is not None:
+            with suppress(OSError):
+                if os.path.samestat(os.lstat(self.address), self._file):
+                    os.unlink(self.address)
+            self._file = None
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Stop, and let go of the socket; not while another thread waits on it."""
+        self.stop()
+        self._sock.close()
+
+
+def abstract_listener() -> Listener:
+    """Listens under a name that the kernel chose, and that goes with the socket."""
+    try:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.bind("")
+        sock.listen(BACKLOG)
+    except OSError as exc:
+        raise ResourceError(f"no socket to listen on can be had: {exc.strerror or exc}") from exc
+    name = sock.getsockname()
+    assert isinstance(name, bytes)
+    return Listener(sock, "@" + name[1:].decode())
+
+
+def path_listener(path: str) -> Listener:
+    """Listens at a path; the left-over file of a worker that was killed is replaced.
+
+    Raises:
+        ValueError: No socket can have such a path.
+        ResourceError: It cannot be had, with the reason.
+    """
+    path = os.path.abspath(path)
+    _check_path(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _alone(os.path.dirname(path)):
+            _remove_stale(path)
+            before = os.umask(0o177)  # for the owner alone
+            try:
+                sock.bind(path)
+            finally:
+                os.umask(before)
+            sock.listen(BACKLOG)
+        return Listener(sock, path)
+    except OSError as exc:
+        sock.close()
+        raise ResourceError(f"cannot listen on {path!r}: {exc.strerror or exc}") from exc
+
+
+def _check_path(path: str) -> None:
+    size = len(os.fsencode(path))
+    if size > _MAX_PATH_BYTES:
+        raise ValueError(
+            f"socket path {path!r} has {size} bytes, at most {_MAX_PATH_BYTES} are possible; "
+            "choose a shorter one"
+        )
+    try:
+        path.encode()  # as clients are told of it
+    except UnicodeEncodeError:
+        raise ValueError(f"socket path {path!r} is not UTF-8; choose another one") from None
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Have no other worker look at a left-over file in this directory at the same time.
+
+    Two that find the same one would both remove it, and the second the first one's new socket with
+    it. A courtesy among workers: who may not lock the directory, or not in time, goes on anyway.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise OSError(errno.ENOENT, f"there is no directory {folder!r}; make it first") from None
+    except PermissionError:
+        yield
+        return
+    try:
+        due_s = time.monotonic() + _ALONE_S
+        while not _locked(descriptor) and time.monotonic() < due_s:
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)  # and with it the lock
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _remove_stale(path: str) -> None:
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise OSError(
+                errno.EEXIST, "there is a file that is no socket; remove it, or choose another path"
+            )
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+        except BlockingIOError:  # it lives, and has much to do
+            pass
+    raise OSError(errno.EADDRINUSE, "another worker listens there; end it, or choose another path")
