@@ -124,19 +124,8 @@ class Guest:
         if asked.room.block and room is None:
             raise WireError(f"there is no block {asked.room.block}; was it freed?")
         timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
-        running = Running()
-        with self._lock:
-            if self.refuses:
-                raise ClosedError(self.refuses)
-            if number in self._running:
-                raise InputError(f"request {number} is under way already; ids must differ")
-            self._running[number] = running
-        try:
+        with self._known(number) as running:
             outputs = model.predict(asked.inputs, timeout_s, running)
-        finally:
-            with self._lock:
-                del self._running[number]
-            running.ended.release()
         return self._reply(model, outputs, room, asked.room)
 
     def _reply(
@@ -298,6 +287,23 @@ class Guest:
                 raise ClosedError("the client has left")
             self._blocks[key] = block
         return block
+
+    @contextmanager
+    def _known(self, number: int) -> Iterator[Running]:
+        """A request that others may cancel while it lasts."""
+        running = Running()
+        with self._lock:
+            if self.refuses:
+                raise ClosedError(self.refuses)
+            if number in self._running:
+                raise InputError(f"request {number} is under way already; ids must differ")
+            self._running[number] = running
+        try:
+            yield running
+        finally:
+            with self._lock:
+                del self._running[number]
+            running.ended.release()
 
 
 def _no_model(key: int) -> ClosedError:
