@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mindspore_lite.errors import WireError
@@ -107,7 +108,9 @@ def greet(sock: socket.socket, token: bytes = NEW_SESSION, timeout_s: float = TI
     """The client's side: say hello, and hear whether we are welcome."""
     check_peer(sock)
     sock.settimeout(timeout_s)
-    sock.sendall(Hello(token=token).encoded())
+    # a worker that is full refuses before it reads, and its reason is there to be read, too
+    with suppress(BrokenPipeError, ConnectionResetError):
+        sock.sendall(Hello(token=token).encoded())
     head = _exactly(sock, _WELCOME.size)
     size = _WELCOME.unpack(head)[-1]
     if size > _MAX_TEXT:
