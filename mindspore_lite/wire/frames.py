@@ -17,11 +17,12 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from mindspore_lite.errors import WireError
+from mindspore_lite.wire.fields import microseconds
 
 Buffer = bytes | bytearray | memoryview
 
 MAX_BODY = 16 << 20  # larger things travel in shared memory
-STALL_S = 30.0  # within which the rest of a message must follow its first byte
+STALL_S = 30.0  # for which a message may stand still between its first byte and its last
 
 _HEADER = struct.Struct("<IHHQQ")
 HEADER_BYTES = _HEADER.size
@@ -53,7 +54,7 @@ _MESSAGES = {int(message): message for message in Message}
 
 
 class Frame(NamedTuple):
-    """One message. The body is valid until the next one is received."""
+    """One message."""
 
     message: Message
     request: int
@@ -85,8 +86,7 @@ def parsed_header(data: Buffer) -> tuple[Message, int, int]:
 
 def _timeval(limit_s: float | None) -> bytes:
     """As the kernel wants it: seconds and microseconds, both 0 for no limit."""
-    whole, part = divmod(max(1, round((limit_s or 0) * 1e6)) if limit_s is not None else 0, 10**6)
-    return struct.pack("@ll", whole, part)
+    return struct.pack("@ll", *divmod(microseconds(limit_s), 10**6))
 
 
 class Channel:
@@ -141,24 +141,25 @@ class Channel:
 
     def _fill(self, wanted: int, timeout_s: float | None) -> bool:
         """Have so many bytes in the buffer; False when the connection ended before the first."""
-        if wanted > len(self._buffer):
-            self._buffer += bytes(wanted - len(self._buffer))
         self._within(timeout_s if not self._held else self._stall_s)
-        with memoryview(self._buffer) as view:
-            while self._held < wanted:
-                try:
+        while self._held < wanted:
+            if self._held == len(self._buffer):
+                # by what came, not by what was announced: words alone must not cost memory
+                self._buffer += bytes(min(wanted, 2 * self._held) - self._held)
+            try:
+                with memoryview(self._buffer) as view:
                     got = self._sock.recv_into(view[self._held :])
-                except BlockingIOError as exc:
-                    raise TimeoutError(f"nothing came for {self._limit_s:g} s") from exc
-                if not got:
-                    if not self._held:
-                        return False
-                    raise WireError(
-                        f"the connection ended inside a frame: {self._held} bytes of {wanted}"
-                    )
-                self._held += got
-                if self._held < wanted:
-                    self._within(self._stall_s)
+            except BlockingIOError as exc:
+                raise TimeoutError(f"nothing came for {self._limit_s:g} s") from exc
+            if not got:
+                if not self._held:
+                    return False
+                raise WireError(
+                    f"the connection ended inside a frame: {self._held} bytes of {wanted}"
+                )
+            self._held += got
+            if self._held < wanted:
+                self._within(self._stall_s)
         return True
 
     def _within(self, limit_s: float | None) -> None:
@@ -170,4 +171,8 @@ class Channel:
         """Close the connection; who waits on it in another thread is woken."""
         with suppress(OSError):  # it may not be connected any more
             self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
+
+    def let_go(self) -> None:
+        """Close this process' end alone, after a fork."""
         self._sock.close()

@@ -221,8 +221,10 @@ class Host:
             with self._lock:
                 del self._connections[descriptor]
                 connection.channel.close()
-            if connection.guest is not None and connection.keeps:
-                self._gone(connection.guest)
+            if connection.guest is not None:
+                connection.guest.lane_ended()
+                if connection.keeps:
+                    self._gone(connection.guest)
             if connection is self._parent:
                 self._over.set()
 
