@@ -16,6 +16,7 @@ import numpy as np
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire.bodies import Description
+from mindspore_lite.wire.client import Model, Session
 from mindspore_lite.wire.handshake import VERSION, Welcome
 from mindspore_lite.wire.memory import Block, Made
 from mindspore_lite.worker.guest import Guest
@@ -123,12 +124,30 @@ class Twice(Hosted):
 @contextmanager
 def hosted(guest: Guest | None = None) -> Iterator[socket.socket]:
     """A connection to a worker inside of this process, before the greeting."""
-    ours, theirs = socket.socketpair()
-    ours.settimeout(LIMIT_S)
     host = Host(abstract_listener())
     host._listener.address = "/run/user/1000/twice.sock"
     if guest is not None:
         host._guests[guest.token] = guest
+    with _running(host) as sock:
+        yield sock
+
+
+@contextmanager
+def session_at(model: Hosted) -> Iterator[tuple[Session, Model, Guest]]:
+    """A session at a worker inside of this process, the model there, and what the worker has."""
+    host = Host(abstract_listener())
+    with _running(host) as sock:
+        session = Session(sock)
+        (guest,) = host._guests.values()
+        guest._models[1] = model
+        yield session, Model(session, 1, model.description(), []), guest
+        session.close()
+
+
+@contextmanager
+def _running(host: Host) -> Iterator[socket.socket]:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(LIMIT_S)
     thread = threading.Thread(target=host.run, args=(theirs,))
     with ours:
         thread.start()
