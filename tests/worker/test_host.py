@@ -19,6 +19,7 @@ from support.workers import FakeModel, HostHere, X, host_here
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
+    ResourceError,
     WireError,
     WorkerDiedError,
 )
@@ -115,7 +116,7 @@ def test_more_connections_than_allowed_are_refused_until_one_ends(
     with host_here(parent=True) as here:
         parent = Session(here.parent)
         works(parent)  # which takes a lane
-        with here.connection() as sock, pytest.raises(WireError, match="2 connections already"):
+        with here.connection() as sock, pytest.raises(ResourceError, match="2 connections already"):
             greet(sock)
         parent.lane().drop()
         wait_for(lambda: len(here.host._connections) == 1)
@@ -134,7 +135,7 @@ def test_a_connection_without_a_thread_is_refused_and_the_next_is_served(
             raise RuntimeError("can't start new thread")
 
         monkeypatch.setattr(host_module, "_start", refuse)
-        with here.connection() as sock, pytest.raises(WireError, match="no thread can be had"):
+        with here.connection() as sock, pytest.raises(ResourceError, match="no thread can be had"):
             greet(sock)
         assert refused.is_set()
         monkeypatch.undo()
@@ -169,7 +170,10 @@ def test_without_descriptors_a_client_is_told_and_the_next_is_served(
     with host_here() as here:
         full = Full(here, monkeypatch)
         full.accepting = 1
-        with here.connection() as sock, pytest.raises(WireError, match="no file descriptor left"):
+        with (
+            here.connection() as sock,
+            pytest.raises(ResourceError, match="no file descriptor left"),
+        ):
             greet(sock)
         works(here.session())
 
@@ -180,7 +184,10 @@ def test_without_even_a_spare_descriptor_a_client_waits_for_one(
     with host_here() as here:
         full = Full(here, monkeypatch)
         full.accepting, full.opening = 1, 2
-        with here.connection() as sock, pytest.raises(WireError, match="no file descriptor left"):
+        with (
+            here.connection() as sock,
+            pytest.raises(ResourceError, match="no file descriptor left"),
+        ):
             greet(sock)
         full.accepting = 2  # the spare one is gone now, and comes back at the second try
         works(here.session())
