@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,9 +11,16 @@ import numpy as np
 
 from mindspore_lite.config import Sections
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.wire.fields import Reader, Writer
+from mindspore_lite.wire.fields import MAX_US, Reader, Writer, microseconds
 from mindspore_lite.wire.memory import Block, Made
-from mindspore_lite.wire.tensors import Described, Place, read_arrays, read_tensor, write_tensor
+from mindspore_lite.wire.tensors import (
+    Described,
+    Place,
+    read_arrays,
+    read_tensor,
+    write_arrays,
+    write_tensor,
+)
 
 _PREDICT = struct.Struct("<IQIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
@@ -58,8 +65,7 @@ class Description:
 
 def write_predict(out: Writer, model: int, timeout_s: float | None, room: Place) -> None:
     """Append the head of PREDICT; the list of inputs follows."""
-    timeout_us = 0 if timeout_s is None else max(1, round(timeout_s * 1e6))
-    out.data += _PREDICT.pack(model, timeout_us, *room)
+    out.data += _PREDICT.pack(model, microseconds(timeout_s), *room)
 
 
 def read_predict(body: Reader, blocks: Mapping[int, Block]) -> Predict:
@@ -67,22 +73,22 @@ def read_predict(body: Reader, blocks: Mapping[int, Block]) -> Predict:
     model, timeout_us, *room = body.unpacked(_PREDICT, "PREDICT")
     inputs = read_arrays(body, blocks, "inputs")
     body.end("PREDICT")
-    return Predict(model, timeout_us, Place(*room), inputs)
+    return Predict(model, min(timeout_us, MAX_US), Place(*room), inputs)
 
 
-def write_build(out: Writer, build: Build, content: list[tuple[str, np.ndarray, Place]]) -> None:
-    """Append the body of BUILD; the content is bytes that were put into blocks."""
+def write_build(
+    out: Writer, build: Build, content: Sequence[np.ndarray], places: Sequence[Place | None]
+) -> None:
+    """Append the body of BUILD; the content is the model's bytes, and its weights', as uint8."""
     out.u8(build.kind)
     out.u32(build.model_type)
-    out.text(build.path)
-    out.u32(len(content))
-    for name, array, place in content:
-        write_tensor(out, name, array.dtype, array.shape, place)
+    out.path(build.path)
+    write_arrays(out, ("model", "weights")[: len(content)], content, places)
     out.u32(len(build.settings))
     for name, value in build.settings.items():
         out.text(name)
         out.text(value)
-    out.text(build.config_path)
+    out.path(build.config_path)
     entries = [(s, k, v) for s, pairs in build.config.items() for k, v in pairs.items()]
     out.u32(len(entries))
     for entry in entries:
@@ -95,12 +101,12 @@ def write_build(out: Writer, build: Build, content: list[tuple[str, np.ndarray, 
 def read_build(body: Reader) -> Build:
     """The body of BUILD."""
     kind, model_type = body.u8("the kind"), body.u32("the model type")
-    path = body.text("the path")
+    path = body.path("the path")
     content = body.items("contents", lambda: read_tensor(body), most=2)
     settings = dict(
         body.items("settings", lambda: (body.text("a setting"), body.text("its value")))
     )
-    config_path = body.text("the configuration's path")
+    config_path = body.path("the configuration's path")
     config: Sections = {}
     for section, name, value in body.items(
         "entries", lambda: (body.text("a section"), body.text("a key"), body.text("its value"))

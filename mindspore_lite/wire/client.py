@@ -13,17 +13,24 @@ import os
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
-from mindspore_lite.errors import RequestTimeoutError, ResourceError, WireError, WorkerDiedError
+from mindspore_lite.errors import (
+    LiteError,
+    RequestTimeoutError,
+    ResourceError,
+    WireError,
+    WorkerDiedError,
+)
 from mindspore_lite.wire import bodies, faults
 from mindspore_lite.wire.bodies import Build, Description
-from mindspore_lite.wire.fields import Reader, Writer
+from mindspore_lite.wire.fields import Reader, Writer, microseconds
 from mindspore_lite.wire.frames import Buffer, Channel, Frame, Message
-from mindspore_lite.wire.handshake import TIMEOUT_S, greet
+from mindspore_lite.wire.handshake import NEW_SESSION, TIMEOUT_S, Welcome, greet
 from mindspore_lite.wire.memory import Block, aligned
 from mindspore_lite.wire.tensors import (
     INLINE_BYTES,
@@ -39,26 +46,34 @@ STOPPED, ENDED, HANGS = 1, 0, 2  # answers to CANCEL
 LATE_S = 0.25  # how much longer than a deadline a client waits for the worker to say so; guess
 _SMALLEST_BLOCK = 1 << 16
 
+_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for session in list(_SESSIONS):
+        session._forked()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
 
 class Session:
     """Everything that this process has at a worker. Safe from many threads, except close()."""
 
     def __init__(self, sock: socket.socket, timeout_s: float = TIMEOUT_S) -> None:
-        """Take over a connected socket, and become welcome there."""
+        """Take over a connected socket, and become welcome there; closes it when that fails."""
+        welcome = _greeted(sock, timeout_s=timeout_s)
         self._owner = sock
-        try:
-            welcome = greet(sock, timeout_s=timeout_s)
-        except OSError as exc:
-            raise WorkerDiedError(f"the worker does not answer: {exc}") from exc
         self.pid = welcome.pid
         self._token = welcome.token
-        self._address = _address(welcome.text)
+        self._address = welcome.text
         self._requests = itertools.count(1)
         self._lock = threading.Lock()
         self._idle: list[Lane] = []
         self._lanes: set[Lane] = set()
         self._closed = False
         self._process = os.getpid()
+        _SESSIONS.add(self)
 
     @classmethod
     def connect(cls, path: str) -> Session:
@@ -66,15 +81,14 @@ class Session:
         return cls(_connected(path, TIMEOUT_S))
 
     def build(self, build: Build, contents: Sequence[np.ndarray] = ()) -> Model:
-        """Load a model there; contents are the bytes of the model, and of its weights."""
+        """Load a model there; contents are the bytes of the model, and of its weights, as uint8."""
         lane = self.lane()
         try:
-            places = lane.bring([content.reshape(-1) for content in contents], inline=0)
-            rows = zip(("model", "weights"), contents, places, strict=False)
-            named = [(name, content, at) for name, content, at in rows if at is not None]
+            places = lane.bring(contents)
             out = Writer()
-            bodies.write_build(out, build, named)
+            bodies.write_build(out, build, contents, places)
             body = lane.ask(Message.BUILD, out.data)
+            lane.free_inputs()  # nothing as large as a model will be sent soon
         finally:
             lane.give_back()
         number = body.u32("the model")
@@ -93,13 +107,13 @@ class Session:
         """End a request and wait for its end: ENDED before, STOPPED, or it HANGS."""
         out = Writer()
         out.u64(request)
-        out.u64(round(wait_s * 1e6))
+        out.u64(microseconds(wait_s))
         return self.ask(Message.CANCEL, out.data, timeout_s).u8("an answer")
 
     def exit(self, words: str, timeout_s: float) -> None:
         """Say that no more requests will come; the worker ends when nobody else needs it."""
         out = Writer()
-        out.text(words)
+        out.words(words)
         self.ask(Message.EXIT, out.data, timeout_s)
 
     def ask(self, message: Message, body: Buffer, timeout_s: float | None = None) -> Reader:
@@ -122,20 +136,16 @@ class Session:
                 raise WorkerDiedError("the session with the worker is over")
             if self._idle:
                 return self._idle.pop()
-        limit_s = TIMEOUT_S if timeout_s is None else min(timeout_s, TIMEOUT_S)
-        sock = _connected(self._address, limit_s)
-        try:
-            greet(sock, self._token, limit_s)
-        except OSError as exc:
-            sock.close()
-            raise WorkerDiedError(f"the worker does not answer: {exc}") from exc
-        except WireError:
-            sock.close()
-            raise
+        limit_s = TIMEOUT_S if timeout_s is None else min(max(timeout_s, LATE_S), TIMEOUT_S)
+        sock = _connected(_address(self._address), limit_s)
+        _greeted(sock, self._token, limit_s)
         lane = Lane(self, Channel(sock))
         with self._lock:
-            self._lanes.add(lane)
-        return lane
+            if not self._closed:
+                self._lanes.add(lane)
+                return lane
+        lane.hang_up()
+        raise WorkerDiedError("the session with the worker is over")
 
     def next_request(self) -> int:
         """An id that no other request of the session has."""
@@ -143,16 +153,23 @@ class Session:
 
     def close(self) -> None:
         """Go: the worker forgets everything that was built here. Harmless when repeated."""
+        if self._process != os.getpid():
+            return  # the parent's; what this process had of it went when it was forked
         with self._lock:
             self._closed = True
             lanes, self._lanes = list(self._lanes), set()
             self._idle = []
-        if self._process == os.getpid():
-            with suppress(OSError):  # the worker may have been first
-                self._owner.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # the worker may have been first
+            self._owner.shutdown(socket.SHUT_RDWR)
         self._owner.close()
         for lane in lanes:
             lane.hang_up()
+
+    def _forked(self) -> None:
+        """In a child of this process: let go, or the worker would not see the parent's end."""
+        self._owner.close()
+        for lane in self._lanes:
+            lane._channel.let_go()
 
     def _given_back(self, lane: Lane) -> None:
         with self._lock:
@@ -255,9 +272,11 @@ class Lane:
 
     def _answer(self, timeout_s: float | None) -> Reader:
         frame = self._received(timeout_s)
-        if frame.request != self.request:
-            raise WireError(f"the answer to request {frame.request} came, wanted {self.request}")
         body = Reader(frame.body)
+        if frame.request != self.request:
+            if frame.request == 0 and frame.message is Message.ERROR:
+                raise faults.read_error(body)  # its last words on this connection
+            raise WireError(f"the answer to request {frame.request} came, wanted {self.request}")
         self.request = 0
         if frame.message is Message.ERROR:
             raise faults.read_error(body)
@@ -281,6 +300,13 @@ class Lane:
         out.u64(size)
         (made,) = bodies.read_made(self.ask(Message.ALLOCATE, out.data))
         return Block.open(self.session.pid, made)
+
+    def free_inputs(self) -> None:
+        """Give the block for inputs back; the next that is needed is new."""
+        if self._inputs is not None:
+            self._freed.append(self._inputs.number)
+            self._inputs = None
+            self._free()
 
     def _free(self) -> None:
         """Give blocks back that were too small; now, when no answer is awaited."""
@@ -349,7 +375,7 @@ class Model:
         """Release the model; requests under way have so long to end."""
         out = Writer()
         out.u32(self.number)
-        out.u64(0 if drain_s is None else max(1, round(drain_s * 1e6)))
+        out.u64(microseconds(drain_s))
         self.session.ask(Message.CLOSE, out.data)
 
 
@@ -416,8 +442,29 @@ def _connected(address: str, timeout_s: float) -> socket.socket:
                 f"no socket can be had: {exc}; close files, or allow more (ulimit -n)"
             ) from exc
         sock.close()
-        raise WorkerDiedError(f"no worker answers: {exc.strerror or exc}; is it running?") from exc
+        raise _lost(exc, timeout_s) from exc
     return sock
+
+
+def _greeted(
+    sock: socket.socket, token: bytes = NEW_SESSION, timeout_s: float = TIMEOUT_S
+) -> Welcome:
+    """Become welcome on a connection, or close it."""
+    try:
+        return greet(sock, token, timeout_s)
+    except OSError as exc:
+        sock.close()
+        raise _lost(exc, timeout_s) from exc
+    except LiteError:
+        sock.close()
+        raise
+
+
+def _lost(exc: OSError, limit_s: float) -> LiteError:
+    """What it means that no connection can be had."""
+    if isinstance(exc, TimeoutError) and limit_s < TIMEOUT_S:
+        return RequestTimeoutError(f"the worker did not answer within {limit_s:g} s")
+    return WorkerDiedError(f"no worker answers: {exc.strerror or exc}; is it running?")
 
 
 def _rounded(size: int) -> int:

@@ -12,7 +12,7 @@ from mindspore_lite import errors
 from mindspore_lite.errors import LiteError
 from mindspore_lite.wire.fields import Reader, Writer
 
-_PARAM_INVALID = -3  # kLiteParamInvalid
+_PARAM_INVALID = -3  # kLiteParamInvalid: TypeError, ValueError
 _CORE_FAILED = 1  # kCoreFailed: nobody expected it
 
 _BUILTINS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
@@ -25,18 +25,18 @@ _KINDS: dict[str, type[Exception]] = _BUILTINS | {
 
 def write_error(out: Writer, error: BaseException) -> None:
     """Append an exception."""
-    if isinstance(error, LiteError):
-        code = error.code
-    else:
-        code = _PARAM_INVALID if isinstance(error, TypeError | ValueError) else _CORE_FAILED
-    kind = next((c.__name__ for c in type(error).__mro__ if c.__name__ in _KINDS), "EngineError")
     message = str(error) or type(error).__name__
-    if not isinstance(error, tuple(_KINDS.values())):
+    kind: type[BaseException] | None
+    kind = next((c for c in type(error).__mro__ if _KINDS.get(c.__name__) is c), None)
+    if kind is not None:
+        code = error.code if isinstance(error, LiteError) else _PARAM_INVALID
+    else:
         message = f"{type(error).__name__}: {message}"
+        kind, code = errors.EngineError, _CORE_FAILED
     out.i32(code)
-    out.text(kind)
-    out.text(message)
-    out.text("\n".join([*_causes(error), *getattr(error, "__notes__", ())]))
+    out.text(kind.__name__)
+    out.words(message)
+    out.words("\n".join([*_causes(error), *getattr(error, "__notes__", ())]))
 
 
 def read_error(body: Reader) -> Exception:
@@ -45,7 +45,6 @@ def read_error(body: Reader) -> Exception:
     kind = body.text("an error's kind")
     message = body.text("an error's message")
     detail = body.text("an error's detail")
-    body.end("an error")
     found = _KINDS.get(kind)
     error = errors.EngineError(f"{message} (code {code})") if found is None else found(message)
     if detail:

@@ -10,12 +10,13 @@ import struct
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mindspore_lite.errors import WireError
+from mindspore_lite.errors import InputError, WireError
 
 T = TypeVar("T")
 
 MAX_TEXT = 1 << 20
 MAX_ITEMS = 1 << 16
+MAX_US = 10**15  # some 31 years: longer times count as this one, for no clock can hold them all
 
 _U8 = struct.Struct("<B")
 _U16 = struct.Struct("<H")
@@ -24,6 +25,11 @@ _U64 = struct.Struct("<Q")
 _I32 = struct.Struct("<i")
 _PLACE = struct.Struct("<IQQ")
 _RANK = struct.Struct("<2xH")
+
+
+def microseconds(time_s: float | None) -> int:
+    """As times travel: 0 is none, and what is too short to tell is not none."""
+    return 0 if time_s is None else max(1, round(min(time_s, MAX_US / 1e6) * 1e6))
 
 
 class Writer:
@@ -59,10 +65,25 @@ class Writer:
         self.data += _U32.pack(len(value))
         self.data += value
 
-    def text(self, value: str) -> None:
-        """A u32 length, then UTF-8; what is too long is cut at its end."""
-        # a path may hold bytes that are no UTF-8: they travel as Python holds them
-        raw = value.encode("utf-8", "surrogateescape")
+    def text(self, value: str, most: int = MAX_TEXT) -> None:
+        """A u32 length, then UTF-8."""
+        try:
+            raw = value.encode()
+        except UnicodeEncodeError as exc:
+            raise InputError(f"{value[:99]!r} cannot be sent: it is not Unicode text") from exc
+        if len(raw) > most:
+            raise InputError(
+                f"{value[:99]!r}... cannot be sent: it has {len(raw)} bytes, at most {most} can"
+            )
+        self.blob(raw)
+
+    def path(self, value: str) -> None:
+        """A text that names a file: its bytes as the file system has them, UTF-8 or not."""
+        self.blob(value.encode("utf-8", "surrogateescape"))
+
+    def words(self, value: str) -> None:
+        """A text for people, who must get it whatever it is: cut at its end when it is too long."""
+        raw = value.encode("utf-8", "backslashreplace")
         if len(raw) > MAX_TEXT:
             raw = raw[:MAX_TEXT].decode("utf-8", "ignore").encode()
         self.blob(raw)
@@ -116,6 +137,10 @@ class Reader:
         found: int = _I32.unpack_from(self.data, self._take(4, what))[0]
         return found
 
+    def time_us(self, what: str) -> int:
+        """Eight bytes, microseconds."""
+        return min(self.u64(what), MAX_US)
+
     def blob(self, what: str, most: int = MAX_TEXT) -> memoryview:
         """A u32 length, then the bytes, not copied."""
         size = self.u32(what)
@@ -126,7 +151,14 @@ class Reader:
 
     def text(self, what: str, most: int = MAX_TEXT) -> str:
         """A u32 length, then UTF-8."""
-        return bytes(self.blob(what, most)).decode("utf-8", "surrogateescape")
+        try:
+            return str(self.blob(what, most), "utf-8")
+        except UnicodeDecodeError as exc:
+            raise WireError(f"{what} is not UTF-8: {exc.reason} at its byte {exc.start}") from exc
+
+    def path(self, what: str) -> str:
+        """A text that names a file, of any bytes."""
+        return str(self.blob(what), "utf-8", "surrogateescape")
 
     def dims(self, what: str, most: int) -> tuple[int, ...]:
         """A u16 count, then as many i64."""

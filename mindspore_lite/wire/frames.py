@@ -17,11 +17,12 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from mindspore_lite.errors import WireError
+from mindspore_lite.wire.fields import microseconds
 
 Buffer = bytes | bytearray | memoryview
 
 MAX_BODY = 16 << 20  # larger things travel in shared memory
-STALL_S = 30.0  # within which the rest of a message must follow its first byte
+STALL_S = 30.0  # for which a message may stand still between its first byte and its last
 
 _HEADER = struct.Struct("<IHHQQ")
 HEADER_BYTES = _HEADER.size
@@ -53,7 +54,7 @@ _MESSAGES = {int(message): message for message in Message}
 
 
 class Frame(NamedTuple):
-    """One message. The body is valid until the next one is received."""
+    """One message."""
 
     message: Message
     request: int
@@ -85,8 +86,7 @@ def parsed_header(data: Buffer) -> tuple[Message, int, int]:
 
 def _timeval(limit_s: float | None) -> bytes:
     """As the kernel wants it: seconds and microseconds, both 0 for no limit."""
-    whole, part = divmod(max(1, round((limit_s or 0) * 1e6)) if limit_s is not None else 0, 10**6)
-    return struct.pack("@ll", whole, part)
+    return struct.pack("@ll", *divmod(microseconds(limit_s), 10**6))
 
 
 class Channel:
@@ -137,15 +137,16 @@ class Channel:
 
     def _grown(self, data: bytes, wanted: int) -> bytes:
         """The data with more after it, until there are so many bytes."""
-        parts = [data]
-        have = len(data)
-        while have < wanted:
-            more = self._received(self._stall_s, max(_CHUNK, wanted - have))
+        found = bytearray(data)
+        while len(found) < wanted:
+            # by what came, not by what was announced: words alone must not cost memory
+            more = self._received(self._stall_s, max(_CHUNK, min(len(found), wanted - len(found))))
             if not more:
-                raise WireError(f"the connection ended inside a frame: {have} bytes of {wanted}")
-            parts.append(more)
-            have += len(more)
-        return b"".join(parts)
+                raise WireError(
+                    f"the connection ended inside a frame: {len(found)} bytes of {wanted}"
+                )
+            found += more
+        return bytes(found)
 
     def _received(self, timeout_s: float | None, most: int = _CHUNK) -> bytes:
         """Some bytes; none at the end of the connection."""
@@ -165,4 +166,8 @@ class Channel:
     def close(self) -> None:
         """Close the connection."""
         self.interrupt()
+        self._sock.close()
+
+    def let_go(self) -> None:
+        """Close this process' end alone, after a fork."""
         self._sock.close()

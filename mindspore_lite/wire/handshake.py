@@ -20,9 +20,10 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 
-from mindspore_lite.errors import WireError
+from mindspore_lite.errors import ResourceError, WireError
 
 VERSION = 1
 TOKEN_BYTES = 16
@@ -60,7 +61,7 @@ class Welcome:
 
     def encoded(self) -> bytes:
         """The bytes of it."""
-        text = self.text.encode()[:_MAX_TEXT]
+        text = self.text.encode("utf-8", "surrogateescape")[:_MAX_TEXT]  # it may be a path
         head = (_MAGIC, self.version, 0, self.code, self.token, self.pid, len(text))
         return _WELCOME.pack(*head) + text
 
@@ -86,13 +87,19 @@ def decoded_hello(data: bytes) -> Hello:
 
 
 def decoded_welcome(data: bytes, text: bytes) -> Welcome:
-    """What a worker answered; WireError when it refused, or is no worker."""
+    """What a worker answered.
+
+    Raises:
+        ResourceError: It has no room for the connection.
+        WireError: It refused for another reason, or is no worker.
+    """
     magic, version, reserved, code, token, pid, _ = _WELCOME.unpack(data)
-    words = text.decode("utf-8", "replace")
+    words = text.decode("utf-8", "surrogateescape")
     if magic != _MAGIC or reserved:
         raise WireError(f"the answer began with {magic!r}, wanted {_MAGIC!r}: it is no worker")
     if version == 0:
-        raise WireError(f"the worker refused the connection: {words}")
+        kind = ResourceError if code == ResourceError.code else WireError
+        raise kind(f"the worker refused the connection: {words}")
     if version != VERSION:
         raise WireError(f"the worker chose version {version}, which was not offered")
     return Welcome(version, code, token, pid, words)
@@ -107,7 +114,9 @@ def greet(sock: socket.socket, token: bytes = NEW_SESSION, timeout_s: float = TI
     """The client's side: say hello, and hear whether we are welcome."""
     check_peer(sock)
     sock.settimeout(timeout_s)
-    sock.sendall(Hello(token=token).encoded())
+    # a worker that is full refuses before it reads, and its reason is there to be read, too
+    with suppress(BrokenPipeError, ConnectionResetError):
+        sock.sendall(Hello(token=token).encoded())
     head = _exactly(sock, _WELCOME.size)
     size = _WELCOME.unpack(head)[-1]
     if size > _MAX_TEXT:

@@ -70,15 +70,15 @@ class Block:
     def open(cls, pid: int, made: Made) -> Block:
         """The client's side: the same memory."""
         try:
-            descriptor = os.open(f"/proc/{pid}/fd/{made.descriptor}", os.O_RDWR | os.O_CLOEXEC)
+            path = f"/proc/{pid}/fd/{made.descriptor}"
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
         except OSError as exc:
             raise ResourceError(
                 f"shared memory of the worker cannot be opened: {exc.strerror}; {_remedy(exc)}"
             ) from exc
         try:
             # the worker may have ended, and its process id be another's by now
-            seals = fcntl.fcntl(descriptor, _GET_SEALS)
-            if seals & _SEALS != _SEALS or os.fstat(descriptor).st_size != made.size:
+            if not _is_sealed(descriptor) or os.fstat(descriptor).st_size != made.size:
                 raise WireError("what the worker shared is not the memory that it told of")
             return cls(made.block, mmap.mmap(descriptor, made.size))
         except OSError as exc:
@@ -112,10 +112,19 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+def _is_sealed(descriptor: int) -> bool:
+    try:
+        return fcntl.fcntl(descriptor, _GET_SEALS) & _SEALS == _SEALS
+    except OSError:  # nothing that can be sealed
+        return False
+
+
 def _remedy(exc: BaseException) -> str:
     number = getattr(exc, "errno", None)
     if number in (errno.EMFILE, errno.ENFILE):
         return "close files, or allow more of them (ulimit -n)"
-    if number in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ESRCH):
-        return "the worker must run as the same user, in the same container"
+    if number in (errno.ENOENT, errno.ESRCH):
+        return "the worker has ended, or runs in another container"
+    if number in (errno.EACCES, errno.EPERM):
+        return "the worker must run as the same user"
     return "free memory, send smaller requests, or fewer at once"

@@ -2,7 +2,7 @@
 
     text  name
     u16   element type, the number of MindSpore's TypeId (dtypes.py)
-    u16   number of dims, then as many i64; -1: not known yet
+    u16   number of dims, then as many i64; -1: not known yet; a single -2: nor is their number
     u8    0: no data, a description    1: data in the frame    2: data in a block
     1:    u32 length, then the bytes
     2:    u32 block, u64 offset, u64 length
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mindspore_lite import dtypes
+from mindspore_lite.engines.base import ANY_RANK
 from mindspore_lite.errors import InputError, WireError
 from mindspore_lite.wire.fields import Reader, Writer
 from mindspore_lite.wire.frames import MAX_BODY
@@ -27,7 +28,9 @@ from mindspore_lite.wire.memory import Block, aligned
 
 MAX_RANK = 64
 MAX_NAME = 4096
+MAX_TENSOR = 1 << 62  # bytes of one, counting dims of 0 as 1
 INLINE_BYTES = 16 << 10  # up to here copying into the frame is cheaper than a block; guess
+INLINE_TOTAL = MAX_BODY >> 1  # of all tensors of a message; the rest is for their names and dims
 NO_DATA, IN_FRAME, IN_BLOCK = 0, 1, 2
 
 _PLACE = struct.Struct("<BIQQ")
@@ -57,12 +60,12 @@ class Described(NamedTuple):
 def _head(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     """Name, type and dims. Requests have the same ones again and again."""
     row = dtypes.from_numpy(dtype)
-    if row is None:
+    if row is None or row.numpy != dtype:  # such as big-endian ones
         raise InputError(
             f"tensor {name!r} has elements of type {dtype}, which cannot be sent to another process"
         )
     out = Writer()
-    out.text(name)
+    out.text(name, MAX_NAME)
     out.u16(row.type_id)
     out.dims(shape)
     return bytes(out.data)
@@ -78,8 +81,12 @@ def _described(head: bytes) -> tuple[str, np.dtype, tuple[int, ...], int]:
     if row is None:
         raise WireError(f"tensor {name!r} has elements of type {number}, which is unknown")
     shape = body.dims(f"tensor {name!r}", MAX_RANK)
-    known = min(shape, default=0) >= 0
-    return name, row.numpy, shape, math.prod(shape) * row.item_bytes if known else -1
+    least = min(shape, default=0)
+    if least < -1 and shape != ANY_RANK:
+        raise WireError(f"tensor {name!r} has a dim of {least}, wanted -1 or more")
+    if math.prod(max(dim, 1) for dim in shape) * row.item_bytes > MAX_TENSOR:
+        raise WireError(f"tensor {name!r} of {row.name} {list(shape)} is larger than any can be")
+    return name, row.numpy, shape, math.prod(shape) * row.item_bytes if least >= 0 else -1
 
 
 def write_tensor(
@@ -189,12 +196,15 @@ def laid_out(
     """Where in a block those larger than `inline` bytes go, and how large it must be."""
     places: list[Place | None] = []
     offset = 0
+    left = INLINE_TOTAL
     for array in arrays:
-        if array.nbytes <= inline:
+        size = array.nbytes
+        if size <= inline and size <= left:
             places.append(None)
+            left -= size
         else:
-            places.append(Place(block, offset, array.nbytes))
-            offset = aligned(offset + array.nbytes)
+            places.append(Place(block, offset, size))
+            offset = aligned(offset + size)
     return places, offset
 
 

@@ -2,8 +2,9 @@
 
 Who owns what. Every lane of the client has a thread here, which takes one request after the other;
 what they share is changed under `_lock`, which is never held while a model is built or run. Blocks
-are made here and belong to the client: it says when one may go. One that goes while a request uses
-it stays in memory until that has ended.
+are made here and belong to the client: it says when one may go. Those of a lane that ended go, too:
+the client may have left it in the middle of an answer, and never heard of them. One that goes while
+a request uses it stays in memory until that has ended.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class Guest:
         self._closed = False
         self._models: dict[int, Hosted] = {}
         self._blocks: dict[int, Block] = {}
+        self._makers: dict[int, int] = {}  # of each block, the thread of the lane it was made for
         self._running: dict[int, Running] = {}
         self._numbers = itertools.count(1)
         self._answers: dict[Message, Callable[[Reader, int], Answer]] = {
@@ -103,13 +105,22 @@ class Guest:
         for request in found:
             request.cancel()
 
+    def lane_ended(self) -> None:
+        """The lane of this thread is over: the blocks that were made for it go."""
+        own = threading.get_ident()
+        with self._lock:
+            gone = [key for key, maker in self._makers.items() if maker == own]
+            blocks = [self._take_block(key) for key in gone]
+        for block in blocks:
+            block.close()
+
     def close(self) -> None:
         """End everything under way, and release everything. Harmless when repeated."""
         self.cancel()
         with self._lock:
             self._closed = True
             models, self._models = list(self._models.values()), {}
-            blocks, self._blocks = list(self._blocks.values()), {}
+            blocks, self._blocks, self._makers = list(self._blocks.values()), {}, {}
         for block in blocks:
             block.close()
         for model in models:
@@ -171,7 +182,7 @@ class Guest:
                 raise
         out.u32(len(notes))
         for note in notes:
-            out.text(note)
+            out.words(note)
         return Message.BUILD_FINISH, out.data
 
     def _describe(self, body: Reader, number: int) -> Answer:
@@ -228,7 +239,7 @@ class Guest:
         return Message.REPLY, out.data
 
     def _close(self, body: Reader, number: int) -> Answer:
-        key, drain_us = body.u32("the model"), body.u64("a time")
+        key, drain_us = body.u32("the model"), body.time_us("a time")
         body.end("CLOSE")
         with self._lock:
             model = self._models.pop(key, None)
@@ -249,7 +260,7 @@ class Guest:
         body.end("FREE")
         with self._lock:
             unknown = [key for key in keys if key not in self._blocks]
-            found = [self._blocks.pop(key) for key in set(keys) - set(unknown)]
+            found = [self._take_block(key) for key in set(keys) - set(unknown)]
         for block in found:
             block.close()
         if unknown:
@@ -286,7 +297,12 @@ class Guest:
                 block.close()
                 raise ClosedError("the client has left")
             self._blocks[key] = block
+            self._makers[key] = threading.get_ident()
         return block
+
+    def _take_block(self, key: int) -> Block:
+        del self._makers[key]
+        return self._blocks.pop(key)
 
     @contextmanager
     def _known(self, number: int) -> Iterator[Running]:

@@ -104,7 +104,8 @@ class Host:
         """
         try:
             if parent is not None:
-                self._parent = self._connected(parent)
+                self._parent = Connection(parent, self._stall_s)
+                self._begin(self._parent)
             _start(self._watch, "mslite-connections")
             if not self._stays and not self._over.wait(first_s) and not self._served:
                 _LOG.warning("no client came within %g s", first_s)
@@ -156,23 +157,27 @@ class Host:
             _refuse(sock, f"there are {MAX_CONNECTIONS} connections already")
             return
         try:
-            self._connected(sock)
+            self._begin(Connection(sock, self._stall_s))
         except (OSError, RuntimeError) as exc:
             _refuse(sock, f"no thread can be had for it: {exc}")
 
     def _refuse_one(self) -> bool:
-        """There is no descriptor left: give up the spare one to tell a client so."""
-        if self._spare >= 0:
+        """There is no descriptor left: give up the spare one to tell a client so, if there is one.
+
+        Another thread may be quicker to take its place; then the next client waits, until one is
+        free, or its own patience is at an end.
+        """
+        told = self._spare >= 0
+        if told:
             os.close(self._spare)
-            self._spare = -1
             with suppress(OSError):
                 sock = self._listener.accept()
                 _refuse(sock, "the worker has no file descriptor left; allow more (ulimit -n)")
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # another thread was quicker; later, then
-            return False
-        return True
+        except OSError:
+            self._spare = -1
+        return told
 
     def _look_at(self, descriptor: int) -> None:
         """A connection ended, perhaps: tell those who compute for it."""
@@ -189,10 +194,9 @@ class Host:
 
     # --- a connection's own thread ---
 
-    def _connected(self, sock: socket.socket) -> Connection:
+    def _begin(self, connection: Connection) -> None:
         """Give a connection its thread."""
-        connection = Connection(sock, self._stall_s)
-        descriptor = sock.fileno()
+        descriptor = connection.sock.fileno()
         with self._lock:
             self._connections[descriptor] = connection
         try:
@@ -203,7 +207,6 @@ class Host:
             with self._lock:
                 del self._connections[descriptor]
             raise
-        return connection
 
     def _talk(self, connection: Connection) -> None:
         """The life of a connection."""
@@ -218,8 +221,10 @@ class Host:
             with self._lock:
                 del self._connections[descriptor]
                 connection.channel.close()
-            if connection.guest is not None and connection.keeps:
-                self._gone(connection.guest)
+            if connection.guest is not None:
+                connection.guest.lane_ended()
+                if connection.keeps:
+                    self._gone(connection.guest)
             if connection is self._parent:
                 self._over.set()
 

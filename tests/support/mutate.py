@@ -25,17 +25,17 @@ TEXTS = ("", "x", "REF::", "Constant", "../../etc/passwd", "/etc/passwd", "\0", 
 def mutated(data: bytes, rng: Random, kind: type[Message] = pb.Model) -> bytes:
     """The file with some damage, of one kind or the other."""
     if rng.random() < 0.4:
-        return _changed_bytes(data, rng)
+        return changed_bytes(data, rng)
     try:
         model = kind.FromString(data)
     except DecodeError:  # encrypted, or damaged before
-        return _changed_bytes(data, rng)
+        return changed_bytes(data, rng)
     for _ in range(rng.choice((1, 1, 2, 3, 8))):
         rng.choice(_CHANGES)(model, rng)
     return model.SerializeToString()
 
 
-def _changed_bytes(data: bytes, rng: Random) -> bytes:
+def changed_bytes(data: bytes, rng: Random) -> bytes:
     out = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         at, length = rng.randrange(len(out) + 1), rng.randrange(1, 40)
