@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -27,19 +27,17 @@ from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew, Request
-from mindspore_lite.devices.groups import groups, shared_groups
+from mindspore_lite.devices.groups import masks
 from mindspore_lite.devices.post import Place, Post, State
 from mindspore_lite.devices.report import DeviceStatistics, MultiDeviceStatistics
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
-from mindspore_lite.engines import ascend
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
     ModelFileError,
     QueueFullError,
 )
-from mindspore_lite.pool import cores
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor, TensorMeta
 from mindspore_lite.wire.bodies import RUNNER, Build
@@ -47,6 +45,7 @@ from mindspore_lite.wire.client import owned
 
 _TYPES = {"MINDIR": 0, "ONNX": 3, "MINDIR_LITE": 4}  # numbers of ModelType
 _PROBE_S = 2.0
+_FAILED = "predict failed! "
 
 
 class MultiDeviceRunner(BaseModel):
@@ -55,7 +54,8 @@ class MultiDeviceRunner(BaseModel):
     `context.parallel.device_ids` says which: numbers of cards for targets "gpu" and "ascend"; on
     the CPU, device i is the i-th disjoint group of the cores. Everything but building and closing
     may be called from any thread. A process that dies fails only what it was computing, and is
-    started again.
+    started again. A runner is released by close(), by leaving a `with` block, or when nobody refers
+    to it any more.
 
     Args:
         on_failure: What to do with a part of a request whose process died: "raise"
@@ -157,11 +157,25 @@ class MultiDeviceRunner(BaseModel):
             RuntimeError: The inputs do not fit the model, its rows cannot be computed apart, or the
                 engine failed.
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             return loaded.done(loaded.split(inputs, outputs, timeout_s, scatter))
         except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+            raise _told(exc) from exc.__cause__
+
+    @overload
+    def predict_parts(
+        self,
+        parts: Sequence[Inputs],
+        *,
+        timeout_s: float | None = None,
+        return_errors: Literal[False] = False,
+    ) -> list[list[Tensor]]: ...
+
+    @overload
+    def predict_parts(
+        self, parts: Sequence[Inputs], *, timeout_s: float | None = None, return_errors: bool
+    ) -> list[list[Tensor] | Exception]: ...
 
     def predict_parts(
         self,
@@ -169,25 +183,27 @@ class MultiDeviceRunner(BaseModel):
         *,
         timeout_s: float | None = None,
         return_errors: bool = False,
-    ) -> list[list[Tensor] | Exception]:
+    ) -> list[list[Tensor]] | list[list[Tensor] | Exception]:
         """Run the model once for each of several requests, at once on all devices.
 
-        With as many parts as devices, part i runs on the i-th device if that is free.
+        Nothing is split or joined: the outputs of each part are returned, in the order of the
+        parts. With as many parts as devices, part i runs on the i-th device if that is free.
 
         Args:
             parts: The inputs of each.
-            timeout_s: Within which all answers must be there.
+            timeout_s: Within which all answers must be there; None takes
+                context.parallel.timeout_s.
             return_errors: Whether a part that failed has its error in the result; otherwise the
                 first error is raised, and the other parts are called off.
 
         Raises:
             TypeError, RuntimeError: As predict().
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             return loaded.parts(parts, timeout_s, return_errors)
         except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+            raise _told(exc) from exc.__cause__
 
     def submit(
         self,
@@ -201,12 +217,15 @@ class MultiDeviceRunner(BaseModel):
 
         What is given is read without a copy: leave it unchanged until the answer is there. The
         Future can be cancelled while it waits, and also while it runs.
+
+        Raises:
+            QueueFullError: As many requests are under way as context.parallel.queue_size allows.
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             return loaded.submitted(loaded.split(inputs, outputs, timeout_s, scatter))
         except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+            raise _told(exc) from exc.__cause__
 
     async def predict_async(
         self,
@@ -316,7 +335,7 @@ class _Loaded:
         request = self.crew.request(given, self._limit_s(timeout_s))
         if return_errors:
             return [
-                result if isinstance(result, Exception) else self._tensors(result)
+                self._tensors(result) if isinstance(result, list) else _told(result)
                 for result in self.crew.each(request)
             ]
         return self.crew.run(request, lambda found: [self._tensors(arrays) for arrays in found])
@@ -439,7 +458,7 @@ class _Answer(Future[list[Tensor]]):
         try:
             found = self._loaded.done(self._work)
         except LiteError as exc:
-            error = exc.prefixed("predict failed! ")
+            error = _told(exc)
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
             error = exc
         with self._ending:
@@ -451,11 +470,18 @@ class _Answer(Future[list[Tensor]]):
                 self.set_exception(error)
 
 
+def _told(error: Exception) -> Exception:
+    """What failed stands in front, once: a worker may have put it there already."""
+    if isinstance(error, LiteError) and not str(error).startswith(_FAILED):
+        error.prefixed(_FAILED)
+    return error
+
+
 def _places(path: str, context: Context) -> list[Place]:
     """What each device is, and what to build there."""
     target = context.target[0].lower()
     ids = context.parallel.device_ids or [_own_device(context, target)]
-    found = _cores(context, target, ids)
+    found = masks(target, ids, context.cpu.thread_affinity_core_list)
     config_path = context.parallel.config_path
     kind = _KINDS.get(Path(path).suffix, "MINDIR")
     return [
@@ -477,28 +503,6 @@ def _places(path: str, context: Context) -> list[Place]:
 
 def _own_device(context: Context, target: str) -> int:
     return {"gpu": context.gpu.device_id, "ascend": context.ascend.device_id}.get(target, 0)
-
-
-def _cores(context: Context, target: str, ids: Sequence[int]) -> list[tuple[int, ...]]:
-    """The affinity mask of each device's process; () leaves it as it is."""
-    if target == "gpu":
-        return [()] * len(ids)
-    usable = cores.usable()
-    try:
-        wanted = usable.checked_list(context.cpu.thread_affinity_core_list)
-        if wanted:
-            usable = cores.usable(wanted)
-        if target == "cpu":
-            found = groups(usable, ids)
-        else:
-            for number in ids:
-                ascend.check_device("context.parallel.device_ids", number)
-            found = shared_groups(usable, ids)
-    except ValueError as exc:
-        raise EngineError(str(exc)) from exc
-    # every process would take the whole of a quota for its own: so it sees fewer cores
-    is_scarce = usable.limit < len(usable.ids)
-    return [group.cores[: group.threads] if is_scarce else group.cores for group in found]
 
 
 def _settings(context: Context, target: str, device: int) -> dict[str, str]:
