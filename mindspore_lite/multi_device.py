@@ -27,19 +27,17 @@ from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew, Request
-from mindspore_lite.devices.groups import groups, shared_groups
+from mindspore_lite.devices.groups import masks
 from mindspore_lite.devices.post import Place, Post, State
 from mindspore_lite.devices.report import DeviceStatistics, MultiDeviceStatistics
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
-from mindspore_lite.engines import ascend
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
     ModelFileError,
     QueueFullError,
 )
-from mindspore_lite.pool import cores
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor, TensorMeta
 from mindspore_lite.wire.bodies import RUNNER, Build
@@ -455,7 +453,7 @@ def _places(path: str, context: Context) -> list[Place]:
     """What each device is, and what to build there."""
     target = context.target[0].lower()
     ids = context.parallel.device_ids or [_own_device(context, target)]
-    found = _cores(context, target, ids)
+    found = masks(target, ids, context.cpu.thread_affinity_core_list)
     config_path = context.parallel.config_path
     kind = _KINDS.get(Path(path).suffix, "MINDIR")
     return [
@@ -477,28 +475,6 @@ def _places(path: str, context: Context) -> list[Place]:
 
 def _own_device(context: Context, target: str) -> int:
     return {"gpu": context.gpu.device_id, "ascend": context.ascend.device_id}.get(target, 0)
-
-
-def _cores(context: Context, target: str, ids: Sequence[int]) -> list[tuple[int, ...]]:
-    """The affinity mask of each device's process; () leaves it as it is."""
-    if target == "gpu":
-        return [()] * len(ids)
-    usable = cores.usable()
-    try:
-        wanted = usable.checked_list(context.cpu.thread_affinity_core_list)
-        if wanted:
-            usable = cores.usable(wanted)
-        if target == "cpu":
-            found = groups(usable, ids)
-        else:
-            for number in ids:
-                ascend.check_device("context.parallel.device_ids", number)
-            found = shared_groups(usable, ids)
-    except ValueError as exc:
-        raise EngineError(str(exc)) from exc
-    # every process would take the whole of a quota for its own: so it sees fewer cores
-    is_scarce = usable.limit < len(usable.ids)
-    return [group.cores[: group.threads] if is_scarce else group.cores for group in found]
 
 
 def _settings(context: Context, target: str, device: int) -> dict[str, str]:

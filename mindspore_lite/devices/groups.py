@@ -19,6 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from mindspore_lite.engines import ascend
+from mindspore_lite.errors import EngineError
+from mindspore_lite.pool import cores as machine
 from mindspore_lite.pool.cores import Cores
 
 
@@ -28,6 +31,37 @@ class Group:
 
     cores: tuple[int, ...]  # its affinity mask
     threads: int  # of one request, unless the user asks for another number
+
+
+def masks(target: str, ids: Sequence[int], core_list: Sequence[int] = ()) -> list[tuple[int, ...]]:
+    """The affinity mask of each device's process; () leaves it as it is.
+
+    Args:
+        target: "cpu", "gpu" or "ascend".
+        ids: The devices.
+        core_list: The cores to share out; none are all that this process may use.
+
+    Raises:
+        EngineError: There is no such device or core.
+    """
+    if target == "gpu":
+        return [()] * len(ids)
+    usable = machine.usable()
+    try:
+        wanted = usable.checked_list(core_list)
+        if wanted:
+            usable = machine.usable(wanted)
+        if target == "cpu":
+            found = groups(usable, ids)
+        else:
+            for number in ids:
+                ascend.check_device(f"target {target!r}", number)
+            found = shared_groups(usable, ids)
+    except ValueError as exc:
+        raise EngineError(str(exc)) from exc
+    # every process would take the whole of a quota for its own: so it sees fewer cores
+    is_scarce = usable.limit < len(usable.ids)
+    return [group.cores[: group.threads] if is_scarce else group.cores for group in found]
 
 
 def groups(cores: Cores, ids: Sequence[int]) -> list[Group]:

@@ -2,7 +2,7 @@
 
 The process is a child that holds one end of a socket pair: when this process ends, however that
 happens, the kernel closes the other end, and the child ends as well. Its standard output and error
-come here, into a short memory of last words.
+come here, into a short memory of last words, and onto a stream for whoever wants to see them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TextIO
 
 from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineError, ResourceError, WorkerDiedError
@@ -36,8 +38,13 @@ _PROGRAM = (
 class WorkerProcess:
     """A running worker, and the session that this process has with it."""
 
-    def __init__(self, device: int, cores: Sequence[int]) -> None:
+    def __init__(self, device: int, cores: Sequence[int], *, output: TextIO | None = None) -> None:
         """Start it and wait until it answers.
+
+        Args:
+            device: Its number, for messages.
+            cores: Where it may run; none leaves it as this process is.
+            output: Where each line that it prints is shown as well.
 
         Raises:
             ResourceError: It cannot be started.
@@ -45,6 +52,7 @@ class WorkerProcess:
         """
         self.device = device
         self.cores = tuple(cores)
+        self._output = output
         self._words: deque[str] = deque(maxlen=_LINES)
         self._ended = threading.Event()
         self._on_end: Callable[[], None] | None = None
@@ -162,6 +170,10 @@ class WorkerProcess:
             if text:
                 self._words.append(text)
                 _LOG.info("device %d: %s", self.device, text)
+                if self._output is not None:
+                    with suppress(OSError, ValueError):  # closed: the last words are kept anyway
+                        self._output.write(f"{text}\n")
+                        self._output.flush()
         return rest[-_LINE_BYTES:]
 
 

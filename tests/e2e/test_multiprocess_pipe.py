@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.fake_engine import LIMIT_S
-from support.mindir_builder import Net, encode
-from support.models import arrays, built, dense_net, written
+from support.models import arrays, built, dense_net, small_unet, written
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).parents[2]
@@ -34,19 +33,6 @@ def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str
 
 
 # --- the three files of the guide for several cards -----------------------------------------------
-
-
-def small_unet(rows: int) -> bytes:
-    """The inputs of Stable Diffusion's UNet, smaller; every row counts for itself."""
-    net = Net()
-    sample = net.input("sample", (rows, 4, 8, 8))
-    timestep = net.input("timestep", (1,))
-    states = net.input("encoder_hidden_states", (rows, 7, 16))
-    weight = np.random.default_rng(3).standard_normal((16, 8), np.float32)
-    mixed = net.call("MatMulExt", states, net.weight("w", weight))
-    mean = net.call("ReduceMean", mixed, net.constant((1,)), keep_dims=True)
-    text = net.call("Reshape", mean, net.constant((rows, 1, 1, 8)))
-    return encode(net.model(net.call("Add", net.call("Mul", sample, timestep), text)))
 
 
 @pytest.fixture

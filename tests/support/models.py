@@ -42,6 +42,19 @@ def dense_values(x: np.ndarray, factor: float = 1.0) -> np.ndarray:
     return np.repeat(x.sum(1, keepdims=True) * np.float32(factor) + 1, 4, 1)
 
 
+def small_unet(rows: int) -> bytes:
+    """The inputs of Stable Diffusion's UNet, smaller; every row counts for itself."""
+    net = Net()
+    sample = net.input("sample", (rows, 4, 8, 8))
+    timestep = net.input("timestep", (1,))
+    states = net.input("encoder_hidden_states", (rows, 7, 16))
+    weight = np.random.default_rng(3).standard_normal((16, 8), np.float32)
+    mixed = net.call("MatMulExt", states, net.weight("w", weight))
+    mean = net.call("ReduceMean", mixed, net.constant((1,)), keep_dims=True)
+    text = net.call("Reshape", mean, net.constant((rows, 1, 1, 8)))
+    return encode(net.model(net.call("Add", net.call("Mul", sample, timestep), text)))
+
+
 def arrays(outputs: list[mslite.Tensor]) -> list[np.ndarray]:
     """The data of tensors."""
     return [output.get_data_to_numpy() for output in outputs]
