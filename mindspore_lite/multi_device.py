@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from mindspore_lite.wire.client import owned
 
 _TYPES = {"MINDIR": 0, "ONNX": 3, "MINDIR_LITE": 4}  # numbers of ModelType
 _PROBE_S = 2.0
+_FAILED = "predict failed! "
 
 
 class MultiDeviceRunner(BaseModel):
@@ -53,7 +54,8 @@ class MultiDeviceRunner(BaseModel):
     `context.parallel.device_ids` says which: numbers of cards for targets "gpu" and "ascend"; on
     the CPU, device i is the i-th disjoint group of the cores. Everything but building and closing
     may be called from any thread. A process that dies fails only what it was computing, and is
-    started again.
+    started again. A runner is released by close(), by leaving a `with` block, or when nobody refers
+    to it any more.
 
     Args:
         on_failure: What to do with a part of a request whose process died: "raise"
@@ -155,11 +157,25 @@ class MultiDeviceRunner(BaseModel):
             RuntimeError: The inputs do not fit the model, its rows cannot be computed apart, or the
                 engine failed.
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             return loaded.done(loaded.split(inputs, outputs, timeout_s, scatter))
         except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+            raise _told(exc) from exc.__cause__
+
+    @overload
+    def predict_parts(
+        self,
+        parts: Sequence[Inputs],
+        *,
+        timeout_s: float | None = None,
+        return_errors: Literal[False] = False,
+    ) -> list[list[Tensor]]: ...
+
+    @overload
+    def predict_parts(
+        self, parts: Sequence[Inputs], *, timeout_s: float | None = None, return_errors: bool
+    ) -> list[list[Tensor] | Exception]: ...
 
     def predict_parts(
         self,
@@ -167,25 +183,27 @@ class MultiDeviceRunner(BaseModel):
         *,
         timeout_s: float | None = None,
         return_errors: bool = False,
-    ) -> list[list[Tensor] | Exception]:
+    ) -> list[list[Tensor]] | list[list[Tensor] | Exception]:
         """Run the model once for each of several requests, at once on all devices.
 
-        With as many parts as devices, part i runs on the i-th device if that is free.
+        Nothing is split or joined: the outputs of each part are returned, in the order of the
+        parts. With as many parts as devices, part i runs on the i-th device if that is free.
 
         Args:
             parts: The inputs of each.
-            timeout_s: Within which all answers must be there.
+            timeout_s: Within which all answers must be there; None takes
+                context.parallel.timeout_s.
             return_errors: Whether a part that failed has its error in the result; otherwise the
                 first error is raised, and the other parts are called off.
 
         Raises:
             TypeError, RuntimeError: As predict().
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             return loaded.parts(parts, timeout_s, return_errors)
         except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+            raise _told(exc) from exc.__cause__
 
     def submit(
         self,
@@ -199,12 +217,15 @@ class MultiDeviceRunner(BaseModel):
 
         What is given is read without a copy: leave it unchanged until the answer is there. The
         Future can be cancelled while it waits, and also while it runs.
+
+        Raises:
+            QueueFullError: As many requests are under way as context.parallel.queue_size allows.
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             return loaded.submitted(loaded.split(inputs, outputs, timeout_s, scatter))
         except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+            raise _told(exc) from exc.__cause__
 
     async def predict_async(
         self,
@@ -314,7 +335,7 @@ class _Loaded:
         request = self.crew.request(given, self._limit_s(timeout_s))
         if return_errors:
             return [
-                result if isinstance(result, Exception) else self._tensors(result)
+                self._tensors(result) if isinstance(result, list) else _told(result)
                 for result in self.crew.each(request)
             ]
         return self.crew.run(request, lambda found: [self._tensors(arrays) for arrays in found])
@@ -437,7 +458,7 @@ class _Answer(Future[list[Tensor]]):
         try:
             found = self._loaded.done(self._work)
         except LiteError as exc:
-            error = exc.prefixed("predict failed! ")
+            error = _told(exc)
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
             error = exc
         with self._ending:
@@ -447,6 +468,13 @@ class _Answer(Future[list[Tensor]]):
                 self.set_result(found)
             else:
                 self.set_exception(error)
+
+
+def _told(error: Exception) -> Exception:
+    """What failed stands in front, once: a worker may have put it there already."""
+    if isinstance(error, LiteError) and not str(error).startswith(_FAILED):
+        error.prefixed(_FAILED)
+    return error
 
 
 def _places(path: str, context: Context) -> list[Place]:

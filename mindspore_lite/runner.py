@@ -255,7 +255,8 @@ class _Loaded:
         target = context.target[0].lower()
         if settings.device_ids and target == "cpu":
             warnings.warn(
-                f"device_ids {settings.device_ids} have no effect on target 'cpu'",
+                f"device_ids {settings.device_ids} have no effect on target 'cpu'; a "
+                "MultiDeviceRunner takes them for groups of cores",
                 UserWarning,
                 stacklevel=4,
             )

@@ -310,12 +310,20 @@ class Crew:
     def _failed(self, request: Request, flight: _Flight, exc: Exception, keeps_going: bool) -> None:
         if request.cancelled:
             raise CancelledError("the request was cancelled") from exc
+        reason = self._reason(exc, flight.process)
         if isinstance(exc, RequestTimeoutError):
             if flight.call.answered:
                 flight.post.doubt(flight.model)
+                doing = "was still computing, and was told to stop"
             else:
                 flight.post.suspect(flight.model, flight.call.request)
-        reason = self._reason(exc, flight.process)
+                doing = "is silent"
+            if request.timeout_s is not None:
+                # the worker knows only what was left of the time when it got the part
+                reason = RequestTimeoutError(
+                    f"no answer within timeout_s={request.timeout_s:g}: device "
+                    f"{flight.post.place.device} {doing}"
+                )
         self._settle(request, flight.part, flight.post, reason, keeps_going)
 
     def _settle(

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindspore_lite.devices.groups import Group, groups, shared_groups
+from mindspore_lite.devices.groups import masks as device_masks
+from mindspore_lite.errors import EngineError, EngineUnavailableError
+from mindspore_lite.pool import cores as pool_cores
 from mindspore_lite.pool.cores import Core, Cores, usable
 
 
@@ -146,3 +149,33 @@ def test_no_group_reaches_across_nodes_that_can_be_dealt_out_evenly(
     cores = machine(*[size * per_node] * nodes)
     for group in groups(cores, range(nodes * per_node)):
         assert any(set(group.cores) <= set(node) for node in cores.nodes)
+
+
+# --- the masks of a target's devices --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "limit", "expected"),
+    [
+        ("cpu", 0, [(0, 1), (2, 3)]),
+        ("ascend", 0, [(0, 1), (2, 3)]),
+        ("gpu", 0, [(), ()]),  # the card computes: any core will do
+        ("cpu", 2, [(0,), (2,)]),  # a quota is shared out as cores that a process does not see
+        ("ascend", 2, [(0,), (2,)]),
+    ],
+)
+def test_each_device_of_a_target_has_its_mask(
+    target: str, limit: int, expected: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_ASCEND", "emulate:2")
+    monkeypatch.setattr(pool_cores, "usable", lambda: machine(4, limit=limit))
+    assert device_masks(target, [0, 1]) == expected
+
+
+def test_a_device_that_is_not_there_has_no_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSLITE_ASCEND", "emulate:2")
+    with pytest.raises(EngineUnavailableError, match=r"^target 'ascend' asks for device 2, but"):
+        device_masks("ascend", [0, 2])
+    monkeypatch.setattr(pool_cores, "usable", lambda: machine(2))
+    with pytest.raises(EngineError, match=r"^cpu device ids \[0, 2\] hold \[2\], but"):
+        device_masks("cpu", [0, 2])

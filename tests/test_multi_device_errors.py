@@ -1,0 +1,54 @@
+"""MultiDeviceRunner: what its errors say when a worker process had the first word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.fake_engine import LIMIT_S
+from support.models import DIGITS, ENDLESS, looping
+
+import mindspore_lite as mslite
+from mindspore_lite.errors import EngineError, RequestTimeoutError
+
+RIGHT = [np.zeros((1, 1, 8, 8), np.float32)]
+WRONG = [np.zeros((1, 2, 8, 8), np.float32)]  # one channel too many, which only the engine notices
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[mslite.MultiDeviceRunner]:
+    with mslite.MultiDeviceRunner() as made:
+        made.build_from_file(str(DIGITS))
+        yield made
+
+
+def test_a_failed_run_is_told_once_whoever_asked(runner: mslite.MultiDeviceRunner) -> None:
+    with pytest.raises(EngineError) as predicted:
+        runner.predict(WRONG)
+    with pytest.raises(EngineError) as in_parts:
+        runner.predict_parts([RIGHT, WRONG])
+    submitted = runner.submit(WRONG).exception(LIMIT_S)
+    done, failed = runner.predict_parts([RIGHT, WRONG], return_errors=True)
+    assert isinstance(done, list)
+    for error in (predicted.value, in_parts.value, submitted, failed):
+        assert isinstance(error, EngineError)
+        assert str(error).startswith("predict failed! ONNX Runtime could not run the model: ")
+
+
+def test_an_error_before_any_worker_is_told_once(runner: mslite.MultiDeviceRunner) -> None:
+    with pytest.raises(RuntimeError, match=r"^predict failed! data type not equal!"):
+        runner.predict([RIGHT[0].astype(np.float64)])
+    with pytest.raises(RuntimeError, match=r"^predict failed! the runner is not built;"):
+        mslite.MultiDeviceRunner().predict_parts([RIGHT])
+
+
+def test_a_timeout_names_the_time_that_was_given(tmp_path: Path) -> None:
+    with mslite.MultiDeviceRunner() as endless:
+        endless.build_from_file(str(looping(tmp_path / "loop.onnx")))
+        # a busy machine may take so long to tell that the device counts as silent: told alike
+        with pytest.raises(
+            RequestTimeoutError, match=r"^predict failed! no answer within timeout_s=0\.25: device"
+        ):
+            endless.predict([ENDLESS, np.zeros(2, np.float32)], timeout_s=0.25)
