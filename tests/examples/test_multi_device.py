@@ -161,7 +161,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.setenv("MSLITE_ASCEND", "emulate:2")
     yield importlib.import_module("parallel_predict_utils")
     for name in ("parallel_predict_utils", "mslite_engine"):
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ def predict_process_func(pipe: Connection, model_path: str, device_id: int, targ
         while True:
             kind, message = pipe.recv()
             if kind == EXIT:
-                print(f"Receive exit message {message} and start to exit", flush=True)
+                # in one piece: the other child may print just now, and Python be unbuffered
+                print(f"Receive exit message {message} and start to exit\n", end="", flush=True)
                 return
             pipe.send((REPLY, worker.run(message)))
     except Exception as exc:  # noqa: BLE001 - the parent raises it
