@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -48,6 +47,7 @@ class MSLitePredict:
             if isinstance(exc, WorkerDiedError):
                 raise self._worker.died() from exc  # which tells how
             raise
+        self.device_id = device_id
         self.pid = self._worker.pid
         self.input_shapes = [info.shape for info in self._model.inputs]
 
@@ -66,7 +66,12 @@ class MSLitePredict:
             raise self._worker.buried(PATIENCE_S) from exc
 
     def exit(self) -> None:
-        """End the worker. Harmless when it is dead."""
-        with suppress(RuntimeError):  # it does not answer: it is dead, or will be killed now
+        """End the worker.
+
+        Raises:
+            RuntimeError: It did not answer: it was dead, or has been killed now.
+        """
+        try:
             self._worker.session.exit("", PATIENCE_S)
-        self._worker.stop(PATIENCE_S)
+        finally:
+            self._worker.stop(PATIENCE_S)

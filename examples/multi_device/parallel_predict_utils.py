@@ -61,7 +61,7 @@ class ParallelPredictUtils:
         # each process gets cores of its own; devices that are not there are found out here
         places = zip(self.device_ids, masks(target, self.device_ids), strict=True)
         self._builds = [
-            partial(MSLitePredict, model_path, device_id, target, cores)
+            (device_id, partial(MSLitePredict, model_path, device_id, target, cores))
             for device_id, cores in places
         ]
         self._timeout_s = timeout_s
@@ -69,7 +69,7 @@ class ParallelPredictUtils:
 
     def build_model(self) -> None:
         """Build the model on all devices at once; if one fails, all workers are ended."""
-        answers = self._ask_all(BUILD, BUILD_FINISH, self._builds)
+        answers = _ask_all(BUILD, BUILD_FINISH, self._builds)
         self._engines = [engine for message, engine in answers if message == BUILD_FINISH]
         for device_id, (message, content) in zip(self.device_ids, answers, strict=True):
             if message == ERROR:
@@ -91,10 +91,10 @@ class ParallelPredictUtils:
         if len(inputs) != len(self.engines):
             raise ValueError(f"there are inputs for {len(inputs)} of {len(self.engines)} devices")
         runs = [
-            partial(engine.run, part, self._timeout_s)
+            (engine.device_id, partial(engine.run, part, self._timeout_s))
             for engine, part in zip(self.engines, inputs, strict=True)
         ]
-        answers = self._ask_all(PREDICT, REPLY, runs)
+        answers = _ask_all(PREDICT, REPLY, runs)
         for message, content in answers:
             if message == ERROR:
                 raise RuntimeError(
@@ -105,16 +105,18 @@ class ParallelPredictUtils:
     def finalize(self) -> None:
         """End all workers that there are, and wait for them. Harmless when repeated."""
         engines, self._engines = self._engines, []
-        self._ask_all(EXIT, REPLY, [engine.exit for engine in engines])
+        # an ERROR means that the worker was dead: it is ended as well
+        _ask_all(EXIT, REPLY, [(engine.device_id, engine.exit) for engine in engines])
 
-    def _ask_all(
-        self, message: Message, good: Message, asks: Sequence[Callable[[], Any]]
-    ) -> list[tuple[Message, Any]]:
-        """Ask all workers at once, and wait for every answer."""
-        if not asks:
-            return []
-        with ThreadPoolExecutor(len(asks)) as threads:
-            return list(threads.map(partial(_answer, message, good), self.device_ids, asks))
+
+def _ask_all(
+    message: Message, good: Message, asks: Sequence[tuple[int, Callable[[], Any]]]
+) -> list[tuple[Message, Any]]:
+    """Ask the workers of some devices at once, and wait for every answer."""
+    if not asks:
+        return []
+    with ThreadPoolExecutor(len(asks)) as threads:
+        return list(threads.map(partial(_answer, message, good), *zip(*asks, strict=True)))
 
 
 def _answer(

@@ -186,7 +186,10 @@ def test_the_messages_have_the_numbers_of_the_guide(example: ModuleType) -> None
 
 
 def test_a_dead_worker_is_an_error_and_nothing_is_left(
-    example: ModuleType, model: str, capsys: pytest.CaptureFixture[str]
+    example: ModuleType,
+    model: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     parallel = example.ParallelPredictUtils(model, 2, target="ascend")
     parallel.build_model()
@@ -198,7 +201,9 @@ def test_a_dead_worker_is_an_error_and_nothing_is_left(
     assert isinstance(reason, WorkerDiedError)
     assert (reason.device, reason.signal) == (0, signal.SIGKILL)
     assert is_running(alive)
+    caplog.set_level("DEBUG", "messages")
     parallel.finalize()
+    assert {"from device 0: ERROR", "from device 1: REPLY"} < set(caplog.messages)
     assert not is_running(alive)
     assert capsys.readouterr().out.splitlines()[2:] == [EXIT_LINE]
 
@@ -221,7 +226,7 @@ def test_one_build_that_fails_ends_the_other_worker(
     example: ModuleType, model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parallel = example.ParallelPredictUtils(model, device_ids=[1, 0], target="ascend")
-    parallel._builds[1] = partial(example.MSLitePredict, "missing.mindir", 0)
+    parallel._builds[1] = 0, partial(example.MSLitePredict, "missing.mindir", 0)
     with pytest.raises(RuntimeError, match=r"Failed to build model 0, .*missing\.mindir"):
         parallel.build_model()
     assert capsys.readouterr().out.splitlines() == ["Success to build model 1", EXIT_LINE]
