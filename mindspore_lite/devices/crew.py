@@ -314,13 +314,15 @@ class Crew:
         if isinstance(exc, RequestTimeoutError):
             if flight.call.answered:
                 flight.post.doubt(flight.model)
+                doing = "was still computing, and was told to stop"
             else:
                 flight.post.suspect(flight.model, flight.call.request)
+                doing = "is silent"
             if request.timeout_s is not None:
                 # the worker knows only what was left of the time when it got the part
                 reason = RequestTimeoutError(
                     f"no answer within timeout_s={request.timeout_s:g}: device "
-                    f"{flight.post.place.device} was still computing, and was told to stop"
+                    f"{flight.post.place.device} {doing}"
                 )
         self._settle(request, flight.part, flight.post, reason, keeps_going)
 

@@ -216,9 +216,11 @@ def test_a_hung_worker_is_an_error_at_the_deadline(
     parallel.build_model()
     pids = [engine.pid for engine in parallel.engines]
     os.kill(pids[1], signal.SIGSTOP)
-    with pytest.raises(RuntimeError, match=r"Failed to call predict, .*did not answer"):
-        parallel.run_predict([PART, PART])
-    parallel.finalize()
+    try:
+        with pytest.raises(RuntimeError, match=r"Failed to call predict, .*did not answer"):
+            parallel.run_predict([PART, PART])
+    finally:  # a stopped process would not notice the end of this one
+        parallel.finalize()
     assert not any(is_running(pid) for pid in pids)
 
 
