@@ -25,6 +25,7 @@ from mindspore_lite.wire.tensors import (
 _PREDICT = struct.Struct("<IQIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
 NO_ROOM = Place(0, 0, 0)
+MAX_KEY = 1024
 
 
 class Predict(NamedTuple):
@@ -112,7 +113,7 @@ def read_build(body: Reader) -> Build:
         "entries", lambda: (body.text("a section"), body.text("a key"), body.text("its value"))
     ):
         config.setdefault(section, {})[name] = value
-    key = bytes(body.blob("the decryption key", 1024))
+    key = bytes(body.blob("the decryption key", MAX_KEY))
     key_mode = body.text("the decryption mode")
     body.end("BUILD")
     return Build(kind, model_type, path, content, settings, config_path, config, key, key_mode)
