@@ -87,8 +87,10 @@ class Session:
             places = lane.bring(contents)
             out = Writer()
             bodies.write_build(out, build, contents, places)
-            body = lane.ask(Message.BUILD, out.data)
-            lane.free_inputs()  # nothing as large as a model will be sent soon
+            try:
+                body = lane.ask(Message.BUILD, out.data)
+            finally:
+                lane.free_inputs()  # nothing as large as a model will be sent soon
         finally:
             lane.give_back()
         number = body.u32("the model")
@@ -302,8 +304,8 @@ class Lane:
         return Block.open(self.session.pid, made)
 
     def free_inputs(self) -> None:
-        """Give the block for inputs back; the next that is needed is new."""
-        if self._inputs is not None:
+        """Give the block for inputs back, unless the lane is stuck; the next one is new."""
+        if self._inputs is not None and not self.request:
             self._freed.append(self._inputs.number)
             self._inputs = None
             self._free()

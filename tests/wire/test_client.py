@@ -18,6 +18,7 @@ from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
     InputError,
+    ModelFileError,
     RequestTimeoutError,
     ResourceError,
     WireError,
@@ -29,7 +30,6 @@ from mindspore_lite.wire.fields import Writer
 from mindspore_lite.wire.frames import Message, header
 from mindspore_lite.wire.handshake import VERSION, Welcome
 from mindspore_lite.worker import guest as guest_module
-from mindspore_lite.worker.guest import Guest
 from mindspore_lite.worker.hosted import Running
 
 SMALL = np.ones((1, 2), np.float32)
@@ -148,17 +148,17 @@ def test_no_answer_in_time_is_an_error_and_the_lane_goes() -> None:
 
 def test_blocks_go_with_the_lane_that_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that gives up a request never hears of the block that its answer is in."""
-    ended = threading.Event()
-    lane_ended = Guest.lane_ended
-
-    def noticed(guest: Guest) -> None:
-        lane_ended(guest)
-        ended.set()
-
-    monkeypatch.setattr(Guest, "lane_ended", noticed)
     waits = Waits()
     waits.stops = False
     with session_at(waits) as (_, model, guest):
+        ended = threading.Event()
+        lane_ended = guest.lane_ended
+
+        def noticed() -> None:
+            lane_ended()
+            ended.set()
+
+        monkeypatch.setattr(guest, "lane_ended", noticed)
         call = model.start([LARGE])
         assert waits.began.wait(LIMIT_S)
         assert len(guest._blocks) == 1
@@ -182,6 +182,20 @@ def test_the_block_of_a_models_content_is_given_back(monkeypatch: pytest.MonkeyP
         session.build(Build(MODEL, 0), content)
         assert given == [array.tobytes() for array in content]
         assert guest._blocks == {}
+
+
+def test_the_block_of_a_content_that_is_no_model_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def built(build: Build, contents: list[bytes]) -> Twice:
+        raise ModelFileError("no model")
+
+    monkeypatch.setattr(guest_module, "built", built)
+    with session_at(Twice()) as (session, _, guest):
+        with pytest.raises(ModelFileError, match="no model"):
+            session.build(Build(MODEL, 0), [np.ones(100_000, np.uint8)])
+        assert guest._blocks == {}
+        assert len(session._idle) == 1
 
 
 @pytest.mark.parametrize("sizes", [(0,), (0, 5)])
