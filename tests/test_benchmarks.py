@@ -34,6 +34,7 @@ def printed(script: str) -> str:
         ("batching.py", rf"4 clients: batched / plain {RATIO}, .* a batch of [1-4]"),
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
         ("worker_memory.py", r"2 workers: own memory \d+\.\d MiB, .* after 16 requests"),
+        ("devices.py", rf"8 MB: Pipe / worker {RATIO}, round trip .*\n1 KB: Pipe / worker {RATIO}"),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )
