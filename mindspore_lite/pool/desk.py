@@ -166,7 +166,7 @@ class Desk:
         count = len(durations_ns)
         self.sent += count
         self.ended[state] += count
-        if state is State.CLOSED:
+        if state in (State.CANCELLED, State.CLOSED):
             return
         tally = self.slots[0].tally
         if state is State.DONE:

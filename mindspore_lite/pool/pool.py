@@ -46,6 +46,7 @@ _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way
 _own = threading.local()  # on a slot's thread: its pool and slot
 
 Deliver = Callable[[Request], None]
+Known = Callable[[Callable[[], object]], None]
 
 
 class Pool:
@@ -87,25 +88,28 @@ class Pool:
         _POOLS.add(self)
 
     def run(
-        self, inputs: Arrays, timeout_s: float | None = None, known: Deliver | None = None
+        self, inputs: Arrays, timeout_s: float | None = None, known: Known | None = None
     ) -> list[np.ndarray]:
         """Compute the outputs for one caller, who waits for them.
 
         Args:
             inputs: One array per input.
             timeout_s: Within which there must be an answer.
-            known: Called with the request before it runs, so that another thread can cancel it;
-                not for runs of microseconds, which nobody can.
+            known: Called before it runs with what ends it, for other threads to call.
 
         Raises:
-            QueueFullError, RequestTimeoutError, ClosedError: As their names say.
+            QueueFullError, RequestTimeoutError, ClosedError, CancelledError: As their names say.
             Exception: What the engine raised for these inputs.
         """
         if timeout_s is None and self._quick is not None and self._quick.takes(inputs):
-            return self._quick.run(inputs)
+            if known is None:
+                return self._quick.run(inputs)
+            stop = Stop()
+            known(stop.fire)
+            return self._quick.run(inputs, stop)
         request = self._request(inputs)
         if known is not None:
-            known(request)
+            known(partial(self.cancel, request))
         inside = getattr(_own, "pool", None) is self and not _own.slot.lost
         slot: Slot | None
         woken = None
@@ -151,7 +155,10 @@ class Pool:
         return request
 
     def cancel(self, request: Request) -> bool:
-        """End a request that nobody wants any more, undelivered; False when it has ended."""
+        """End a request that nobody wants any more, undelivered; False when it has ended.
+
+        Who waits for it in run() gets a CancelledError.
+        """
         with self._lock:
             if request.state is State.NEW:  # known to others, and not admitted yet
                 request.state = State.CANCELLED
@@ -160,6 +167,8 @@ class Pool:
                 return False
             request.deliver = None
             self._unwatch(request)
+            if request.answered is not None:  # who waits for it is not who cancels it
+                request.answered.release()
             return True
 
     def statistics(self) -> Statistics:

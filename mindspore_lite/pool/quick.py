@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 
 import numpy as np
 
@@ -37,13 +38,14 @@ class QuickLane:
     ) -> None:
         self.closing = False
         self._stop = Stop()
+        self._stops: set[Stop] = set()  # of runs that can be ended one by one
         self._session = session
         self._shapes = [info.shape for info in session.inputs]
         self._changed = changed  # called without any lock when the books should be looked at
         self._clock_ns = clock_ns
         self._inside: deque[None] = deque()
         self._ended: dict[State, deque[int]] = {
-            state: deque() for state in (State.DONE, State.FAILED, State.CLOSED)
+            state: deque() for state in (State.DONE, State.FAILED, State.CANCELLED, State.CLOSED)
         }
         self._done = self._ended[State.DONE]
 
@@ -51,16 +53,21 @@ class QuickLane:
         """Whether they have the sizes that the lane was made for; others may take long."""
         return [array.shape for array in inputs] == self._shapes
 
-    def run(self, inputs: Arrays) -> list[np.ndarray]:
-        """Compute the outputs on the calling thread."""
+    def run(self, inputs: Arrays, stop: Stop | None = None) -> list[np.ndarray]:
+        """Compute the outputs on the calling thread; `stop` ends this run alone."""
         self._inside.append(None)
+        if stop is not None:
+            self._stops.add(stop)
         start_ns = self._clock_ns()
         try:
             if self.closing:
                 raise ClosedError("the runner is closed; build it again to use it")
-            outputs = checked_run(self._session, inputs, self._stop)
+            outputs = checked_run(self._session, inputs, stop or self._stop)
         except BaseException as exc:  # noqa: BLE001 - counted, and raised again
             raise self._failed(exc, self._clock_ns() - start_ns)  # noqa: B904 - it has its cause
+        finally:
+            if stop is not None:
+                self._stops.discard(stop)
         self._done.append(self._clock_ns() - start_ns)
         if len(self._done) > _MANY or self.closing:
             self._changed()
@@ -72,7 +79,8 @@ class QuickLane:
 
     def stop(self) -> None:
         """End the runs under way."""
-        self._stop.fire()
+        for stop in [self._stop, *self._stops]:
+            stop.fire()
 
     def settle(self, desk: Desk) -> None:
         """Move what has ended into the books."""
@@ -86,11 +94,15 @@ class QuickLane:
 
     def _failed(self, exc: BaseException, duration_ns: int) -> BaseException:
         """Count a failure; returns what the caller shall see."""
-        if isinstance(exc, StoppedError):  # which only closing does
+        state = State.FAILED
+        if isinstance(exc, StoppedError) and not self._stop.fired:  # its own was
+            exc, state = CancelledError(), State.CANCELLED
+        elif isinstance(exc, StoppedError):
             exc = ClosedError("the runner was closed, and the request did not end in time")
         elif isinstance(exc, Exception) and not isinstance(exc, LiteError):
             exc = engine_error(exc)
-        state = State.CLOSED if isinstance(exc, ClosedError) else State.FAILED
+        if isinstance(exc, ClosedError):
+            state = State.CLOSED
         self._ended[state].append(duration_ns)
         self._changed()
         return exc

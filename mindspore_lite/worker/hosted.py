@@ -199,9 +199,7 @@ class HostedRunner(Hosted):
         try:
             given = feeds.arrays(loaded.inputs, list(arrays), any_size=True)
             limit_s = loaded.timeout_s if timeout_s is None else timeout_s
-            return loaded.pool.run(
-                given, limit_s, lambda request: running.attach(lambda: loaded.pool.cancel(request))
-            )
+            return loaded.pool.run(given, limit_s, running.attach)
         except PoolCancelledError as exc:
             raise CancelledError("the request was cancelled") from exc
         except LiteError as exc:

@@ -6,6 +6,8 @@ import os
 import random
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from support.fake_engine import (
     double,
     rows,
     still_works,
+    wait_for,
 )
 
 from mindspore_lite.engines.base import Stop
@@ -449,3 +452,31 @@ def test_a_worker_whose_cores_are_gone_works_on_and_says_so(
     with closing(Bench(cores=(100_000,))) as bench:
         still_works(bench)
     assert "worker 0 is not bound" in caplog.text
+
+
+def test_a_request_that_was_cancelled_before_it_was_admitted_never_runs() -> None:
+    with closing(Bench()) as bench, pytest.raises(CancelledError):
+        bench.pool.run(rows(), known=lambda end: end())
+    assert bench.session.threads == []
+    assert bench.statistics().sent == 0
+
+
+@pytest.mark.parametrize("timeout_s", [None, 9.0])
+def test_a_caller_that_waits_is_told_when_another_cancels_its_request(
+    timeout_s: float | None,
+) -> None:
+    gate = Gate()
+    with closing(Bench(gate), gate) as bench:
+        ends: list[Callable[[], object]] = []
+        callers = []
+        for _ in range(2):  # one runs, one waits in the queue
+            callers.append(Client(lambda: bench.pool.run(rows(), timeout_s, known=ends.append)))
+            wait_for(lambda: bench.pool.statistics().sent == len(callers))
+        gate.entered()
+        for end, caller in reversed(list(zip(ends, callers, strict=True))):
+            end()
+            assert isinstance(caller.ended().error, CancelledError)
+            end()  # again, which is harmless
+        gate.open()
+        still_works(bench)
+        assert bench.statistics().cancelled == 2

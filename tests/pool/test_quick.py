@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import CancelledError
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,36 @@ def test_callers_compute_on_their_own_threads_however_many_there_are() -> None:
         found = bench.statistics()
         assert (found.sent, found.done, found.running) == (5, 5, 0)
         assert (found.batches, found.run_time.count, found.queue_wait.max_ms) == ({1: 5}, 5, 0)
+
+
+def test_one_run_is_ended_by_what_it_was_known_by_and_the_others_go_on() -> None:
+    gate = Gate()
+    with closing(quick(gate), gate) as bench:
+        ends: list[Any] = []
+        one = Client(lambda: bench.pool.run(rows(), known=ends.append))
+        gate.entered()
+        other = bench.predict()
+        gate.entered()
+        ends[0]()
+        assert isinstance(one.ended().error, CancelledError)
+        gate.open()
+        assert other.ended().error is None
+        found = bench.statistics()
+        assert (found.sent, found.done, found.cancelled) == (2, 1, 1)
+        ends[0]()  # late, and harmless
+        bench.pool.run(rows(), known=ends.append)
+
+
+def test_closing_ends_runs_that_are_known_as_well() -> None:
+    gate = Gate()
+    with closing(quick(gate), gate) as bench:
+        one = Client(lambda: bench.pool.run(rows(), known=lambda end: None))
+        gate.entered()
+        closed = Client(lambda: bench.pool.close(0.0))
+        bench.watched(1)
+        bench.pass_time(0.0)
+        assert isinstance(one.ended().error, ClosedError)
+        closed.ended()
 
 
 def test_requests_with_a_deadline_and_submitted_ones_take_the_queue() -> None:

@@ -110,8 +110,8 @@ class HostHere:
         return Model(session, key, description, [])
 
     def idle(self) -> None:
-        """Return when no connection is left."""
-        wait_for(lambda: not self.host._connections)
+        """Return when no connection is left, and nothing of its client."""
+        wait_for(lambda: not [t for t in threading.enumerate() if t.name == "mslite-lane"])
 
     def ended(self) -> None:
         self.thread.join(LIMIT_S)
