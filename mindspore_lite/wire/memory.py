@@ -63,7 +63,7 @@ class Block:
             if descriptor >= 0:
                 os.close(descriptor)
             raise ResourceError(
-                f"{size} bytes of shared memory cannot be had: {exc}; {_remedy(exc)}"
+                f"{size} bytes of shared memory cannot be had: {exc}; {remedy(exc)}"
             ) from exc
 
     @classmethod
@@ -74,7 +74,7 @@ class Block:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
         except OSError as exc:
             raise ResourceError(
-                f"shared memory of the worker cannot be opened: {exc.strerror}; {_remedy(exc)}"
+                f"shared memory of the worker cannot be opened: {exc.strerror}; {remedy(exc)}"
             ) from exc
         try:
             # the worker may have ended, and its process id be another's by now
@@ -119,7 +119,8 @@ def _is_sealed(descriptor: int) -> bool:
         return False
 
 
-def _remedy(exc: BaseException) -> str:
+def remedy(exc: BaseException) -> str:
+    """What to do about an error of the system."""
     number = getattr(exc, "errno", None)
     if number in (errno.EMFILE, errno.ENFILE):
         return "close files, or allow more of them (ulimit -n)"

@@ -36,7 +36,7 @@ from mindspore_lite.wire.client import ENDED, HANGS, STOPPED
 from mindspore_lite.wire.fields import Reader, Writer
 from mindspore_lite.wire.frames import Frame, Message
 from mindspore_lite.wire.handshake import TOKEN_BYTES
-from mindspore_lite.wire.memory import Block
+from mindspore_lite.wire.memory import MAX_BLOCK, Block, remedy
 from mindspore_lite.wire.tensors import Place, array_of, laid_out, put, read_tensor, write_arrays
 from mindspore_lite.worker.hosted import Hosted, Running, built
 
@@ -282,7 +282,7 @@ class Guest:
         return model
 
     def _new_block(self, size: int) -> Block:
-        if size > _free_memory():
+        if MAX_BLOCK >= size > _free_memory():
             raise ResourceError(
                 f"{size} bytes of shared memory were asked for, but {_free_memory()} bytes of "
                 "memory are free; send smaller requests, or fewer at once"
@@ -335,7 +335,7 @@ def _told(error: Exception) -> Exception:
     if isinstance(error, MemoryError):
         return ResourceError(f"there is not enough memory: {error}; send less, or less at once")
     if isinstance(error, OSError) and error.errno in _FULL:
-        return ResourceError(f"the machine has no room for it: {error}")
+        return ResourceError(f"the machine has no room for it: {error}; {remedy(error)}")
     return error
 
 

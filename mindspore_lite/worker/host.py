@@ -80,12 +80,12 @@ class Host:
         *,
         stays: bool = False,
         stall_s: float = STALL_S,
-        drain_s: float = DRAIN_S,
+        drain_s: float | None = None,
     ) -> None:
         self._listener = listener
         self._stays = stays
         self._stall_s = stall_s
-        self._drain_s = drain_s
+        self._drain_s = DRAIN_S if drain_s is None else drain_s
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._guests: dict[bytes, Guest] = {}
@@ -135,7 +135,8 @@ class Host:
                     self._take()
                 else:
                     self._look_at(descriptor)
-        self._listener.close()
+        with self._lock:  # the main thread may be about to stop it
+            self._listener.close()
         self._watched.close()
         if self._spare >= 0:
             os.close(self._spare)
@@ -324,8 +325,8 @@ class Host:
 
     def _end(self) -> None:
         self._over.set()
-        self._listener.stop()
         with self._lock:
+            self._listener.stop()
             connections = list(self._connections.values())
             for guest in self._guests.values():
                 guest.refuses = "the worker is ending; it takes no new requests"

@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import NoReturn
 
 from mindspore_lite.errors import ResourceError
@@ -38,8 +38,8 @@ def serve_descriptor(descriptor: int, cores: Sequence[int] = ()) -> NoReturn:
     parent = _inherited(descriptor)
     # Ctrl-C in a terminal is for the parent, which then decides when its workers go
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ends = _prepare(cores)
-    _serve(Host(abstract_listener()), ends, parent, watches=True)
+    with _prepare(cores) as signals:
+        _serve(Host(abstract_listener()), signals, parent, watches=True)
 
 
 def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> NoReturn:
@@ -49,21 +49,17 @@ def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> 
         ValueError: No socket can have such a path, or the cores cannot be used.
         ResourceError: The worker cannot begin, or not there.
     """
-    ends = _prepare(cores)
-    listener = path_listener(path)
-    try:
+    with _prepare(cores) as signals, closing(path_listener(path)) as listener:
         host = Host(listener, stays=stays)
         say(f"mslite worker {os.getpid()} listens on {listener.address}")
-        _serve(host, ends, watches=not stays)
-    finally:
-        listener.stop()
+        _serve(host, signals, watches=not stays)
 
 
 def _serve(
-    host: Host, ends: set[signal.Signals], parent: socket.socket | None = None, *, watches: bool
+    host: Host, signals: socket.socket, parent: socket.socket | None = None, *, watches: bool
 ) -> NoReturn:
     def wait_for_signal() -> None:
-        signal.sigwait(ends)
+        signals.recv(1)
         host.ask_to_end()
 
     try:
@@ -79,8 +75,8 @@ def _serve(
     _leave()
 
 
-def _prepare(cores: Sequence[int]) -> set[signal.Signals]:
-    """Set the process up; returns the signals that ask it to end, which wait to be taken."""
+def _prepare(cores: Sequence[int]) -> socket.socket:
+    """Set the process up; returns where it is told of signals."""
     _use(cores)
     for descriptor in range(3):  # else a socket becomes one of these, and lines are written to it
         try:
@@ -94,14 +90,23 @@ def _prepare(cores: Sequence[int]) -> set[signal.Signals]:
     if soft != resource.RLIM_INFINITY and soft < most:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    # taken by a thread: a handler would run inside of what the main thread does, its locks held
-    ends = {
-        number
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN  # as nohup has it
-    }
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    return ends
+    return _caught_signals()
+
+
+def _caught_signals() -> socket.socket:
+    """Where a byte comes in for each signal that asks the process to end.
+
+    A handler in Python would run inside of whatever the main thread does, its locks held; and
+    threads of libraries, which were there before us, would not keep to a mask of signals.
+    """
+    read, write = socket.socketpair()
+    write.setblocking(False)
+    signal.set_wakeup_fd(write.detach(), warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda *_: None)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    return read
 
 
 def _use(cores: Sequence[int]) -> None:
@@ -110,7 +115,9 @@ def _use(cores: Sequence[int]) -> None:
         return
     before = sorted(os.sched_getaffinity(0))
     try:
-        os.sched_setaffinity(0, cores)
+        for thread in os.listdir("/proc/self/task"):  # libraries have begun some already
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cores)
         missing = sorted(set(cores) - os.sched_getaffinity(0))  # which the kernel leaves out
     except (OSError, ValueError, OverflowError):
         missing = sorted(cores)

@@ -195,6 +195,16 @@ def listening(path: Path, *arguments: object, first: str = "") -> Iterator[subpr
         yield made
 
 
+@contextmanager
+def connected(path: Path) -> Iterator[Session]:
+    """A session at a worker on a path, closed at the end."""
+    session = Session.connect(str(path))
+    try:
+        yield session
+    finally:
+        session.close()
+
+
 class Watch:
     """A process that is no child of ours: tells when it has ended."""
 
