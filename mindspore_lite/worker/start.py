@@ -127,19 +127,21 @@ def _use(cores: Sequence[int]) -> None:
 
 def _inherited(descriptor: int) -> socket.socket:
     """The connected Unix stream socket that the parent left open for this process."""
-    wanted = f"--fd {descriptor} must be a connected Unix stream socket that was inherited"
+    sock = None
     try:
         sock = socket.socket(fileno=descriptor)
-    except (OSError, ValueError, OverflowError) as exc:
-        raise ValueError(f"{wanted}: {getattr(exc, 'strerror', None) or exc}") from exc
-    if (sock.family, sock.type) != (socket.AF_UNIX, socket.SOCK_STREAM):
-        raise ValueError(f"{wanted}, got {sock.family.name} {sock.type.name}")
-    try:
+        if (sock.family, sock.type) != (socket.AF_UNIX, socket.SOCK_STREAM):
+            raise ValueError(f"it is {sock.family.name} {sock.type.name}")
         sock.getpeername()
-    except OSError as exc:
-        raise ValueError(f"{wanted}: {exc.strerror}") from exc
-    sock.set_inheritable(False)
-    return sock
+        sock.set_inheritable(False)
+        return sock
+    except (OSError, ValueError, OverflowError) as exc:
+        if sock is not None:
+            sock.close()
+        raise ValueError(
+            f"--fd {descriptor} must be a connected Unix stream socket that was inherited: "
+            f"{getattr(exc, 'strerror', None) or exc}"
+        ) from exc
 
 
 def _watch_parent(host: Host) -> None:
