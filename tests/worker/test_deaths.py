@@ -75,7 +75,7 @@ def test_a_worker_that_is_killed_while_predicting_is_an_error_for_all_at_once(
     with child() as (worker, session):
         model = session.build(file_build(loop, ONNX, kind))
         calls = [model.start([ENDLESS, X]) for _ in range(3)]
-        waiting = [Client(call.__enter__) for call in calls]
+        waiting = [Client(call.outputs) for call in calls]
         worker.send_signal(signal.SIGKILL)
         for client in waiting:
             assert isinstance(client.ended().error, WorkerDiedError)

@@ -6,6 +6,7 @@ import errno
 import os
 import struct
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.wire import bodies
 from mindspore_lite.wire.bodies import RUNNER, Build
-from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Lane, Session
+from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Lane, Model, Session
 from mindspore_lite.wire.fields import Reader, Writer
 from mindspore_lite.wire.frames import Message
 from mindspore_lite.wire.memory import Block
@@ -82,7 +83,7 @@ def test_a_request_can_be_cancelled_twice_at_once() -> None:
         session = here.session()
         call = here.model(session, FakeModel(gate)).start([X])
         gate.entered()
-        request = call.lane.request
+        request = call.request
         (running,) = here.guest(session)._running.values()
         first, second = (Client(lambda: session.cancel(request, LIMIT_S, LIMIT_S)) for _ in "12")
         assert session.cancel(request, 0, LIMIT_S) == HANGS
@@ -104,12 +105,12 @@ def test_a_request_in_the_queue_of_a_runner_is_cancelled(tmp_path: Path) -> None
         wait_for(lambda: '"running": 1' in model.statistics())
         waiting = model.start([np.array(3), X])
         wait_for(lambda: '"queued": 1' in model.statistics())
-        assert session.cancel(waiting.lane.request, LIMIT_S, LIMIT_S) == STOPPED
-        with pytest.raises(CancelledError, match="the request was cancelled"), waiting:
-            pass
-        assert session.cancel(running.lane.request, LIMIT_S, LIMIT_S) == STOPPED
-        with pytest.raises(CancelledError), running:
-            pass
+        assert session.cancel(waiting.request, LIMIT_S, LIMIT_S) == STOPPED
+        with pytest.raises(CancelledError, match="the request was cancelled"):
+            waiting.outputs()
+        assert session.cancel(running.request, LIMIT_S, LIMIT_S) == STOPPED
+        with pytest.raises(CancelledError):
+            running.outputs()
         np.testing.assert_array_equal(model.predict([np.array(3), X])[0], X)
 
 
@@ -118,10 +119,10 @@ def test_a_run_of_a_model_is_cancelled(tmp_path: Path) -> None:
         session = here.session()
         model = session.build(file_build(looping(tmp_path / "loop.onnx"), ONNX))
         call = model.start([ENDLESS, X])
-        wait_for(lambda: call.lane.request in here.guest(session)._running)
-        assert session.cancel(call.lane.request, LIMIT_S, LIMIT_S) == STOPPED
-        with pytest.raises(CancelledError, match="the request was cancelled"), call:
-            pass
+        wait_for(lambda: call.request in here.guest(session)._running)
+        assert session.cancel(call.request, LIMIT_S, LIMIT_S) == STOPPED
+        with pytest.raises(CancelledError, match="the request was cancelled"):
+            call.outputs()
         np.testing.assert_array_equal(model.predict([np.array(3), X])[0], X)
 
 
@@ -144,7 +145,7 @@ def test_a_cancelled_build_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> N
     with host_here() as here:
         session = here.session()
         lane = session.lane()
-        build = Client(lambda: lane.ask(Message.BUILD, _build_body()))
+        build = Client(lambda: lane.ask(Message.BUILD, build_body()))
         assert slow.begun.wait(LIMIT_S)
         assert session.cancel(lane.request, 0, LIMIT_S) == HANGS
         slow.goes_on.set()
@@ -170,9 +171,11 @@ def test_a_client_that_leaves_during_its_build_leaves_no_model(
         assert guest._models == {}
 
 
-def _build_body() -> bytearray:
+def build_body(
+    content: Sequence[np.ndarray] = (), places: Sequence[Place | None] = ()
+) -> bytearray:
     out = Writer()
-    bodies.write_build(out, Build(0, 0), [])
+    bodies.write_build(out, Build(0, 0), content, places)
     return out.data
 
 
@@ -303,12 +306,14 @@ def test_the_blocks_of_a_client_go_with_it() -> None:
 def test_a_model_is_built_from_bytes_that_may_be_overwritten_afterwards() -> None:
     with host_here() as here:
         session = here.session()
-        content = np.frombuffer(dense_net(), np.uint8)
-        model = session.build(Build(0, 0), [content])
         lane = session.lane()
+        content = np.frombuffer(dense_net(), np.uint8)
+        places = lane.bring([content], inline=0)
+        body = lane.ask(Message.BUILD, build_body([content], places))
+        number = body.u32("the model")
+        model = Model(session, number, bodies.read_description(body), [])
         assert lane._inputs is not None
         np.frombuffer(lane._inputs.view, np.uint8)[:] = 0
-        lane.give_back()
         x = np.ones((2, 3), np.float32)
         np.testing.assert_allclose(model.predict([x])[0], dense_values(x))
         model.resize([[5, 3]])
@@ -352,14 +357,14 @@ def test_a_model_that_is_closed_while_another_lane_runs_it_answers_that_one(
         # one, of which the end is then the test's own doing
         call = model.start([ENDLESS, X])
         guest = here.guest(session)
-        wait_for(lambda: call.lane.request in guest._running)
+        wait_for(lambda: call.request in guest._running)
         closing = Client(model.close)
         wait_for(lambda: model.number not in guest._models)
         with pytest.raises(ClosedError, match="there is no model"):
             model.predict([np.array(3), X])
-        assert session.cancel(call.lane.request, LIMIT_S, LIMIT_S) == STOPPED
-        with pytest.raises(CancelledError), call:
-            pass
+        assert session.cancel(call.request, LIMIT_S, LIMIT_S) == STOPPED
+        with pytest.raises(CancelledError):
+            call.outputs()
         assert closing.ended().error is None
 
 
