@@ -65,7 +65,7 @@ class Guest:
         self._makers: dict[int, int] = {}  # of each block, the thread of the lane it was made for
         self._running: dict[int, Running] = {}
         self._numbers = itertools.count(1)
-        self._answers: dict[Message, Callable[[Reader, int], Answer]] = {
+        self._answers: dict[Message, Callable[[Reader, Running], Answer]] = {
             Message.PREDICT: self._predict,
             Message.BUILD: self._build,
             Message.DESCRIBE: self._describe,
@@ -80,30 +80,27 @@ class Guest:
             Message.EXIT: self._exit,
         }
 
-    def answer(self, frame: Frame) -> Answer:
-        """Do what a frame asks for; an error is an answer, too."""
+    def answer(self, frame: Frame, running: Running) -> Answer:
+        """Do what a frame asks for, unless it is cancelled; an error is an answer, too."""
         try:
             act = self._answers.get(frame.message)
             if act is None:
                 raise WireError(f"a worker does not take {frame.message.name}")
             if self.refuses and frame.message not in _ALWAYS:
                 raise ClosedError(self.refuses)
-            return act(Reader(frame.body), frame.request)
+            return act(Reader(frame.body), running)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the client must learn of it
             out = Writer()
             faults.write_error(out, _told(exc))
             return Message.ERROR, out.data
 
-    def cancel(self, number: int | None = None) -> None:
-        """End one request, or all of them: who sent it is gone. Does not wait."""
+    def cancel(self) -> None:
+        """End all requests: the client is gone. Does not wait."""
         with self._lock:
-            if number is None:
-                self.refuses = "the client has left"
-                found = list(self._running.values())
-            else:
-                found = [self._running[number]] if number in self._running else []
-        for request in found:
-            request.cancel()
+            self.refuses = "the client has left"
+            found = list(self._running.values())
+        for running in found:
+            running.cancel()
 
     def lane_ended(self) -> None:
         """The lane of this thread is over: the blocks that were made for it go."""
@@ -128,14 +125,14 @@ class Guest:
 
     # --- one method per message ---
 
-    def _predict(self, body: Reader, number: int) -> Answer:
+    def _predict(self, body: Reader, running: Running) -> Answer:
         asked = bodies.read_predict(body, self._blocks)
         model = self._model(asked.model)
         room = self._blocks.get(asked.room.block)
         if asked.room.block and room is None:
             raise WireError(f"there is no block {asked.room.block}; was it freed?")
         timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
-        with self._known(number) as running:
+        with self._known(running):
             outputs = model.predict(asked.inputs, timeout_s, running)
         return self._reply(model, outputs, room, asked.room)
 
@@ -159,12 +156,12 @@ class Guest:
         write_arrays(out, model.output_names, outputs, places)
         return Message.REPLY, out.data
 
-    def _build(self, body: Reader, number: int) -> Answer:
+    def _build(self, body: Reader, running: Running) -> Answer:
         asked = bodies.read_build(body)
         contents = [array_of(tensor, self._blocks).tobytes() for tensor in asked.content]
         if len(self._models) >= MAX_MODELS:
             raise ResourceError(f"there are {MAX_MODELS} models already; close some")
-        with self._known(number) as running, _noted() as notes:
+        with self._known(running), _noted() as notes:
             model = built(asked, contents)
             key = next(self._numbers)
             out = Writer()
@@ -185,14 +182,14 @@ class Guest:
             out.words(note)
         return Message.BUILD_FINISH, out.data
 
-    def _describe(self, body: Reader, number: int) -> Answer:
+    def _describe(self, body: Reader, running: Running) -> Answer:
         model = self._model(body.u32("the model"))
         body.end("DESCRIBE")
         out = Writer()
         bodies.write_description(out, model.description())
         return Message.REPLY, out.data
 
-    def _resize(self, body: Reader, number: int) -> Answer:
+    def _resize(self, body: Reader, running: Running) -> Answer:
         model = self._model(body.u32("the model"))
         shapes = body.items("shapes", lambda: body.dims("a shape", 64))
         body.end("RESIZE")
@@ -200,7 +197,7 @@ class Guest:
         bodies.write_description(out, model.resize(shapes))
         return Message.REPLY, out.data
 
-    def _update_weights(self, body: Reader, number: int) -> Answer:
+    def _update_weights(self, body: Reader, running: Running) -> Answer:
         model = self._model(body.u32("the model"))
         groups = body.items(
             "groups of weights", lambda: body.items("weights", lambda: read_tensor(body))
@@ -210,7 +207,7 @@ class Guest:
         model.update_weights(found)
         return Message.REPLY, bytearray()
 
-    def _info(self, body: Reader, number: int) -> Answer:
+    def _info(self, body: Reader, running: Running) -> Answer:
         key = body.u32("the model")
         name = body.text("the fact's name")
         body.end("INFO")
@@ -218,27 +215,27 @@ class Guest:
         out.text(self._model(key).info(name) if key else _own_info(name))
         return Message.REPLY, out.data
 
-    def _statistics(self, body: Reader, number: int) -> Answer:
+    def _statistics(self, body: Reader, running: Running) -> Answer:
         model = self._model(body.u32("the model"))
         body.end("STATISTICS")
         out = Writer()
         out.text(model.statistics())
         return Message.REPLY, out.data
 
-    def _cancel(self, body: Reader, number: int) -> Answer:
-        request, wait_us = body.u64("a request"), body.u64("a wait")
+    def _cancel(self, body: Reader, running: Running) -> Answer:
+        number, wait_us = body.u64("a request"), body.u64("a wait")
         body.end("CANCEL")
         with self._lock:
-            running = self._running.get(request)
+            found = self._running.get(number)
         out = Writer()
-        if running is None:
+        if found is None:
             out.u8(ENDED)
         else:
-            running.cancel()
-            out.u8(STOPPED if running.wait(min(wait_us / 1e6, MAX_WAIT_S)) else HANGS)
+            found.cancel()
+            out.u8(STOPPED if found.wait(min(wait_us / 1e6, MAX_WAIT_S)) else HANGS)
         return Message.REPLY, out.data
 
-    def _close(self, body: Reader, number: int) -> Answer:
+    def _close(self, body: Reader, running: Running) -> Answer:
         key, drain_us = body.u32("the model"), body.time_us("a time")
         body.end("CLOSE")
         with self._lock:
@@ -248,14 +245,14 @@ class Guest:
         model.close(drain_us / 1e6 if drain_us else None)
         return Message.REPLY, bytearray()
 
-    def _allocate(self, body: Reader, number: int) -> Answer:
+    def _allocate(self, body: Reader, running: Running) -> Answer:
         size = body.u64("a size")
         body.end("ALLOCATE")
         out = Writer()
         bodies.write_made(out, [self._new_block(size).made])
         return Message.REPLY, out.data
 
-    def _free(self, body: Reader, number: int) -> Answer:
+    def _free(self, body: Reader, running: Running) -> Answer:
         keys = body.items("blocks", lambda: body.u32("a block"))
         body.end("FREE")
         with self._lock:
@@ -267,7 +264,7 @@ class Guest:
             raise WireError(f"there are no blocks {unknown}; the others were freed")
         return Message.REPLY, bytearray()
 
-    def _exit(self, body: Reader, number: int) -> Answer:
+    def _exit(self, body: Reader, running: Running) -> Answer:
         self.last_words = body.text("the last words")
         body.end("EXIT")
         self.refuses = "the client said that it leaves"
@@ -305,9 +302,9 @@ class Guest:
         return self._blocks.pop(key)
 
     @contextmanager
-    def _known(self, number: int) -> Iterator[Running]:
-        """A request that others may cancel while it lasts."""
-        running = Running()
+    def _known(self, running: Running) -> Iterator[None]:
+        """A request that other lanes may cancel while it lasts."""
+        number = running.number
         with self._lock:
             if self.refuses:
                 raise ClosedError(self.refuses)
@@ -315,7 +312,7 @@ class Guest:
                 raise InputError(f"request {number} is under way already; ids must differ")
             self._running[number] = running
         try:
-            yield running
+            yield
         finally:
             with self._lock:
                 del self._running[number]

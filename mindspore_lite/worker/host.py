@@ -38,6 +38,7 @@ from mindspore_lite.wire.handshake import (
     refusal,
 )
 from mindspore_lite.worker.guest import Guest
+from mindspore_lite.worker.hosted import Running
 from mindspore_lite.worker.listener import Listener
 
 MAX_CONNECTIONS = 1024
@@ -56,8 +57,9 @@ class Connection:
         self.channel = Channel(sock, stall_s)
         self.guest: Guest | None = None  # once it is welcome
         self.keeps = False  # whether its client stays for as long as it does
-        self.request = -1  # the one under way, for which `busy` is held until it is answered
-        self.busy = threading.Lock()
+        self.lost = False  # the client hung up
+        self.running: Running | None = None  # what is under way
+        self.busy = threading.Lock()  # held until that is answered
 
     def hang_up(self) -> None:
         """Have its thread find the end; only under the host's lock, which also guards closing."""
@@ -185,13 +187,16 @@ class Host:
         with self._lock:
             connection = self._connections.get(descriptor)
             # what was told of may be closed by now, and its number be another's
-            if connection is None or connection.guest is None or not connection.is_lost():
+            if connection is None or not connection.is_lost():
                 return
-        if connection.keeps:
-            self._left(connection.guest)
-            connection.guest.cancel()
-        elif connection.request >= 0:
-            connection.guest.cancel(connection.request)
+        # its thread says what it begins before it asks whether it is lost: one sees the other
+        connection.lost = True
+        guest, running = connection.guest, connection.running
+        if running is not None:
+            running.cancel()
+        if guest is not None and connection.keeps:
+            self._left(guest)
+            guest.cancel()
 
     # --- a connection's own thread ---
 
@@ -274,9 +279,11 @@ class Host:
             if frame is None:
                 return
             with busy:
-                connection.request = frame.request
-                message, body = guest.answer(frame)
-                connection.request = -1
+                connection.running = running = Running(frame.request)
+                if connection.lost:
+                    return
+                message, body = guest.answer(frame, running)
+                connection.running = None
                 if frame.message is Message.EXIT and message is Message.REPLY:
                     self._say_farewell(guest, connection)
                     channel.send(message, frame.request, body)

@@ -39,9 +39,10 @@ from mindspore_lite.wire.bodies import MODEL, RUNNER, Build, Description
 class Running:
     """A request under way; `ended` is held as long as it lasts."""
 
-    __slots__ = ("_stop", "cancelled", "ended")
+    __slots__ = ("_stop", "cancelled", "ended", "number")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
+        self.number = number  # what the client calls it
         self.ended: threading.Lock = threading.Lock()
         self.ended.acquire()
         self.cancelled = False

@@ -24,6 +24,7 @@ from mindspore_lite.wire.memory import Made
 from mindspore_lite.wire.tensors import Place, read_tensor, write_arrays
 from mindspore_lite.worker import guest as guest_module
 from mindspore_lite.worker.guest import Guest
+from mindspore_lite.worker.hosted import Running
 
 FLOAT32 = np.dtype(np.float32)
 VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
@@ -147,6 +148,6 @@ def test_a_worker_answers_whatever_comes(name: str, monkeypatch: pytest.MonkeyPa
         guest._models[1] = Twice()
         if message is Message.CANCEL:
             body = body[:8] + bytes(8)  # or it may wait for something
-        answer, _ = guest.answer(Frame(message, 1, memoryview(body)))
+        answer, _ = guest.answer(Frame(message, 1, memoryview(body)), Running(1))
         assert answer in (Message.ERROR, Message.REPLY, Message.BUILD_FINISH)
     guest.close()

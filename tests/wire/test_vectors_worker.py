@@ -17,6 +17,7 @@ from mindspore_lite.wire.handshake import Hello
 from mindspore_lite.wire.memory import Block, Made
 from mindspore_lite.worker import guest as guest_module
 from mindspore_lite.worker.guest import Guest
+from mindspore_lite.worker.hosted import Running
 
 VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
 CONVERSATION = [v for name, v in VECTORS.items() if name[:2].isdigit() and "greeting" not in name]
@@ -44,7 +45,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Twice:
 def answered(guest: Guest, part: Part) -> bytes:
     data = part.encoded()
     message, request, _ = parsed_header(data)
-    answer, body = guest.answer(Frame(message, request, memoryview(data[HEADER_BYTES:])))
+    answer, body = guest.answer(
+        Frame(message, request, memoryview(data[HEADER_BYTES:])), Running(request)
+    )
     return header(answer, request, len(body)) + body
 
 

@@ -26,7 +26,7 @@ from mindspore_lite.errors import (
 from mindspore_lite.wire import handshake
 from mindspore_lite.wire.client import Session
 from mindspore_lite.wire.fields import Reader, Writer
-from mindspore_lite.wire.frames import Channel, Message, header
+from mindspore_lite.wire.frames import Channel, Frame, Message, header
 from mindspore_lite.wire.handshake import Hello, greet
 from mindspore_lite.worker import host as host_module
 from mindspore_lite.worker.host import Host
@@ -296,6 +296,35 @@ def test_a_run_whose_lane_is_hung_up_is_cancelled() -> None:
         call.abandon()
         wait_for(lambda: not guest._running)
         works(session)
+
+
+def test_a_request_whose_lane_was_hung_up_before_it_was_read_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = Gate()
+    looked, receive = threading.Event(), Channel.receive
+
+    def late(self: Channel, *timeout: float | None) -> Frame | None:
+        frame = receive(self, *timeout)
+        if frame is not None and frame.message is Message.PREDICT:
+            assert looked.wait(LIMIT_S)
+        return frame
+
+    with host_here(gate) as here:
+        look_at = here.host._look_at
+
+        def look(descriptor: int) -> None:
+            look_at(descriptor)
+            looked.set()
+
+        monkeypatch.setattr(here.host, "_look_at", look)
+        session = here.session()
+        hosted = FakeModel(gate)
+        model = here.model(session, hosted)
+        monkeypatch.setattr(Channel, "receive", late)
+        model.start([X]).abandon()
+        wait_for(lambda: len(here.host._connections) == 1)
+        assert gate.nobody_entered()
 
 
 def test_a_client_that_dies_in_the_midst_of_its_only_connection_takes_its_run_along() -> None:
