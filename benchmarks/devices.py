@@ -26,6 +26,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import growth
 import load
 import networks
 import numpy as np
@@ -134,44 +135,19 @@ def two_devices(folder: Path, rounds: int, seconds: float) -> None:
     )
 
 
-def holdings(pid: int) -> dict[str, int]:
-    """What a process has: descriptors, threads, children, memory shared and its own."""
-    root = Path(f"/proc/{pid}")
-    status = dict(line.split(":", 1) for line in (root / "status").read_text().splitlines())
-    children = (root / f"task/{pid}/children").read_text().split()
-    memory = {name: int(status[name].split()[0]) for name in ("RssAnon", "RssShmem")}
-    return {
-        "descriptors": len(list((root / "fd").iterdir())),
-        "threads": int(status["Threads"]),
-        "children": len(children),
-        "shared KiB": memory["RssShmem"],
-        "own KiB": memory["RssAnon"],
-    }
-
-
 def cycles(folder: Path, count: int) -> None:
     """Build and close, again and again."""
-    path = str(networks.one_op(folder / "one_op.mindir"))
+    build = Build(MODEL, 0, str(networks.one_op(folder / "one_op.mindir")))
     process = WorkerProcess(0, ())
     arrays = [np.ones(16, np.float32)] * 2
-
-    def cycle() -> None:
-        model = process.session.build(Build(MODEL, 0, path))
-        model.predict(arrays)
-        model.close()
-
     try:
-        for _ in range(max(2, count // 10)):  # until the allocator has what it needs
-            cycle()
-        before, ours = holdings(process.pid), holdings(os.getpid())
-        for _ in range(count):
-            cycle()
-        after, ours_after = holdings(process.pid), holdings(os.getpid())
+        cycle = partial(growth.build_and_close, process.session, build, arrays)
+        found = growth.grown([process.pid, os.getpid()], cycle, count)
     finally:
         process.stop(10.0)
-    for side, first, last in (("worker", before, after), ("client", ours, ours_after)):
-        grown = ", ".join(f"{name} {first[name]} -> {last[name]}" for name in first)
-        print(f"{count} build/close cycles, {side}: {grown}")
+    for side, (first, last) in zip(("worker", "client"), found, strict=True):
+        change = ", ".join(f"{name} {first[name]} -> {last[name]}" for name in first)
+        print(f"{count} build/close cycles, {side}: {change}")
 
 
 def main() -> None:
