@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from support.fake_engine import LIMIT_S, wait_for
 from support.models import DIGITS, dense_net, written
-from support.workers import child, file_build, listening, process
+from support.workers import child, file_build, process
 
 from mindspore_lite.errors import LiteError, ResourceError, WireError
 from mindspore_lite.wire.bodies import MODEL, RUNNER, Build
 from mindspore_lite.wire.client import Model, Session
-from mindspore_lite.wire.handshake import Hello
 
 LARGE = np.zeros((2048, 1, 8, 8), np.float32)  # more than fits into a frame
 
@@ -118,41 +117,6 @@ def test_content_that_is_too_large_for_the_machine_is_refused(tmp_path: Path) ->
         with limited(worker.pid, resource.RLIMIT_FSIZE, 1 << 20), refused:
             session.build(Build(MODEL, 0), [np.zeros(1 << 22, np.uint8)])
         works(session, model)
-
-
-STRANGER = """
-import os, socket, sys
-sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-os.setgroups([])
-os.setgid(65534)
-os.setuid(65534)
-try:
-    sock.connect("\\0" + sys.argv[1][1:] if sys.argv[1].startswith("@") else sys.argv[1])
-    sock.sendall(bytes.fromhex(sys.argv[2]))
-except OSError as exc:
-    print(type(exc).__name__)
-print(sock.recv(4096)[40:].decode())
-"""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_process_of_another_user_is_refused(tmp_path: Path) -> None:
-    with child() as (_, session):
-        address = "@" + session._address[1:]
-        with process(STRANGER, address, Hello().encoded().hex()) as stranger:
-            out, _ = stranger.communicate(timeout=LIMIT_S)
-        assert "is user 65534, wanted 0; a worker serves only the user that it runs as" in out
-        assert session.info("pid") == str(session.pid)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_path_can_only_be_connected_to_by_its_user(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:-2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    path = tmp_path / "w.sock"
-    with listening(path), process(STRANGER, path, "") as stranger:
-        out, _ = stranger.communicate(timeout=LIMIT_S)
-        assert out.startswith("PermissionError")
 
 
 @pytest.mark.parametrize("left", range(5))
