@@ -21,7 +21,10 @@ os.setgid(65534)
 os.setuid(65534)
 try:
     sock.connect("\\0" + address[1:] if address.startswith("@") else address)
-    sock.sendall(bytes.fromhex(hello))
+    try:
+        sock.sendall(bytes.fromhex(hello))
+    except BrokenPipeError:  # refused before it spoke; the reason is there to be read
+        pass
     print(sock.recv(4096)[40:].decode())
 except OSError as exc:
     print(type(exc).__name__, os.path.exists(address))
