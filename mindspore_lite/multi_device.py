@@ -7,7 +7,6 @@ dies, is the crew's matter (devices/crew.py).
 from __future__ import annotations
 
 import copy
-import json
 import math
 import os
 import threading
@@ -16,8 +15,9 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -26,25 +26,31 @@ from mindspore_lite.base_model import BaseModel
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
-from mindspore_lite.devices.crew import Crew, Request
+from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.groups import masks
-from mindspore_lite.devices.post import Place, Post, State
-from mindspore_lite.devices.report import DeviceStatistics, MultiDeviceStatistics
+from mindspore_lite.devices.post import Place
+from mindspore_lite.devices.report import MultiDeviceStatistics
+from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
 from mindspore_lite.errors import (
+    CancelledError,
     EngineError,
     LiteError,
     ModelFileError,
     QueueFullError,
+    ResourceError,
 )
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor, TensorMeta
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import owned
 
+E = TypeVar("E", bound=BaseException)
+
 _TYPES = {"MINDIR": 0, "ONNX": 3, "MINDIR_LITE": 4}  # numbers of ModelType
 _PROBE_S = 2.0
+_FOR_EVER_S = 1e6  # nobody waits longer; poll() cannot
 _FAILED = "predict failed! "
 
 
@@ -79,7 +85,6 @@ class MultiDeviceRunner(BaseModel):
         self._retries = int(checks.one_of("raise", "retry")("on_failure", on_failure) == "retry")
         self._loaded: _Loaded | None = None
         self._closed = False
-        self._forgotten: weakref.finalize | None = None
 
     def build_from_file(self, model_path: str, context: Context | None = None) -> None:
         """Load and compile a model on every device at once; `.onnx` is ONNX, others MindIR.
@@ -104,16 +109,14 @@ class MultiDeviceRunner(BaseModel):
                 "MultiDeviceRunner's build from file failed! Error is this runner is built from "
                 f"{self.model_path_!r} already; make another one, or close() this one first"
             )
+        doing = "MultiDeviceRunner's build from file failed! Error is "
         try:
             loaded = _Loaded(model_path, context, self._retries)
         except LiteError as exc:
-            doing = "MultiDeviceRunner's build from file failed! Error is "
             raise exc.prefixed(doing) from exc.__cause__
+        except OSError as exc:
+            raise ResourceError(f"{doing}{exc}") from exc
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path
-        if self._forgotten is not None:
-            self._forgotten.detach()
-        self._forgotten = weakref.finalize(self, loaded.crew.abandon)
-        self._forgotten.atexit = False
 
     def get_inputs(self) -> list[Tensor]:
         """The model's inputs in order, to be filled and passed to predict(); [] before the build.
@@ -159,7 +162,9 @@ class MultiDeviceRunner(BaseModel):
         """
         loaded = self._usable(_FAILED)
         try:
-            return loaded.done(loaded.split(inputs, outputs, timeout_s, scatter))
+            work = loaded.split(inputs, outputs, timeout_s, scatter)
+            loaded.crew.take()
+            return loaded.done(work)
         except LiteError as exc:
             raise _told(exc) from exc.__cause__
 
@@ -248,7 +253,7 @@ class MultiDeviceRunner(BaseModel):
             timeout_s: How long a process may take to answer.
         """
         limit_s = checks.seconds("timeout_s", timeout_s)
-        return self._loaded is not None and not self._closed and self._loaded.is_ready(limit_s)
+        return self._loaded is not None and self._loaded.crew.is_ready(limit_s)
 
     def statistics(self) -> MultiDeviceStatistics:
         """What the runner did so far, and how its devices are; also to be had after close().
@@ -256,7 +261,7 @@ class MultiDeviceRunner(BaseModel):
         Raises:
             RuntimeError: The runner is not built.
         """
-        return self._usable("there are no statistics: ").statistics()
+        return self._usable("there are no statistics: ").crew.statistics()
 
     def close(self, timeout_s: float | None = 30.0) -> None:
         """Take no more requests, finish those that were taken, and end the processes.
@@ -265,7 +270,7 @@ class MultiDeviceRunner(BaseModel):
             timeout_s: After which requests that are not done yet end with ClosedError; None waits
                 as long as it takes.
         """
-        if self._loaded is not None and not self._closed:
+        if self._loaded is not None:
             limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
             self._loaded.crew.close(limit)
@@ -281,25 +286,28 @@ class _Loaded:
 
     def __init__(self, path: str, context: Context, retries: int) -> None:
         settings = context.parallel
-        self.timeout_s = settings.timeout_s or None
+        self.timeout_s = settings.timeout_s or math.inf
         self._queue_size = settings.queue_size
         self._submitted = 0
         self._lock = threading.Lock()
         self._threads = Threads()
         self.crew = Crew(_places(path, context), retries=retries)
-        models = [post.model for post in self.crew.posts if post.model is not None]
+        models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
         self.mixes_rows = ""  # why a batch must not be split
         try:
             for note in dict.fromkeys(note for model in models for note in model.notes):
-                warnings.warn(note, UserWarning, stacklevel=4)
+                warnings.warn(note, UserWarning, stacklevel=3)
             if len(models) > 1:
                 # an EngineError: no made-up input could be run, so nobody knows; it is believed
                 with suppress(EngineError):
-                    self.mixes_rows = trial.difference(self.inputs, self.outputs, models[0].predict)
+                    run = self.crew.lives[0].predict
+                    self.mixes_rows = trial.difference(self.inputs, self.outputs, run)
         except BaseException:
             self.crew.close(0.0)
             raise
+        # not of the runner: Futures, which are to be answered, hold this one only
+        weakref.finalize(self, self.crew.abandon).atexit = False
 
     def split(
         self,
@@ -322,7 +330,8 @@ class _Loaded:
                 f"the batch cannot be split: {self.mixes_rows}; call predict_parts() for batches "
                 "that are to be computed apart, or use one device"
             )
-        return _Work(cut, self.crew.request(cut.parts, self._limit_s(timeout_s)), wanted)
+        request = self.crew.request(cut.parts, self._limit_s(timeout_s))
+        return _Work(request, cut.rows, cut.fixed, wanted)
 
     def parts(
         self, parts: Sequence[Inputs], timeout_s: float | None, return_errors: bool
@@ -332,7 +341,8 @@ class _Loaded:
             feeds.arrays(self.inputs, inputs, any_size=True)
             for inputs in checks.sequence("parts", parts, "list or tuple of inputs")
         ]
-        request = self.crew.request(given, self._limit_s(timeout_s))
+        request = self.crew.request(given, self._limit_s(timeout_s), keeps_going=return_errors)
+        self.crew.take()
         if return_errors:
             return [
                 self._tensors(result) if isinstance(result, list) else _told(result)
@@ -341,10 +351,10 @@ class _Loaded:
         return self.crew.run(request, lambda found: [self._tensors(arrays) for arrays in found])
 
     def done(self, work: _Work) -> list[Tensor]:
-        """Compute a request that was split."""
+        """Compute a request that was split, and taken."""
 
         def whole(parts: list[list[np.ndarray]]) -> list[Tensor]:
-            arrays = joined(self.outputs, parts, work.plan.rows, fixed=work.plan.fixed)
+            arrays = joined(self.outputs, parts, work.rows, fixed=work.fixed)
             return self._tensors(arrays, work.outputs)
 
         return self.crew.run(work.request, whole)
@@ -355,122 +365,76 @@ class _Loaded:
         return feeds.tensors(self.outputs, [owned(array) for array in arrays], outputs)
 
     def submitted(self, work: _Work) -> Future[list[Tensor]]:
-        """The same as done(), on another thread."""
+        """The same as done(), on another thread; the request is taken here."""
         with self._lock:
             if self._submitted >= self._queue_size:
                 raise QueueFullError(
                     f"{self._submitted} requests are under way, as many as "
                     "context.parallel.queue_size allows; this one was not taken"
                 )
+            self.crew.take()
             self._submitted += 1
-        answer = _Answer(self, work)
+        answer = _Answer(self, work.request)
         answer.add_done_callback(self._answered)
-        self._threads.start(answer.fetch)
+        try:
+            self._threads.start(partial(answer.fetch, work))
+        except LiteError:
+            self.crew.ended("failed")
+            self._answered(answer)
+            raise
         return answer
 
     def _answered(self, answer: Future[list[Tensor]]) -> None:
         with self._lock:
             self._submitted -= 1
 
-    def is_ready(self, timeout_s: float) -> bool:
-        """Whether every process answers."""
-        for post in self.crew.posts:
-            model = post.model
-            if post.state is not State.READY or model is None:
-                return False
-            try:
-                model.session.info("pid", timeout_s=timeout_s)
-            except LiteError:
-                return False
-        return True
-
-    def statistics(self) -> MultiDeviceStatistics:
-        """The books of the crew, with those of each process that answers."""
-        counts = self.crew.counts
-        ended = {name: counts[name] for name in ("done", "failed", "timed_out", "cancelled")}
-        return MultiDeviceStatistics(
-            sent=counts["sent"],
-            running=counts["sent"] - sum(ended.values()),
-            **ended,
-            retried=counts["retried"],
-            devices=tuple(self._device(post) for post in self.crew.posts),
-        )
-
-    def _device(self, post: Post) -> DeviceStatistics:
-        model, process, error = post.model, post.process, post.error
-        runner = {}
-        if model is not None:
-            with suppress(LiteError):  # it may be dying
-                runner = json.loads(model.statistics(_PROBE_S))
-        counts = self.crew.part_counts[post.index]
-        return DeviceStatistics(
-            device=post.place.device,
-            state=post.state.value,
-            pid=process.pid if process is not None and process.alive else 0,
-            cores=post.place.cores,
-            restarts=post.restarts,
-            done=counts["done"],
-            failed=counts["failed"],
-            error="" if error is None else str(error),
-            runner=runner,
-        )
-
     def _limit_s(self, timeout_s: float | None) -> float | None:
         """How long a request may take; None for ever."""
         if timeout_s is None:
-            return self.timeout_s
+            timeout_s = self.timeout_s
         if not checks.seconds("timeout_s", timeout_s):
             raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
-        return None if timeout_s == math.inf else float(timeout_s)
+        return None if timeout_s > _FOR_EVER_S else float(timeout_s)
 
 
 class _Work(NamedTuple):
-    """A request that was split."""
+    """A request that was split, and what is needed to join its outputs."""
 
-    plan: Plan
     request: Request
+    rows: tuple[int, ...]
+    fixed: bool
     outputs: Sequence[Tensor] | None
 
 
 class _Answer(Future[list[Tensor]]):
     """The Future of a request. It stays pending until the end, so that it can be cancelled."""
 
-    def __init__(self, loaded: _Loaded, work: _Work) -> None:
+    def __init__(self, loaded: _Loaded, request: Request) -> None:
         super().__init__()
         self._loaded = loaded
-        self._work = work
-        self._ending = threading.RLock()  # callbacks, which run under it, may call cancel()
+        self._request = request
 
     def cancel(self) -> bool:
         """End the request, waiting or running; False when it has ended already."""
-        with self._ending:
-            if self.done():
-                return self.cancelled()
+        if self._loaded.crew.cancel(self._request):  # for one caller only
             super().cancel()
             self.set_running_or_notify_cancel()
-        self._loaded.crew.cancel(self._work.request)
-        return True
+        return self.cancelled()
 
-    def fetch(self) -> None:
+    def fetch(self, work: _Work) -> None:
         """Compute it, on a thread of its own."""
-        found: list[Tensor] = []
-        error: BaseException | None = None
         try:
-            found = self._loaded.done(self._work)
-        except LiteError as exc:
-            error = _told(exc)
+            found = self._loaded.done(work)
+        except CancelledError:
+            pass  # cancel() has told whoever waits
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
-            error = exc
-        with self._ending:
-            if self.done():
-                return  # cancelled meanwhile
-            if error is None:
-                self.set_result(found)
-            else:
-                self.set_exception(error)
+            self.set_exception(_told(exc))
+            del self, work  # which the error's own frame holds: without a circle, all goes with it
+        else:
+            self.set_result(found)
 
 
-def _told(error: Exception) -> Exception:
+def _told(error: E) -> E:
     """What failed stands in front, once: a worker may have put it there already."""
     if isinstance(error, LiteError) and not str(error).startswith(_FAILED):
         error.prefixed(_FAILED)
@@ -494,7 +458,7 @@ def _places(path: str, context: Context) -> list[Place]:
                 os.path.abspath(path),
                 settings=_settings(context, target, number),
                 config_path=os.path.abspath(config_path) if config_path else "",
-                config=context.parallel.config_info,
+                config=copy.deepcopy(context.parallel.config_info),
             ),
         )
         for number, mask in zip(ids, found, strict=True)

@@ -45,7 +45,7 @@ class MSLitePredict:
         except BaseException as exc:
             self._worker.stop(PATIENCE_S)
             if isinstance(exc, WorkerDiedError):
-                raise self._worker.died() from exc  # which tells how
+                raise self._worker.died(PATIENCE_S) from exc  # which tells how
             raise
         self.device_id = device_id
         self.pid = self._worker.pid
@@ -63,7 +63,7 @@ class MSLitePredict:
         try:
             return self._model.predict(given, timeout_s)
         except WorkerDiedError as exc:
-            raise self._worker.buried(PATIENCE_S) from exc
+            raise self._worker.died(PATIENCE_S) from exc
 
     def exit(self) -> None:
         """End the worker.

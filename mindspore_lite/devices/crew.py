@@ -3,165 +3,129 @@
 Who owns what. Posts keep the worker processes alive, each on its own thread. A request is computed
 on its caller's thread: it sends the parts, waits for whichever answer comes first, and sends the
 next, so no thread is woken that does not compute. What all share (states, loads, counts) is read
-and changed under `_changed`, which is never held while something is sent or awaited.
+and changed under `_changed`, which is never held while something is sent or awaited. A child that
+was forked has none of it: it gets an error.
 """
 
 from __future__ import annotations
 
+import os
 import select
 import threading
-import time
-from collections import Counter, deque
+import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
-from mindspore_lite.devices.post import Place, Post, State
+from mindspore_lite.devices import report
+from mindspore_lite.devices.post import ANSWER_S, REAP_S, Life, Place, Post, Start, State
 from mindspore_lite.devices.process import WorkerProcess
+from mindspore_lite.devices.report import MultiDeviceStatistics
+from mindspore_lite.devices.request import Arrays, Flight, Request, Result
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
+    EngineError,
     LiteError,
     RequestTimeoutError,
+    ResourceError,
     WorkerDiedError,
 )
-from mindspore_lite.wire.client import LATE_S, Call, Model, owned
+from mindspore_lite.wire.client import LATE_S, owned
 
 T = TypeVar("T")
-Arrays = Sequence[np.ndarray]
-Result = list[np.ndarray] | Exception
 
 _MOST_LANES = 8  # that one request may use at once on a device; guess
-_REAP_S = 5.0  # for a process whose connection broke to be seen dead
-
-
-class _Flight(NamedTuple):
-    """A part under way."""
-
-    part: int
-    post: Post
-    model: Model
-    process: WorkerProcess
-    call: Call
-
-
-class Request:
-    """One caller's parts. cancel() may be called from another thread."""
-
-    def __init__(self, parts: Sequence[Arrays], timeout_s: float | None, retries: int) -> None:
-        self.parts = parts
-        self.timeout_s = timeout_s
-        self.due_s = None if timeout_s is None else time.monotonic() + timeout_s
-        self.waiting = deque(range(len(parts)))
-        self.flying: dict[int, _Flight] = {}
-        self.results: list[Result | None] = [None] * len(parts)
-        self.landed: list[Call] = []  # whose outputs lie in shared memory still
-        self.avoid: dict[int, set[int]] = {}  # posts that lost a part
-        self.retries = retries  # of each part
-        self.cancelled = False
-        self._lock = threading.Lock()
-
-    def left_s(self) -> float | None:
-        """Until the deadline; None for ever."""
-        return None if self.due_s is None else max(0.0, self.due_s - time.monotonic())
-
-    def took_off(self, flight: _Flight) -> None:
-        """A part was sent."""
-        with self._lock:
-            self.flying[flight.call.fileno()] = flight
-            if self.cancelled:
-                flight.call.interrupt()
-
-    def landing(self, descriptor: int) -> _Flight:
-        """The answer to a part is there."""
-        with self._lock:
-            return self.flying.pop(descriptor)
-
-    def cancel(self) -> None:
-        """End it: who computes it gets CancelledError."""
-        with self._lock:
-            self.cancelled = True
-            for flight in self.flying.values():
-                flight.call.interrupt()
+_END_S = 20.0  # for a post to end, which has its own limits: this one is only a net
 
 
 class Crew:
     """The devices, and who computes what."""
 
-    def __init__(self, places: Sequence[Place], *, retries: int = 0) -> None:
+    def __init__(
+        self, places: Sequence[Place], *, retries: int = 0, start: Start = WorkerProcess
+    ) -> None:
         """Start all workers and build the model in each, all at once.
 
         Raises:
-            LiteError: The first thing that went wrong with one of them.
+            Exception: The first thing that went wrong with one of them.
         """
         self._changed = threading.Condition()
         self._retries = retries
-        self._loads: Counter[int] = Counter()
+        self._counts: Counter[str] = Counter()
         self._inside = 0
-        self._closed = False
-        self.counts: Counter[str] = Counter()
-        self.part_counts: dict[int, Counter[str]] = {i: Counter() for i in range(len(places))}
-        self.posts = [Post(i, place, self._changed) for i, place in enumerate(places)]
+        self._closed = False  # it takes no more requests
+        self._ending = False  # it computes no more
+        self._forked = False
+        self.posts = [Post(i, place, self._changed, start) for i, place in enumerate(places)]
         try:
-            self._wait_for_all()
+            self._start_all()
+            self.lives = self._wait_for_all()
         except BaseException:
             self.close(0.0)
             raise
+        _CREWS.add(self)
 
-    def _wait_for_all(self) -> None:
+    def _start_all(self) -> None:
+        try:
+            for post in self.posts:
+                post.start()
+        except RuntimeError as exc:
+            raise ResourceError(f"no thread can be started to watch a device: {exc}") from exc
+
+    def _wait_for_all(self) -> list[Life]:
         with self._changed:
             while True:
-                errors = [p.error for p in self.posts if p.error is not None]
-                if errors:
-                    raise errors[0]
-                if all(p.state is State.READY for p in self.posts):
-                    return
+                for post in self.posts:
+                    if post.error is not None:
+                        raise post.error
+                lives = [post.life for post in self.posts if post.life is not None]
+                if len(lives) == len(self.posts):
+                    return lives
                 self._changed.wait()
-
-    @property
-    def model(self) -> Model:
-        """A model that is there, to ask what it is like."""
-        with self._changed:
-            found = next((p.model for p in self.posts if p.model is not None), None)
-        if found is None:
-            raise self._nobody()
-        return found
 
     def usable(self) -> int:
         """How many devices there are to compute on, now or soon."""
         with self._changed:
-            ready = sum(p.state is State.READY for p in self.posts)
-            return ready or sum(p.state in (State.DOWN, State.STARTING) for p in self.posts)
+            ready = sum(post.state is State.READY for post in self.posts)
+            return ready or sum(_is_coming(post) for post in self.posts)
 
-    def request(self, parts: Sequence[Arrays], timeout_s: float | None) -> Request:
-        """A request that was not begun yet."""
-        return Request(parts, timeout_s, self._retries)
+    def request(
+        self, parts: Sequence[Arrays], timeout_s: float | None, *, keeps_going: bool = False
+    ) -> Request:
+        """A request that was not taken yet."""
+        return Request(parts, timeout_s, retries=self._retries, keeps_going=keeps_going)
+
+    def take(self) -> None:
+        """Promise that a request will be computed; run() or each() must follow."""
+        if self._forked:
+            raise EngineError(
+                "the runner was built before this process was forked, and its workers stayed with "
+                "the parent; build it in the child, or use the spawn start method"
+            )
+        with self._changed:
+            if self._closed:
+                raise _closed()
+            self._counts["sent"] += 1
+            self._inside += 1
 
     def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
-        """Compute all parts, and return what `use` makes of their outputs.
+        """Compute all parts of a taken request, and return what `use` makes of their outputs.
 
         The outputs are valid only while `use` runs.
 
         Raises:
             Exception: What the first part that failed raised; the others are called off then.
         """
-        return self._entered(request, use, keeps_going=False)
-
-    def each(self, request: Request) -> list[Result]:
-        """The outputs of all parts in memory of their own, or of a part its error."""
-        return self._entered(request, lambda results: list(results), keeps_going=True)
-
-    def _entered(self, request: Request, use: Callable[[list[Any]], T], *, keeps_going: bool) -> T:
-        with self._changed:
-            if self._closed:
-                raise ClosedError("the runner is closed; build it again to use it")
-            self.counts["sent"] += 1
-            self._inside += 1
         end = "failed"
         try:
-            self._fly(request, keeps_going)
-            result = use(request.results)
+            try:
+                self._fly(request)
+                result = use(cast(list[list[np.ndarray]], request.results))
+            finally:
+                request.finish()
             end = "done"
             return result
         except RequestTimeoutError:
@@ -172,212 +136,297 @@ class Crew:
             raise
         finally:
             self._tidy(request)
-            with self._changed:
-                self.counts[end] += 1
-                self._inside -= 1
-                if self._closed:
-                    self._changed.notify_all()
+            self.ended(end)
 
-    def cancel(self, request: Request) -> None:
-        """End a request from another thread."""
-        request.cancel()
+    def each(self, request: Request) -> list[Result]:
+        """The outputs of all parts of a taken request in their own memory, or of a part its error.
+
+        What ends the whole request, as its deadline does, is the error of all that have no result.
+        """
+        end = "failed"
+        try:
+            try:
+                self._fly(request)
+            except LiteError as exc:
+                error = exc.with_traceback(None)
+                request.results = [error if found is None else found for found in request.results]
+            results = [found for found in request.results if found is not None]
+            errors = [found for found in results if isinstance(found, Exception)]
+            if any(isinstance(error, RequestTimeoutError) for error in errors):
+                end = "timed_out"
+            elif not errors:
+                end = "done"
+            return results
+        finally:
+            self._tidy(request)
+            self.ended(end)
+
+    def ended(self, how: str) -> None:
+        """A request that was taken came to its end."""
+        with self._changed:
+            self._counts[how] += 1
+            self._inside -= 1
+            if self._closed:
+                self._changed.notify_all()
+
+    def cancel(self, request: Request) -> bool:
+        """End a request from another thread; whether it was this call that did."""
+        if self._forked or not request.cancel():
+            return False
         with self._changed:
             self._changed.notify_all()
+        return True
+
+    def is_ready(self, timeout_s: float) -> bool:
+        """Whether every process answers."""
+        with self._changed:
+            lives = [post.life for post in self.posts]
+        if self._forked or self._closed:
+            return False
+        for life in lives:
+            if life is None:
+                return False
+            try:
+                life.model.session.info("pid", timeout_s=timeout_s)
+            except LiteError:
+                return False
+        with self._changed:
+            return lives == [post.life for post in self.posts]
+
+    def statistics(self) -> MultiDeviceStatistics:
+        """What was done so far, and how the devices are; of each that answers also its runner's."""
+        with self._changed:
+            lives = [post.life for post in self.posts]
+        runners = [{} if life is None else report.of_runner(life, ANSWER_S) for life in lives]
+        with self._changed:
+            return report.taken(self._counts, self.posts, runners)
 
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, wait for those under way, end the workers."""
+        if self._forked:
+            return
         with self._changed:
             self._closed = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._inside, timeout_s)
+            self._ending = True
         for post in self.posts:
             post.stop()
         for post in self.posts:
-            post.join(2 * _REAP_S)
+            post.join(_END_S)
 
     def abandon(self) -> None:
-        """Close without waiting: the owner is gone."""
-        self._closed = True
-        for post in self.posts:
-            post.stop()
+        """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
+        it wherever one happens."""
+        if not self._forked:
+            self._closed = self._ending = True
+            for post in self.posts:
+                post.stop()
 
     # --- flying ---
 
-    def _fly(self, request: Request, keeps_going: bool) -> None:
-        copies = len(request.parts) > len(self.posts)  # lanes are used again
+    def _fly(self, request: Request) -> None:
         while request.waiting or request.flying:
-            while request.waiting and self._send_one(request, keeps_going):
+            while request.waiting and self._send_one(request):
                 pass
-            if not request.flying:
-                continue
             # who waits for one answer only need not ask which one is there
             is_last = len(request.flying) == 1 and not request.waiting
-            for descriptor in list(request.flying) if is_last else self._ready(request):
-                flight = request.flying[descriptor]
-                try:
-                    outputs = flight.call.outputs()
-                except Exception as exc:  # noqa: BLE001 - it is this part's result
-                    self._landed(request, descriptor, "failed")
-                    self._failed(request, flight, exc, keeps_going)
-                else:
-                    self._landed(request, descriptor, "done")
-                    if copies or keeps_going:
-                        request.results[flight.part] = [owned(array) for array in outputs]
-                        flight.call.release()
-                    else:
-                        request.results[flight.part] = outputs
-                        request.landed.append(flight.call)
+            for part in list(request.flying) if is_last else self._answered(request):
+                self._land(request, part)
 
-    def _send_one(self, request: Request, keeps_going: bool) -> bool:
-        """Send the next part, if a device has room for it."""
+    def _send_one(self, request: Request) -> bool:
+        """Send the next part; False when this request fills all devices, and must wait."""
         part = request.waiting[0]
+        if request.left_s() == 0:
+            request.waiting.popleft()
+            self._give_up(request, part, request.late("it was not sent yet"))
+            return True
         found = self._free_post(request, part)
         if found is None:
             return False
-        post, model, process = found
+        post, life = found
         request.waiting.popleft()
         try:
-            call = model.start(request.parts[part], request.left_s())
+            call = life.model.start(request.parts[part], request.left_s())
         except WorkerDiedError:  # before it got the part, so nothing was lost
             self._freed(post)
-            process.buried(_REAP_S)
-            with self._changed:
-                self._changed.wait_for(lambda: post.model is not model, request.left_s())
+            self._await_end(request, post, life)
             request.waiting.appendleft(part)
-            return True
-        except LiteError as exc:
-            self._freed(post, "failed")
-            self._settle(request, part, post, exc, keeps_going)
-            return True
-        request.took_off(_Flight(part, post, model, process, call))
+        except RequestTimeoutError:
+            self._freed(post, failed=1)
+            post.suspect(life, 0)
+            self._give_up(request, part, request.silent([post]))
+        except Exception as exc:  # noqa: BLE001 - it is this part's result
+            self._freed(post, failed=1)
+            self._settle(request, part, post, exc)
+        except BaseException:
+            self._freed(post, failed=1)
+            raise
+        else:
+            request.took_off(part, Flight(post, life, call))
         return True
 
-    def _free_post(self, request: Request, part: int) -> tuple[Post, Model, WorkerProcess] | None:
+    def _await_end(self, request: Request, post: Post, life: Life) -> None:
+        """Wait until a worker that is gone is seen to be gone."""
+        life.process.died(request.patience_s(REAP_S))
+        with self._changed:
+            if not self._changed.wait_for(lambda: post.life is not life, request.left_s()):
+                raise request.silent([post])
+
+    def _free_post(self, request: Request, part: int) -> tuple[Post, Life] | None:
         """The device for a part: the least busy one; None when this request fills them all.
 
         Waits while every device is being started again.
         """
         flying = [flight.post.index for flight in request.flying.values()]
-        avoid = request.avoid.get(part, ())
+        lost_at = request.lost_at.get(part, ())
+        posts = [post for post in self.posts if post.index not in lost_at]
         with self._changed:
             while True:
-                if request.cancelled:
-                    raise CancelledError("the request was cancelled")
-                ready = [
-                    post
-                    for post in self.posts
-                    if post.state is State.READY and post.index not in avoid
-                ]
+                request.check()
+                ready = [post for post in posts if post.life is not None]
                 room = [post for post in ready if flying.count(post.index) < _room(post)]
                 if room:
                     post = min(room, key=lambda post: self._preference(post, part))
-                    assert post.model is not None and post.process is not None
-                    self._loads[post.index] += 1
-                    return post, post.model, post.process
+                    assert post.life is not None
+                    post.load += 1
+                    return post, post.life
                 if ready or request.flying:
                     return None
-                if not any(
-                    post.state in (State.STARTING, State.DOWN) and post.index not in avoid
-                    for post in self.posts
-                ):
-                    raise self._nobody()
+                self._check_hope(posts)
                 if not self._changed.wait(request.left_s()):
-                    raise RequestTimeoutError(
-                        f"no answer within timeout_s={request.timeout_s:g}: all devices are being "
-                        "started again"
-                    )
+                    raise request.late("all devices are being started again")
+
+    def _check_hope(self, posts: Sequence[Post]) -> None:
+        """Raise when no device will be ready soon."""
+        if self._ending:
+            raise _closed()
+        coming = [post for post in posts if _is_coming(post)]
+        if not coming:
+            raise WorkerDiedError(f"no device is left: {_reasons(self.posts)}")
+        if all(isinstance(post.error, ResourceError) for post in coming):
+            raise ResourceError(f"no device can be started now: {_reasons(self.posts)}")
 
     def _preference(self, post: Post, part: int) -> tuple[int, int]:
         """The least busy device; part i goes to device i where all are alike."""
-        return self._loads[post.index], (post.index - part) % len(self.posts)
+        return post.load, (post.index - part) % len(self.posts)
 
-    def _ready(self, request: Request) -> list[int]:
-        """Descriptors of answers that are there; waits for one."""
+    def _answered(self, request: Request) -> list[int]:
+        """Parts whose answers are there; waits for one if any is under way."""
+        if not request.flying:
+            return []
+        parts = {flight.call.fileno(): part for part, flight in request.flying.items()}
         poll = select.poll()
-        for descriptor in list(request.flying):
+        for descriptor in parts:
             poll.register(descriptor, select.POLLIN)
         left_s = request.left_s()
         found = poll.poll(None if left_s is None else (left_s + LATE_S) * 1000)
-        if request.cancelled:
-            raise CancelledError("the request was cancelled")
+        request.check()
         if not found:
-            silent = sorted(flight.post.place.device for flight in request.flying.values())
-            raise RequestTimeoutError(
-                f"no answer within timeout_s={request.timeout_s:g}: devices {silent} are silent"
-            )
-        return [descriptor for descriptor, _ in found]
+            raise request.silent([flight.post for flight in request.flying.values()])
+        return [parts[descriptor] for descriptor, _ in found]
 
-    def _failed(self, request: Request, flight: _Flight, exc: Exception, keeps_going: bool) -> None:
-        if request.cancelled:
-            raise CancelledError("the request was cancelled") from exc
-        reason = self._reason(exc, flight.process)
-        if isinstance(exc, RequestTimeoutError):
-            if flight.call.answered:
-                flight.post.doubt(flight.model)
-                doing = "was still computing, and was told to stop"
+    def _land(self, request: Request, part: int) -> None:
+        """Take a part's answer; waits for it."""
+        post, life, call = request.flying[part]
+        try:
+            outputs = call.fetched()
+        except Exception as exc:  # noqa: BLE001 - it is this part's result
+            request.landed(part)
+            was_answered = call.answered
+            call.release()
+            self._freed(post, failed=1)
+            if not isinstance(exc, RequestTimeoutError):
+                self._settle(request, part, post, self._reason(request, life, exc))
+            elif was_answered:
+                post.doubt(life)
+                why = str(exc).partition(": ")[2]  # its deadline was shorter than the caller's
+                self._give_up(request, part, request.late(f"device {post.place.device}: {why}"))
             else:
-                flight.post.suspect(flight.model, flight.call.request)
-                doing = "is silent"
-            if request.timeout_s is not None:
-                # the worker knows only what was left of the time when it got the part
-                reason = RequestTimeoutError(
-                    f"no answer within timeout_s={request.timeout_s:g}: device "
-                    f"{flight.post.place.device} {doing}"
-                )
-        self._settle(request, flight.part, flight.post, reason, keeps_going)
+                post.suspect(life, call.request)
+                self._give_up(request, part, request.silent([post]))
+            return
+        request.landed(part)
+        self._freed(post, done=1)
+        if request.keeps_going or len(request.parts) > len(self.posts):  # lanes are used again
+            request.results[part] = [owned(array) for array in outputs]
+            call.release()
+        else:
+            request.results[part] = outputs
+            request.held.append(call)
 
-    def _settle(
-        self, request: Request, part: int, post: Post, error: Exception, keeps_going: bool
-    ) -> None:
-        """A part came to nothing: try it elsewhere, keep the error, or raise it."""
-        lost = request.avoid.setdefault(part, set())
-        if isinstance(error, WorkerDiedError) and len(lost) < request.retries:
-            lost.add(post.index)
-            if len(lost) < len(self.posts):
-                with self._changed:
-                    self.counts["retried"] += 1
-                request.waiting.appendleft(part)
-                return
-        if not keeps_going:
+    def _settle(self, request: Request, part: int, post: Post, error: Exception) -> None:
+        """A part came to nothing: try it elsewhere, or give it up."""
+        lost_at = request.lost_at.setdefault(part, set())
+        if isinstance(error, WorkerDiedError) and len(lost_at) < request.retries:
+            lost_at.add(post.index)
+            with self._changed:
+                others = [p for p in self.posts if p.index not in lost_at]
+                if any(p.life is not None or _is_coming(p) for p in others):
+                    self._counts["retried"] += 1
+                    request.waiting.appendleft(part)
+                    return
+        self._give_up(request, part, error)
+
+    def _give_up(self, request: Request, part: int, error: Exception) -> None:
+        """Keep the error of a part, or raise it."""
+        if request.keeps_going:  # without its frames, which hold the request
+            request.results[part] = error.with_traceback(None)
+            return
+        try:
             raise error
-        request.results[part] = error
+        finally:
+            del error  # it holds this frame: without a circle, the inputs go when it goes
 
-    def _reason(self, exc: Exception, process: WorkerProcess) -> Exception:
+    def _reason(self, request: Request, life: Life, error: Exception) -> Exception:
         """What the caller shall see: of a dead worker, how it died."""
-        if not isinstance(exc, WorkerDiedError):
-            return exc
-        if self._closed:
+        if not isinstance(error, WorkerDiedError):
+            return error
+        if self._ending:
             return ClosedError("the runner was closed, and the request did not end in time")
-        return process.buried(_REAP_S)
+        return life.process.died(request.patience_s(REAP_S))
 
     def _tidy(self, request: Request) -> None:
         """Give lanes back, and call off what is still under way: nobody wants it any more."""
-        for call in request.landed:
+        for call in request.held:
             call.release()
-        for descriptor in list(request.flying):
-            flight = request.flying[descriptor]
-            self._landed(request, descriptor, "failed")
-            flight.call.abandon()
-            flight.post.suspect(flight.model, flight.call.request)
+        for post, life, call in request.abandoned():
+            self._freed(post, failed=1)
+            call.abandon()
+            post.suspect(life, call.request)
+        request.forget()
 
-    # --- books ---
-
-    def _landed(self, request: Request, descriptor: int, how: str) -> None:
-        """A part is over."""
-        self._freed(request.landing(descriptor).post, how)
-
-    def _freed(self, post: Post, how: str = "") -> None:
+    def _freed(self, post: Post, *, done: int = 0, failed: int = 0) -> None:
         with self._changed:
-            self._loads[post.index] -= 1
-            if how:
-                self.part_counts[post.index][how] += 1
+            post.load -= 1
+            post.done += done
+            post.failed += failed
 
-    def _nobody(self) -> LiteError:
-        if self._closed:
-            return ClosedError("the runner is closed; build it again to use it")
-        reasons = [f"device {p.place.device}: {p.error}" for p in self.posts if p.error is not None]
-        return WorkerDiedError(f"no device is left: {'; '.join(reasons) or 'all are closed'}")
+    def _leave_to_parent(self) -> None:
+        self._forked = True
+        self._changed = threading.Condition()  # the old one may be held for ever
 
 
 def _room(post: Post) -> int:
     return max(1, min(_MOST_LANES, len(post.place.cores)))
+
+
+def _is_coming(post: Post) -> bool:
+    return post.state in (State.DOWN, State.STARTING)
+
+
+def _reasons(posts: Sequence[Post]) -> str:
+    return "; ".join(str(post.error) for post in posts if post.error is not None)
+
+
+def _closed() -> ClosedError:
+    return ClosedError("the runner is closed; build it again to use it")
+
+
+def _after_fork() -> None:
+    for crew in list(_CREWS):
+        crew._leave_to_parent()
+
+
+_CREWS: weakref.WeakSet[Crew] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from mindspore_lite.devices.post import Life, Post
+from mindspore_lite.errors import LiteError
 
 
 @dataclass(frozen=True)
@@ -16,9 +21,9 @@ class DeviceStatistics:
     cores: tuple[int, ...]
     restarts: int
     done: int
-    failed: int
+    failed: int  # also those that were called off, because another failed or nobody wanted them
     error: str  # why it is not ready
-    runner: dict[str, Any]  # the statistics of the runner in its process; {} when it is not ready
+    runner: dict[str, Any]  # the statistics of the runner in its process; {}: it does not tell
 
 
 @dataclass(frozen=True)
@@ -31,5 +36,44 @@ class MultiDeviceStatistics:
     failed: int
     timed_out: int
     cancelled: int
-    retried: int  # parts that were lost with a worker and computed on another device
+    retried: int  # parts that were lost with a worker and sent to another device
     devices: tuple[DeviceStatistics, ...]
+
+
+def of_runner(life: Life, timeout_s: float) -> dict[str, Any]:
+    """The statistics of the runner in a worker process; {} when it does not tell."""
+    try:
+        found: dict[str, Any] = json.loads(life.model.statistics(timeout_s))
+    except LiteError:  # it may be dying
+        return {}
+    return found
+
+
+def taken(
+    counts: Mapping[str, int], posts: Sequence[Post], runners: Sequence[dict[str, Any]]
+) -> MultiDeviceStatistics:
+    """The books of a crew, read under its lock."""
+    ended = {name: counts.get(name, 0) for name in ("done", "failed", "timed_out", "cancelled")}
+    sent = counts.get("sent", 0)
+    return MultiDeviceStatistics(
+        sent=sent,
+        running=sent - sum(ended.values()),
+        **ended,
+        retried=counts.get("retried", 0),
+        devices=tuple(map(_device, posts, runners)),
+    )
+
+
+def _device(post: Post, runner: dict[str, Any]) -> DeviceStatistics:
+    process = post.process
+    return DeviceStatistics(
+        device=post.place.device,
+        state=post.state.value,
+        pid=process.pid if process is not None and process.alive else 0,
+        cores=post.place.cores,
+        restarts=post.restarts,
+        done=post.done,
+        failed=post.failed,
+        error="" if post.error is None else str(post.error),
+        runner=runner,
+    )

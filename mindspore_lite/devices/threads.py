@@ -6,9 +6,11 @@ interpreter up for as long as a model computes.
 
 from __future__ import annotations
 
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable
+
+from mindspore_lite.errors import ResourceError
 
 _MOST = 64  # guess: more would only wait in more threads
 _IDLE_S = 10.0  # after which a thread without work ends
@@ -17,33 +19,50 @@ _IDLE_S = 10.0  # after which a thread without work ends
 class Threads:
     """Runs tasks; a thread is started when all others are busy."""
 
-    def __init__(self) -> None:
-        self._tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+    def __init__(self, most: int = _MOST, idle_s: float = _IDLE_S) -> None:
+        self._most = most
+        self._idle_s = idle_s
+        self._changed = threading.Condition()
+        self._tasks: deque[Callable[[], None]] = deque()
         self._count = self._idle = 0
 
     def start(self, task: Callable[[], None]) -> None:
-        """Run a task, which must not raise, on another thread."""
-        with self._lock:
-            is_new = self._idle < 1 + self._tasks.qsize() and self._count < _MOST
-            self._count += is_new
-        self._tasks.put(task)
-        if is_new:
+        """Run a task, which must not raise, on another thread.
+
+        Raises:
+            ResourceError: There is no thread, and none can be started; the task is not run.
+        """
+        with self._changed:
+            self._tasks.append(task)
+            # one that was notified and has not woken yet is idle, and its task waits: it is counted
+            if self._idle >= len(self._tasks):
+                self._changed.notify()
+                return
+            if self._count >= self._most:
+                return  # whoever is ready first takes it
+            self._count += 1
+        try:
             threading.Thread(target=self._work, name="mslite-answer", daemon=True).start()
+        except RuntimeError as exc:
+            with self._changed:
+                self._count -= 1
+                if self._count:
+                    return
+                self._tasks.remove(task)
+            raise ResourceError(f"no thread can be started to wait for an answer: {exc}") from exc
 
     def _work(self) -> None:
-        while True:
-            with self._lock:
-                self._idle += 1
-            try:
-                task = self._tasks.get(timeout=_IDLE_S)
-            except queue.Empty:
-                with self._lock:
-                    self._idle -= 1
-                    if self._tasks.empty():  # start() counts on who is idle, under the same lock
-                        self._count -= 1
-                        return
-                continue
-            with self._lock:
-                self._idle -= 1
+        while (task := self._next()) is not None:
             task()
+            del task  # it holds a request with all its arrays
+
+    def _next(self) -> Callable[[], None] | None:
+        """A task; None when there was none for some time, and this thread shall end."""
+        with self._changed:
+            self._idle += 1
+            found = self._changed.wait_for(lambda: self._tasks, self._idle_s)
+            self._idle -= 1
+            if found:
+                return self._tasks.popleft()
+            self._count -= 1
+            return None

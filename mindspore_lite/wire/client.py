@@ -31,7 +31,7 @@ from mindspore_lite.wire.bodies import Build, Description
 from mindspore_lite.wire.fields import Reader, Writer, microseconds
 from mindspore_lite.wire.frames import Buffer, Channel, Frame, Message
 from mindspore_lite.wire.handshake import NEW_SESSION, TIMEOUT_S, Welcome, greet
-from mindspore_lite.wire.memory import Block, aligned
+from mindspore_lite.wire.memory import Block, Made, aligned
 from mindspore_lite.wire.tensors import (
     INLINE_BYTES,
     Place,
@@ -45,6 +45,7 @@ STOPPED, ENDED, HANGS = 1, 0, 2  # answers to CANCEL
 
 LATE_S = 0.25  # how much longer than a deadline a client waits for the worker to say so; guess
 _SMALLEST_BLOCK = 1 << 16
+_GONE_S = 1.0  # between the first and the last sign that a process has ended; guess
 
 _SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -159,13 +160,18 @@ class Session:
             return  # the parent's; what this process had of it went when it was forked
         with self._lock:
             self._closed = True
-            lanes, self._lanes = list(self._lanes), set()
-            self._idle = []
+            busy, self._lanes = self._lanes.difference(self._idle), set()
+            idle, self._idle = self._idle, []
         with suppress(OSError):  # the worker may have been first
             self._owner.shutdown(socket.SHUT_RDWR)
         self._owner.close()
-        for lane in lanes:
+        for lane in idle:
             lane.hang_up()
+        for lane in busy:
+            # who uses it closes it, at the latest by forgetting it: now its descriptor might
+            # become another's, while it is still waited for
+            lane.interrupt()
+            weakref.finalize(lane, lane._channel.let_go)
 
     def _forked(self) -> None:
         """In a child of this process: let go, or the worker would not see the parent's end."""
@@ -177,6 +183,8 @@ class Session:
         with self._lock:
             if not self._closed:
                 self._idle.append(lane)
+                return
+        lane.hang_up()
 
     def _dropped(self, lane: Lane) -> None:
         with self._lock:
@@ -194,7 +202,12 @@ class Lane:
         self._outputs: Block | None = None
         self._freed: list[int] = []
 
-    def bring(self, arrays: Sequence[np.ndarray], inline: int = INLINE_BYTES) -> list[Place | None]:
+    def bring(
+        self,
+        arrays: Sequence[np.ndarray],
+        inline: int = INLINE_BYTES,
+        due_s: float | None = None,
+    ) -> list[Place | None]:
         """Copy arrays into this lane's memory; the small ones have no place, and travel inline."""
         places, size = laid_out(arrays, inline=inline)
         if size == 0:
@@ -204,7 +217,7 @@ class Lane:
             if block is not None:
                 self._freed.append(block.number)
                 self._inputs = None
-            block = self._inputs = self._allocated(_rounded(size))
+            block = self._inputs = self._allocated(_rounded(size), _left_s(due_s))
         placed = [None if p is None else p._replace(block=block.number) for p in places]
         put(arrays, placed, block)
         return placed
@@ -217,8 +230,13 @@ class Lane:
         timeout_s: float | None = None,
     ) -> None:
         """Have the model run; the answer is to be fetched by predicted()."""
-        self._free()
-        places = self.bring(arrays)
+        due_s = None if timeout_s is None else time.monotonic() + timeout_s
+        inputs, had_to_wait = self._inputs, bool(self._freed)
+        if self._freed:
+            self._free(timeout_s)
+        places = self.bring(arrays, due_s=due_s)
+        if had_to_wait or self._inputs is not inputs:
+            timeout_s = _left_s(due_s)
         out = Writer()
         room = self._outputs
         place = bodies.NO_ROOM if room is None else Place(room.number, 0, room.size)
@@ -232,7 +250,8 @@ class Lane:
         for made in bodies.read_made(body):
             if self._outputs is not None:
                 self._freed.append(self._outputs.number)
-            self._outputs = Block.open(self.session.pid, made)
+                self._outputs = None
+            self._outputs = self._opened(made)
         blocks = {} if self._outputs is None else {self._outputs.number: self._outputs}
         return read_arrays(body, blocks, "outputs")
 
@@ -297,11 +316,20 @@ class Lane:
             raise WorkerDiedError("the worker is gone: it closed the connection")
         return frame
 
-    def _allocated(self, size: int) -> Block:
+    def _allocated(self, size: int, timeout_s: float | None = None) -> Block:
         out = Writer()
         out.u64(size)
-        (made,) = bodies.read_made(self.ask(Message.ALLOCATE, out.data))
-        return Block.open(self.session.pid, made)
+        (made,) = bodies.read_made(self.ask(Message.ALLOCATE, out.data, timeout_s))
+        return self._opened(made)
+
+    def _opened(self, made: Made) -> Block:
+        try:
+            return Block.open(self.session.pid, made)
+        except LiteError as exc:
+            self._freed.append(made.block)  # nobody else would
+            if isinstance(exc.__cause__, FileNotFoundError) and self._channel.is_lost(_GONE_S):
+                raise WorkerDiedError("the worker is gone, and its shared memory with it") from exc
+            raise
 
     def free_inputs(self) -> None:
         """Give the block for inputs back, unless the lane is stuck; the next one is new."""
@@ -310,15 +338,14 @@ class Lane:
             self._inputs = None
             self._free()
 
-    def _free(self) -> None:
+    def _free(self, timeout_s: float | None = None) -> None:
         """Give blocks back that were too small; now, when no answer is awaited."""
-        if self._freed:
-            out = Writer()
-            out.u32(len(self._freed))
-            for number in self._freed:
-                out.u32(number)
-            self._freed = []
-            self.ask(Message.FREE, out.data)
+        out = Writer()
+        out.u32(len(self._freed))
+        for number in self._freed:
+            out.u32(number)
+        self._freed = []
+        self.ask(Message.FREE, out.data, timeout_s)
 
 
 class Model:
@@ -336,13 +363,14 @@ class Model:
 
     def start(self, arrays: Sequence[np.ndarray], timeout_s: float | None = None) -> Call:
         """Send a request without waiting for its answer."""
+        due_s = None if timeout_s is None else time.monotonic() + timeout_s
         lane = self.session.lane(timeout_s)
         try:
             lane.send_predict(self.number, self._names, arrays, timeout_s)
         except BaseException:
             lane.give_back()
             raise
-        return Call(lane, timeout_s)
+        return Call(lane, due_s)
 
     def predict(
         self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
@@ -384,10 +412,10 @@ class Model:
 class Call:
     """A request under way; it is over after release() or abandon()."""
 
-    def __init__(self, lane: Lane, timeout_s: float | None) -> None:
+    def __init__(self, lane: Lane, due_s: float | None) -> None:
         self.request = lane.request
         self._lane = lane
-        self._due_s = None if timeout_s is None else time.monotonic() + timeout_s
+        self._due_s = due_s
 
     def fileno(self) -> int:
         """What becomes readable when the answer is there."""
@@ -395,12 +423,18 @@ class Call:
 
     def outputs(self) -> list[np.ndarray]:
         """Wait for the answer. Arrays with a base lie in shared memory: valid until release()."""
-        left_s = None if self._due_s is None else max(0.0, self._due_s - time.monotonic())
         try:
-            return self._lane.predicted(left_s)
+            return self.fetched()
         except BaseException:
-            self._lane.give_back()
+            self.release()
             raise
+
+    def fetched(self) -> list[np.ndarray]:
+        """As outputs(), but after an error, too, the lane stays with the caller until release().
+
+        For who may be interrupted by another thread: nobody else must have the lane then.
+        """
+        return self._lane.predicted(_left_s(self._due_s))
 
     @property
     def answered(self) -> bool:
@@ -418,6 +452,10 @@ class Call:
     def abandon(self) -> None:
         """The answer is not wanted any more."""
         self._lane.drop()
+
+
+def _left_s(due_s: float | None) -> float | None:
+    return None if due_s is None else max(0.0, due_s - time.monotonic())
 
 
 def owned(array: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ byte  0  u32  0x464C534D, "MSLF"
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 from contextlib import suppress
@@ -158,6 +159,12 @@ class Channel:
         except BlockingIOError as exc:
             raise TimeoutError(f"nothing came for {timeout_s:g} s") from exc
 
+    def is_lost(self, limit_s: float) -> bool:
+        """Whether the other side closes the connection within this time."""
+        poll = select.poll()
+        poll.register(self._sock, 0)  # POLLHUP is always told
+        return bool(poll.poll(limit_s * 1000))
+
     def interrupt(self) -> None:
         """End the connection but keep the descriptor: who waits in another thread is woken."""
         with suppress(OSError):  # it may not be connected any more
@@ -169,5 +176,5 @@ class Channel:
         self._sock.close()
 
     def let_go(self) -> None:
-        """Close this process' end alone, after a fork."""
+        """Close the descriptor alone: the connection is others', as after a fork, or over."""
         self._sock.close()

@@ -94,8 +94,11 @@ def built_runner(path: Path | str, **parallel: object) -> mslite.ModelParallelRu
 ENDLESS = np.array(2**62)  # how often the loop of a looping model turns, for a run that never ends
 
 
-def looping(path: Path) -> Path:
-    """An ONNX file: n and x in, x out after n turns of a loop, which can be told to stop."""
+def looping(path: Path, turns: int | None = None) -> Path:
+    """An ONNX file: n and x in, x out after n turns of a loop, which can be told to stop.
+
+    With turns, only x goes in: a build that warms up runs as long.
+    """
 
     def tensor(name: str, kind: int, shape: list[int]) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, kind, shape)
@@ -114,11 +117,14 @@ def looping(path: Path) -> Path:
         [tensor("c_next", TensorProto.BOOL, []), tensor("s_next", TensorProto.FLOAT, [2])],
         [numpy_helper.from_array(np.ones(2, np.float32), "one")],
     )
+    inputs = [tensor("n", TensorProto.INT64, []), tensor("x", TensorProto.FLOAT, [2])]
+    constants = [] if turns is None else [numpy_helper.from_array(np.array(turns), "n")]
     graph = helper.make_graph(
         [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
         "graph",
-        [tensor("n", TensorProto.INT64, []), tensor("x", TensorProto.FLOAT, [2])],
+        inputs[len(constants) :],
         [tensor("y", TensorProto.FLOAT, [2])],
+        constants,
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     path.write_bytes(made.SerializeToString())
