@@ -139,6 +139,17 @@ def test_the_workers_of_a_killed_program_end(body: str, model: Path) -> None:
     assert shared_memory() <= before
 
 
+def test_a_stopped_worker_of_a_killed_program_ends(model: Path) -> None:
+    """It cannot see the end of its parent; the kernel wakes it."""
+    with begun("runner = build(); signal.pause()", model) as program:
+        assert program.stdout is not None
+        pids = program.stdout.readline()
+        for pid in pids.split():
+            os.kill(int(pid), signal.SIGSTOP)
+        program.kill()
+        assert all_ended(pids)
+
+
 def test_the_workers_of_a_program_that_is_killed_while_it_builds_end(tmp_path: Path) -> None:
     model = looping(tmp_path / "never.onnx", turns=2**62)
     with begun("build()", model) as program:

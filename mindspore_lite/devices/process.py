@@ -110,7 +110,9 @@ class WorkerProcess:
                     stderr=subprocess.STDOUT,
                     pass_fds=[theirs.fileno()],
                     env=os.environ | {ascend.QUIET: "1"},
-                    start_new_session=True,  # Ctrl-C is for this process, which then ends it
+                    # Ctrl-C is for this process, which then ends it. A group of its own, but no
+                    # session: so the kernel wakes and ends one that was stopped when we die
+                    process_group=0,
                 )
             except OSError as exc:
                 ours.close()
