@@ -271,9 +271,9 @@ class MultiDeviceRunner(BaseModel):
                 as long as it takes.
         """
         if self._loaded is not None:
-            limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
+            limit_s = math.inf if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
-            self._loaded.crew.close(limit)
+            self._loaded.crew.close(None if limit_s > _FOR_EVER_S else limit_s)
 
     def _usable(self, prefix: str) -> _Loaded:
         if self._loaded is None:

@@ -89,7 +89,7 @@ def test_what_was_submitted_is_answered_before_close(dense: Path) -> None:
     runner.build_from_file(str(dense), context())
     x = np.ones((4, 3), np.float32)
     futures = [runner.submit([x]) for _ in range(20)]
-    runner.close()
+    runner.close(1e300)
     for future in futures:
         np.testing.assert_array_equal(arrays(future.result(0))[0], dense_values(x))
 

@@ -69,6 +69,11 @@ def wait_until_computing(runner: mslite.MultiDeviceRunner, index: int) -> None:
     wait_for(lambda: device(runner, index).runner.get("running", 0) > 0)
 
 
+def is_idle(runner: mslite.MultiDeviceRunner) -> bool:
+    """Whether no device computes; one that does not tell might."""
+    return not any(d.runner.get("running", 1) for d in runner.statistics().devices)
+
+
 def worker_pids(parent: int | str = "self") -> list[int]:
     """The worker processes that a process has started, in the order of their numbers."""
     children = []
