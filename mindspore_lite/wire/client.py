@@ -281,8 +281,11 @@ class Lane:
         self._channel.interrupt()
 
     def hang_up(self) -> None:
-        """Close the connection; who waits for an answer gets an error."""
+        """Close the connection and let go of its memory; not while another thread uses the lane."""
         self._channel.close()
+        # not when the lane is forgotten: the error of a request refers to it for as long as
+        # somebody keeps the error, or until cycles of garbage are looked for
+        self._inputs = self._outputs = None
 
     def _send(self, message: Message, body: Buffer) -> None:
         self.request = self.session.next_request()
