@@ -38,6 +38,9 @@ from mindspore_lite.wire.client import LATE_S, owned
 T = TypeVar("T")
 
 _MOST_LANES = 8  # that one request may use at once on a device; guess
+# of a worker that nobody asked to close a model or to cancel: it was told to end, by SIGTERM or by
+# the end of its session, and says so while it still can
+_LEAVING = (WorkerDiedError, ClosedError, CancelledError)
 _END_S = 20.0  # for a post to end, which has its own limits: this one is only a net
 
 
@@ -248,7 +251,7 @@ class Crew:
         request.waiting.popleft()
         try:
             call = life.model.start(request.parts[part], request.left_s())
-        except WorkerDiedError:  # before it got the part, so nothing was lost
+        except _LEAVING:  # before it got the part, so nothing was lost
             self._freed(post)
             self._await_end(request, post, life)
             request.waiting.appendleft(part)
@@ -379,8 +382,8 @@ class Crew:
             del error  # it holds this frame: without a circle, the inputs go when it goes
 
     def _reason(self, request: Request, life: Life, error: Exception) -> Exception:
-        """What the caller shall see: of a dead worker, how it died."""
-        if not isinstance(error, WorkerDiedError):
+        """What the caller shall see: of a worker that died, or ends, how it did."""
+        if not isinstance(error, _LEAVING):
             return error
         if self._ending:
             return ClosedError("the runner was closed, and the request did not end in time")

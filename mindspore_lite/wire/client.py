@@ -141,7 +141,10 @@ class Session:
                 return self._idle.pop()
         limit_s = TIMEOUT_S if timeout_s is None else min(max(timeout_s, LATE_S), TIMEOUT_S)
         sock = _connected(_address(self._address), limit_s)
-        _greeted(sock, self._token, limit_s)
+        try:
+            _greeted(sock, self._token, limit_s)
+        except WireError as exc:  # it took us once, so it is ending, or gone and another is there
+            raise WorkerDiedError(f"the session with the worker is over: {exc}") from exc
         lane = Lane(self, Channel(sock))
         with self._lock:
             if not self._closed:

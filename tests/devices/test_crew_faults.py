@@ -22,6 +22,8 @@ from mindspore_lite.devices import crew as crew_module
 from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.post import Post, State
 from mindspore_lite.errors import (
+    CancelledError,
+    ClosedError,
     EngineError,
     RequestTimeoutError,
     ResourceError,
@@ -105,6 +107,50 @@ def test_a_worker_that_died_before_it_got_the_part_costs_nobody_anything(
     crew = make(2)
     first = workers.of(0)
     first.model.before_start = lambda: first.die("killed while idle")
+    assert run(crew, 1, 2) == [2, 4]
+    assert crew.statistics().failed == 0
+
+
+@pytest.mark.parametrize("error", [ClosedError, CancelledError])
+def test_a_worker_that_says_it_ends_has_died_for_its_callers(
+    error: type[Exception], make: Make, workers: FakeWorkers
+) -> None:
+    """Nobody has closed the runner or cancelled the request."""
+    crew = make(2)
+    workers.holds = True
+    result = begun(lambda: each(crew, 1, 2))
+    workers.call(0).answer(error("the worker is ending"))
+    workers.of(0).die("signal 15")
+    workers.call(1).answer()
+    first, second = result()
+    assert (type(first), str(first), second) == (WorkerDiedError, "device 0: signal 15", 4)
+
+
+@pytest.mark.parametrize("error", [ClosedError, CancelledError])
+def test_what_a_worker_says_at_the_end_of_the_runner_is_that_it_was_closed(
+    error: type[Exception], make: Make, workers: FakeWorkers
+) -> None:
+    crew = make(1)
+    workers.holds = True
+    result = begun(lambda: run(crew, 1))
+    call = workers.call(0)
+    crew._ending = True
+    call.answer(error("the client has left"))
+    with pytest.raises(ClosedError, match="the runner was closed, and the request did not end"):
+        result()
+
+
+def test_a_worker_that_takes_no_more_requests_costs_nobody_anything(
+    make: Make, workers: FakeWorkers
+) -> None:
+    crew = make(2)
+    first = workers.of(0)
+
+    def refuse() -> None:
+        first.die("signal 15")
+        raise ClosedError("the worker is ending; it takes no new requests")
+
+    first.model.before_start = refuse
     assert run(crew, 1, 2) == [2, 4]
     assert crew.statistics().failed == 0
 

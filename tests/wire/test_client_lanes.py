@@ -150,3 +150,11 @@ def test_a_deadline_counts_for_what_is_needed_before_the_request_as_well(
         assert session._idle == []
         wait_for(lambda: not session._lanes)
         np.testing.assert_array_equal(model.predict([SMALL])[0], 2 * SMALL)
+
+
+def test_a_worker_that_takes_no_lane_because_it_ends_is_gone() -> None:
+    """It keeps to the protocol: a caller who may try elsewhere must see that this one has ended."""
+    with session_at(Twice()) as (session, _, _guest):
+        session._token = bytes(range(16))  # of which the worker knows nothing any more
+        with pytest.raises(WorkerDiedError, match="is over: the worker refused the connection"):
+            session.lane()
