@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TypeVar, cast
 
 import numpy as np
@@ -200,7 +201,11 @@ class Crew:
         """What was done so far, and how the devices are; of each that answers also its runner's."""
         with self._changed:
             lives = [post.life for post in self.posts]
-        runners = [{} if life is None else report.of_runner(life, ANSWER_S) for life in lives]
+        due_s = monotonic() + ANSWER_S  # for all together: several may hang
+        runners = [
+            {} if life is None else report.of_runner(life, max(LATE_S, due_s - monotonic()))
+            for life in lives
+        ]
         with self._changed:
             return report.taken(self._counts, self.posts, runners)
 

@@ -20,7 +20,7 @@ from support.fake_workers import (
 
 from mindspore_lite.devices import crew as crew_module
 from mindspore_lite.devices.crew import Crew
-from mindspore_lite.devices.post import Post, State
+from mindspore_lite.devices.post import ANSWER_S, Post, State
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
@@ -29,6 +29,7 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
+from mindspore_lite.wire.client import LATE_S
 
 Make = Callable[..., Crew]
 
@@ -327,3 +328,22 @@ def test_a_hung_worker_is_replaced_after_a_deadline(make: Make, workers: FakeWor
     wait_for_state(crew, 1, State.READY)
     assert "it did not answer" in hung.why
     assert crew.is_ready(0.1)
+
+
+def test_devices_that_hang_have_one_time_together_to_tell_their_statistics(
+    make: Make, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew = make(3)
+    now_s = [0.0]
+    given: list[float] = []
+
+    def hang(timeout_s: float) -> str:
+        given.append(timeout_s)
+        now_s[0] += timeout_s
+        raise RequestTimeoutError("the worker did not answer")
+
+    monkeypatch.setattr(crew_module, "monotonic", lambda: now_s[0])
+    for device in range(3):
+        monkeypatch.setattr(workers.of(device).model, "statistics", hang)
+    assert [device.runner for device in crew.statistics().devices] == [{}, {}, {}]
+    assert given == [ANSWER_S, LATE_S, LATE_S]
