@@ -34,7 +34,6 @@ from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
 from mindspore_lite.errors import (
-    CancelledError,
     EngineError,
     LiteError,
     ModelFileError,
@@ -425,10 +424,9 @@ class _Answer(Future[list[Tensor]]):
         """Compute it, on a thread of its own."""
         try:
             found = self._loaded.done(work)
-        except CancelledError:
-            pass  # cancel() has told whoever waits
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
-            self.set_exception(_told(exc))
+            if not work.request.is_cancelled:  # else cancel() tells
+                self.set_exception(_told(exc))
             del self, work  # which the error's own frame holds: without a circle, all goes with it
         else:
             self.set_result(found)

@@ -11,7 +11,7 @@ from support.fake_engine import LIMIT_S
 from support.models import DIGITS, ENDLESS, looping
 
 import mindspore_lite as mslite
-from mindspore_lite.errors import EngineError, RequestTimeoutError
+from mindspore_lite.errors import CancelledError, EngineError, RequestTimeoutError
 
 RIGHT = [np.zeros((1, 1, 8, 8), np.float32)]
 WRONG = [np.zeros((1, 2, 8, 8), np.float32)]  # one channel too many, which only the engine notices
@@ -35,6 +35,19 @@ def test_a_failed_run_is_told_once_whoever_asked(runner: mslite.MultiDeviceRunne
     for error in (predicted.value, in_parts.value, submitted, failed):
         assert isinstance(error, EngineError)
         assert str(error).startswith("predict failed! ONNX Runtime could not run the model: ")
+
+
+def test_a_future_that_nobody_cancelled_ends_whatever_a_worker_says(
+    runner: mslite.MultiDeviceRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object) -> None:
+        raise CancelledError("the request was cancelled")
+
+    assert runner._loaded is not None
+    monkeypatch.setattr(runner._loaded, "done", refuse)
+    future = runner.submit(RIGHT)
+    assert isinstance(future.exception(LIMIT_S), CancelledError)
+    runner._loaded.crew.ended("failed")  # it was taken
 
 
 def test_an_error_before_any_worker_is_told_once(runner: mslite.MultiDeviceRunner) -> None:

@@ -17,7 +17,7 @@ def worker(
     socket: str | None = None,
     stay: Annotated[bool, Parameter(negative="")] = False,
     fd: int | None = None,
-    cores: str = "",
+    cores: str | None = None,
 ) -> None:
     """Host models for other programs, in a process of their own.
 
@@ -36,7 +36,7 @@ def worker(
         fail("worker wants either --socket PATH or --fd N (see mslite worker --help)", code=2)
     if stay and socket is None:
         fail("--stay goes with --socket: a worker on --fd ends with its parent", code=2)
-    wanted = core_list(cores)
+    wanted = [] if cores is None else core_list(cores)
     from mindspore_lite.worker.start import serve_descriptor, serve_path
 
     if socket is not None:
@@ -52,7 +52,7 @@ def core_list(text: str) -> list[int]:
         ValueError: The text is no such list.
     """
     found: set[int] = set()
-    for part in text.split(",") if text else ():
+    for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part, re.ASCII)
         first = int(match[1]) if match else 0
         last = int(match[2] or first) if match else -1

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TypeVar, cast
 
 import numpy as np
@@ -38,6 +39,9 @@ from mindspore_lite.wire.client import LATE_S, owned
 T = TypeVar("T")
 
 _MOST_LANES = 8  # that one request may use at once on a device; guess
+# of a worker that nobody asked to close a model or to cancel: it was told to end, by SIGTERM or by
+# the end of its session, and says so while it still can
+_LEAVING = (WorkerDiedError, ClosedError, CancelledError)
 _END_S = 20.0  # for a post to end, which has its own limits: this one is only a net
 
 
@@ -197,7 +201,11 @@ class Crew:
         """What was done so far, and how the devices are; of each that answers also its runner's."""
         with self._changed:
             lives = [post.life for post in self.posts]
-        runners = [{} if life is None else report.of_runner(life, ANSWER_S) for life in lives]
+        due_s = monotonic() + ANSWER_S  # for all together: several may hang
+        runners = [
+            {} if life is None else report.of_runner(life, max(LATE_S, due_s - monotonic()))
+            for life in lives
+        ]
         with self._changed:
             return report.taken(self._counts, self.posts, runners)
 
@@ -248,7 +256,7 @@ class Crew:
         request.waiting.popleft()
         try:
             call = life.model.start(request.parts[part], request.left_s())
-        except WorkerDiedError:  # before it got the part, so nothing was lost
+        except _LEAVING:  # before it got the part, so nothing was lost
             self._freed(post)
             self._await_end(request, post, life)
             request.waiting.appendleft(part)
@@ -379,8 +387,8 @@ class Crew:
             del error  # it holds this frame: without a circle, the inputs go when it goes
 
     def _reason(self, request: Request, life: Life, error: Exception) -> Exception:
-        """What the caller shall see: of a dead worker, how it died."""
-        if not isinstance(error, WorkerDiedError):
+        """What the caller shall see: of a worker that died, or ends, how it did."""
+        if not isinstance(error, _LEAVING):
             return error
         if self._ending:
             return ClosedError("the runner was closed, and the request did not end in time")

@@ -141,7 +141,10 @@ class Session:
                 return self._idle.pop()
         limit_s = TIMEOUT_S if timeout_s is None else min(max(timeout_s, LATE_S), TIMEOUT_S)
         sock = _connected(_address(self._address), limit_s)
-        _greeted(sock, self._token, limit_s)
+        try:
+            _greeted(sock, self._token, limit_s)
+        except WireError as exc:  # it took us once, so it is ending, or gone and another is there
+            raise WorkerDiedError(f"the session with the worker is over: {exc}") from exc
         lane = Lane(self, Channel(sock))
         with self._lock:
             if not self._closed:
@@ -281,8 +284,11 @@ class Lane:
         self._channel.interrupt()
 
     def hang_up(self) -> None:
-        """Close the connection; who waits for an answer gets an error."""
+        """Close the connection and let go of its memory; not while another thread uses the lane."""
         self._channel.close()
+        # not when the lane is forgotten: the error of a request refers to it for as long as
+        # somebody keeps the error, or until cycles of garbage are looked for
+        self._inputs = self._outputs = None
 
     def _send(self, message: Message, body: Buffer) -> None:
         self.request = self.session.next_request()

@@ -76,6 +76,8 @@ def path_listener(path: str) -> Listener:
         ValueError: No socket can have such a path.
         ResourceError: It cannot be had, with the reason.
     """
+    if not path:
+        raise ValueError("the socket path is empty; choose one in a directory of yours")
     path = os.path.abspath(path)
     _check_path(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -142,7 +144,10 @@ def _locked(descriptor: int) -> bool:
 
 def _remove_stale(path: str) -> None:
     try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, "that is a directory; name a file in it")
+        if not stat.S_ISSOCK(mode):
             raise OSError(
                 errno.EEXIST, "there is a file that is no socket; remove it, or choose another path"
             )

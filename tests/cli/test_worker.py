@@ -43,6 +43,8 @@ def test_a_path_that_cannot_be_had_is_said_in_one_line(tmp_path: Path) -> None:
         tmp_path / ("x" * 108): "at most 107 are possible; choose a shorter one",
         tmp_path / "no" / "w.sock": "there is no directory",
         tmp_path / "file": "there is a file that is no socket",
+        tmp_path: "that is a directory; name a file in it",
+        "": "the socket path is empty",
     }.items():
         code, said = refused("--socket", path)
         assert (code, words in said) == (1, True), said
@@ -85,6 +87,7 @@ def test_cores_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     for text, words in {
         "9999": f"cores [9999] cannot be used; this process may use {usable}",
         f"{usable[0]},4095": "cores [4095] cannot be used",
+        "": "--cores is '', wanted numbers and ranges, such as 0-3,6",  # of a variable not set
         "many": "--cores is 'many', wanted numbers and ranges, such as 0-3,6",
     }.items():
         code, said = refused("--socket", tmp_path / "w.sock", "--cores", text)
@@ -93,7 +96,7 @@ def test_cores_that_cannot_be_used_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "cores"),
-    [("", []), ("0", [0]), ("0-2,5", [0, 1, 2, 5]), (" 3 , 1-1,1", [1, 3]), ("7-8", [7, 8])],
+    [("0", [0]), ("0-2,5", [0, 1, 2, 5]), (" 3 , 1-1,1", [1, 3]), ("7-8", [7, 8])],
 )
 def test_lists_of_cores_are_read(text: str, cores: list[int]) -> None:
     assert core_list(text) == cores

@@ -20,13 +20,16 @@ from support.fake_workers import (
 
 from mindspore_lite.devices import crew as crew_module
 from mindspore_lite.devices.crew import Crew
-from mindspore_lite.devices.post import Post, State
+from mindspore_lite.devices.post import ANSWER_S, Post, State
 from mindspore_lite.errors import (
+    CancelledError,
+    ClosedError,
     EngineError,
     RequestTimeoutError,
     ResourceError,
     WorkerDiedError,
 )
+from mindspore_lite.wire.client import LATE_S
 
 Make = Callable[..., Crew]
 
@@ -105,6 +108,50 @@ def test_a_worker_that_died_before_it_got_the_part_costs_nobody_anything(
     crew = make(2)
     first = workers.of(0)
     first.model.before_start = lambda: first.die("killed while idle")
+    assert run(crew, 1, 2) == [2, 4]
+    assert crew.statistics().failed == 0
+
+
+@pytest.mark.parametrize("error", [ClosedError, CancelledError])
+def test_a_worker_that_says_it_ends_has_died_for_its_callers(
+    error: type[Exception], make: Make, workers: FakeWorkers
+) -> None:
+    """Nobody has closed the runner or cancelled the request."""
+    crew = make(2)
+    workers.holds = True
+    result = begun(lambda: each(crew, 1, 2))
+    workers.call(0).answer(error("the worker is ending"))
+    workers.of(0).die("signal 15")
+    workers.call(1).answer()
+    first, second = result()
+    assert (type(first), str(first), second) == (WorkerDiedError, "device 0: signal 15", 4)
+
+
+@pytest.mark.parametrize("error", [ClosedError, CancelledError])
+def test_what_a_worker_says_at_the_end_of_the_runner_is_that_it_was_closed(
+    error: type[Exception], make: Make, workers: FakeWorkers
+) -> None:
+    crew = make(1)
+    workers.holds = True
+    result = begun(lambda: run(crew, 1))
+    call = workers.call(0)
+    crew._ending = True
+    call.answer(error("the client has left"))
+    with pytest.raises(ClosedError, match="the runner was closed, and the request did not end"):
+        result()
+
+
+def test_a_worker_that_takes_no_more_requests_costs_nobody_anything(
+    make: Make, workers: FakeWorkers
+) -> None:
+    crew = make(2)
+    first = workers.of(0)
+
+    def refuse() -> None:
+        first.die("signal 15")
+        raise ClosedError("the worker is ending; it takes no new requests")
+
+    first.model.before_start = refuse
     assert run(crew, 1, 2) == [2, 4]
     assert crew.statistics().failed == 0
 
@@ -281,3 +328,22 @@ def test_a_hung_worker_is_replaced_after_a_deadline(make: Make, workers: FakeWor
     wait_for_state(crew, 1, State.READY)
     assert "it did not answer" in hung.why
     assert crew.is_ready(0.1)
+
+
+def test_devices_that_hang_have_one_time_together_to_tell_their_statistics(
+    make: Make, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew = make(3)
+    now_s = [0.0]
+    given: list[float] = []
+
+    def hang(timeout_s: float) -> str:
+        given.append(timeout_s)
+        now_s[0] += timeout_s
+        raise RequestTimeoutError("the worker did not answer")
+
+    monkeypatch.setattr(crew_module, "monotonic", lambda: now_s[0])
+    for device in range(3):
+        monkeypatch.setattr(workers.of(device).model, "statistics", hang)
+    assert [device.runner for device in crew.statistics().devices] == [{}, {}, {}]
+    assert given == [ANSWER_S, LATE_S, LATE_S]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_engine import wait_for
-from support.wire_peers import Twice, session_at
+from support.wire_peers import LIMIT_S, Twice, session_at
 
 from mindspore_lite.errors import RequestTimeoutError, ResourceError, WorkerDiedError
 from mindspore_lite.wire import client
 from mindspore_lite.wire.frames import Message
-from mindspore_lite.wire.memory import Block
+from mindspore_lite.wire.memory import Block, Made
 from mindspore_lite.worker.guest import Guest
 
 SMALL = np.ones((1, 2), np.float32)
@@ -57,6 +57,34 @@ def test_a_lane_that_is_forgotten_after_the_end_is_closed() -> None:
         gc.collect()
         assert gone() is None
         assert channel.fileno() == -1
+
+
+def test_an_error_that_is_kept_keeps_no_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else who remembers why requests failed, as the owner of a Future does, holds their blocks."""
+
+    class Hangs(Twice):
+        def predict(self, *given: Any) -> list[np.ndarray]:
+            assert may_end.wait(LIMIT_S)
+            return super().predict(*given)
+
+    opened: list[weakref.ref[Block]] = []
+    really_opened = client.Lane._opened
+
+    def noted(lane: client.Lane, made: Made) -> Block:
+        block = really_opened(lane, made)
+        opened.append(weakref.ref(block))
+        return block
+
+    monkeypatch.setattr(client.Lane, "_opened", noted)
+    may_end = threading.Event()
+    with session_at(Hangs()) as (_, model, _guest):
+        call = model.start([LARGE], timeout_s=1e-6)
+        with pytest.raises(RequestTimeoutError) as kept:
+            call.fetched()
+        call.release()
+        assert [block() for block in opened] == [None]
+        assert kept.value.__traceback__ is not None
+        may_end.set()
 
 
 def test_after_an_error_who_fetched_it_keeps_the_lane_until_it_is_released() -> None:
@@ -122,3 +150,11 @@ def test_a_deadline_counts_for_what_is_needed_before_the_request_as_well(
         assert session._idle == []
         wait_for(lambda: not session._lanes)
         np.testing.assert_array_equal(model.predict([SMALL])[0], 2 * SMALL)
+
+
+def test_a_worker_that_takes_no_lane_because_it_ends_is_gone() -> None:
+    """It keeps to the protocol: a caller who may try elsewhere must see that this one has ended."""
+    with session_at(Twice()) as (session, _, _guest):
+        session._token = bytes(range(16))  # of which the worker knows nothing any more
+        with pytest.raises(WorkerDiedError, match="is over: the worker refused the connection"):
+            session.lane()
