@@ -14,7 +14,6 @@ import warnings
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, overload
@@ -40,6 +39,7 @@ from mindspore_lite.errors import (
     QueueFullError,
     ResourceError,
 )
+from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor, TensorMeta
 from mindspore_lite.wire.bodies import RUNNER, Build
@@ -293,15 +293,14 @@ class _Loaded:
         self.crew = Crew(_places(path, context), retries=retries)
         models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
-        self.mixes_rows = ""  # why a batch must not be split
+        self._verdicts: dict[trial.Cuts, str] = {}  # why a batch must not be cut so; "": it may
         try:
             for note in dict.fromkeys(note for model in models for note in model.notes):
                 warnings.warn(note, UserWarning, stacklevel=3)
             if len(models) > 1:
-                # an EngineError: no made-up input could be run, so nobody knows; it is believed
-                with suppress(EngineError):
-                    run = self.crew.lives[0].predict
-                    self.mixes_rows = trial.difference(self.inputs, self.outputs, run)
+                for cuts in trial.usual_cuts(self.inputs):
+                    if self._tried(cuts, self.crew.lives[0].predict):
+                        break
         except BaseException:
             self.crew.close(0.0)
             raise
@@ -324,13 +323,31 @@ class _Loaded:
             cut = Plan([given], ())  # one batch of the model's own size
         else:
             cut = plan(self.inputs, given, self.crew.usable(), scatter)
-        if cut.rows and not cut.fixed and self.mixes_rows:
-            raise EngineError(
-                f"the batch cannot be split: {self.mixes_rows}; call predict_parts() for batches "
-                "that are to be computed apart, or use one device"
-            )
         request = self.crew.request(cut.parts, self._limit_s(timeout_s))
+        if cut.rows and not cut.fixed:
+            parts = zip(cut.parts[0], given, strict=True)
+            self._check_cuts(tuple(part is not whole for part, whole in parts), request)
         return _Work(request, cut.rows, cut.fixed, wanted)
+
+    def _check_cuts(self, cuts: trial.Cuts, request: Request) -> None:
+        """Refuse to cut a batch so that its rows give something else; tried once for each way."""
+        if cuts not in self._verdicts:
+            life = self.crew.any_life(request)
+            self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()))
+        why = self._verdicts.setdefault(cuts, "")  # nobody knows: it is believed
+        if why:
+            raise EngineError(
+                f"the batch cannot be split: {why}; call predict_parts() for batches that are to "
+                "be computed apart, or use one device"
+            )
+
+    def _tried(self, cuts: trial.Cuts, run: Run) -> bool:
+        """Keep whether a batch may be cut so; False when no made-up input could be run."""
+        try:
+            self._verdicts[cuts] = trial.difference(self.inputs, self.outputs, cuts, run)
+        except EngineError:
+            return False
+        return True
 
     def parts(
         self, parts: Sequence[Inputs], timeout_s: float | None, return_errors: bool

@@ -205,6 +205,31 @@ def test_rows_that_depend_on_each_other_are_not_split(tmp_path: Path) -> None:
         assert first[0].shape == second[0].shape == [2, 3]
 
 
+def test_a_table_of_any_length_beside_the_rows_is_sent_whole_when_scatter_says_so(
+    tmp_path: Path,
+) -> None:
+    text = """
+    <ir_version: 10, opset_import: ["" : 21]>
+    graph (float[N,3] x, float[T,3] k) => (float[N,3] y) {
+        turned = Transpose(k)
+        near = MatMul(x, turned)
+        weights = Softmax(near)
+        y = MatMul(weights, k)
+    }
+    """
+    path = onnx_file(tmp_path / "m.onnx", text)
+    random = np.random.default_rng(0)
+    x, k = random.random((4, 3), np.float32), random.random((4, 3), np.float32)
+    (wanted,) = arrays(built(path, mslite.ModelType.ONNX).predict([x, k]))
+    with on_devices(path) as runner:
+        for _ in range(2):  # tried, and remembered
+            (got,) = arrays(runner.predict([x, k], scatter={"k": False}))
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)
+        with pytest.raises(EngineError, match="the batch cannot be split"):
+            runner.predict([x, k])
+        assert [d.done for d in runner.statistics().devices] == [2, 2]
+
+
 def test_scatter_says_what_carries_the_batch(dense: mslite.MultiDeviceRunner) -> None:
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     before = [d.done for d in dense.statistics().devices]

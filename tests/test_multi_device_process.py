@@ -146,6 +146,8 @@ def test_a_stopped_worker_of_a_killed_program_ends(model: Path) -> None:
         pids = program.stdout.readline()
         for pid in pids.split():
             os.kill(int(pid), signal.SIGSTOP)
+            stat = Path(f"/proc/{pid}/stat")
+            wait_for(lambda stat=stat: ") T " in stat.read_text())
         program.kill()
         assert all_ended(pids)
 

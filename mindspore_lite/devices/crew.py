@@ -104,16 +104,29 @@ class Crew:
 
     def take(self) -> None:
         """Promise that a request will be computed; run() or each() must follow."""
-        if self._forked:
-            raise EngineError(
-                "the runner was built before this process was forked, and its workers stayed with "
-                "the parent; build it in the child, or use the spawn start method"
-            )
+        self._check_forked()
         with self._changed:
             if self._closed:
                 raise _closed()
             self._counts["sent"] += 1
             self._inside += 1
+
+    def any_life(self, request: Request) -> Life:
+        """A device to ask something before a request is taken; waits while all are started again.
+
+        Raises:
+            LiteError: There is none.
+        """
+        self._check_forked()
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise _closed()
+                for post in self.posts:
+                    if post.life is not None:
+                        return post.life
+                self._check_hope(self.posts)
+                self._wait(request)
 
     def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
         """Compute all parts of a taken request, and return what `use` makes of their outputs.
@@ -302,8 +315,12 @@ class Crew:
                 if ready or request.flying:
                     return None
                 self._check_hope(posts)
-                if not self._changed.wait(request.left_s()):
-                    raise request.late("all devices are being started again")
+                self._wait(request)
+
+    def _wait(self, request: Request) -> None:
+        """Wait for a change of the devices, with the lock held."""
+        if not self._changed.wait(request.left_s()):
+            raise request.late("all devices are being started again")
 
     def _check_hope(self, posts: Sequence[Post]) -> None:
         """Raise when no device will be ready soon."""
@@ -409,6 +426,13 @@ class Crew:
             post.load -= 1
             post.done += done
             post.failed += failed
+
+    def _check_forked(self) -> None:
+        if self._forked:
+            raise EngineError(
+                "the runner was built before this process was forked, and its workers stayed with "
+                "the parent; build it in the child, or use the spawn start method"
+            )
 
     def _leave_to_parent(self) -> None:
         self._forked = True

@@ -79,10 +79,12 @@ class Life(NamedTuple):
     process: WorkerProcess
     model: Model
 
-    def predict(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def predict(
+        self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
+    ) -> list[np.ndarray]:
         """Run the model once, aside from the requests of users."""
         try:
-            return self.model.predict(arrays)
+            return self.model.predict(arrays, timeout_s)
         except WorkerDiedError as exc:
             raise self.process.died(REAP_S) from exc
 

@@ -13,33 +13,29 @@ from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import EngineError
 from mindspore_lite.pool import two_rows
 
+Cuts = tuple[bool, ...]  # for each input, whether it carries the rows
+
+
+def usual_cuts(inputs: Sequence[TensorInfo]) -> list[Cuts]:
+    """What is likely to carry the rows, the likeliest first; none where the model fixes them.
+
+    Inputs with an open first dim do. An input of one open axis may also be one value for all rows,
+    as a timestep is given.
+    """
+    open_first = tuple(info.shape[:1] == (-1,) for info in inputs)
+    rows_alone = tuple(info.shape[:1] == (-1,) and len(info.shape) > 1 for info in inputs)
+    return [cuts for cuts in dict.fromkeys([open_first, rows_alone]) if any(cuts)]
+
 
 def difference(
-    inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], run: two_rows.Run
+    inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], cuts: Cuts, run: two_rows.Run
 ) -> str:
-    """Why the rows of a batch cannot be computed apart; "" when they can.
-
-    Inputs with an open first dim carry the rows. A model without one has nothing to try: it always
-    computes as many rows as it declares. Where a model refuses two values in an input of one open
-    axis, it is tried with one for both rows, as a timestep is given.
+    """Why the rows of a batch that is cut so cannot be computed apart; "" when they can.
 
     Raises:
         EngineError: No made-up input could be run, so nobody knows.
     """
-    carries = [info.shape[:1] == (-1,) for info in inputs]
-    if not any(carries):
-        return ""
-    try:
-        outcome = two_rows.tried(inputs, carries, run)
-    except EngineError:
-        fewer = [info.shape[:1] == (-1,) and len(info.shape) > 1 for info in inputs]
-        if fewer == carries or not any(fewer):
-            raise
-        outcome = two_rows.tried(inputs, fewer, run)
-    return _difference(outputs, outcome)
-
-
-def _difference(outputs: Sequence[TensorInfo], outcome: two_rows.Outcome) -> str:
+    outcome = two_rows.tried(inputs, cuts, run)
     try:
         whole = split.joined(outputs, [outcome.first, outcome.second], (1, 1), fixed=False)
     except EngineError as exc:

@@ -384,7 +384,7 @@ def test_a_life_of_its_own_tells_why_it_ended(post: Watched, workers: FakeWorker
     """The runner tries a model out directly; a death then must not read as a broken pipe."""
     life = ready(post)
 
-    def fail(arrays: object) -> None:
+    def fail(arrays: object, timeout_s: float | None) -> None:
         workers.of(0).die("bus error")
         raise WorkerDiedError("the worker is gone")
 
