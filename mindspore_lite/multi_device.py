@@ -285,7 +285,7 @@ class _Loaded:
 
     def __init__(self, path: str, context: Context, retries: int) -> None:
         settings = context.parallel
-        self.timeout_s = settings.timeout_s or math.inf
+        self._timeout_s = self._limit_s(settings.timeout_s or math.inf)
         self._queue_size = settings.queue_size
         self._submitted = 0
         self._lock = threading.Lock()
@@ -293,6 +293,7 @@ class _Loaded:
         self.crew = Crew(_places(path, context), retries=retries)
         models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
+        self._shapes = [info.shape for info in self.inputs]
         self._verdicts: dict[trial.Cuts, str] = {}  # why a batch must not be cut so; "": it may
         try:
             for note in dict.fromkeys(note for model in models for note in model.notes):
@@ -317,9 +318,7 @@ class _Loaded:
         """One request over the devices that there are."""
         given = feeds.arrays(self.inputs, inputs, any_size=True)
         wanted = None if outputs is None else feeds.checked_outputs(self.outputs, outputs)
-        if scatter is None and all(
-            array.shape == info.shape for array, info in zip(given, self.inputs, strict=True)
-        ):
+        if scatter is None and [array.shape for array in given] == self._shapes:
             cut = Plan([given], ())  # one batch of the model's own size
         else:
             cut = plan(self.inputs, given, self.crew.usable(), scatter)
@@ -407,7 +406,7 @@ class _Loaded:
     def _limit_s(self, timeout_s: float | None) -> float | None:
         """How long a request may take; None for ever."""
         if timeout_s is None:
-            timeout_s = self.timeout_s
+            return self._timeout_s
         if not checks.seconds("timeout_s", timeout_s):
             raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
         return None if timeout_s > _FOR_EVER_S else float(timeout_s)

@@ -10,9 +10,11 @@ byte  0  u32  0x464C534D, "MSLF"
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import struct
+import time
 from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
@@ -158,6 +160,21 @@ class Channel:
             return self._sock.recv(most)
         except BlockingIOError as exc:
             raise TimeoutError(f"nothing came for {timeout_s:g} s") from exc
+
+    def look(self, limit_s: float) -> None:
+        """Stay awake for so long, in case that something comes; receive() has it then.
+
+        A processor that sleeps takes longer to wake than a small answer to come.
+        """
+        end_s = time.perf_counter() + limit_s
+        while not self._rest:
+            try:
+                self._rest = self._sock.recv(_CHUNK, socket.MSG_DONTWAIT)
+                return
+            except BlockingIOError:
+                if time.perf_counter() > end_s:
+                    return
+                os.sched_yield()  # the other side may need this very processor
 
     def is_lost(self, limit_s: float) -> bool:
         """Whether the other side closes the connection within this time."""
