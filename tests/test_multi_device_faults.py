@@ -20,6 +20,7 @@ from support.devices import (
     is_idle,
     loads_engine,
     on_devices,
+    stop_process,
     wait_until_computing,
     wait_until_ready,
     worker_pids,
@@ -65,7 +66,10 @@ def dense(tmp_path: Path) -> Path:
 
 def kill(runner: mslite.MultiDeviceRunner, index: int, number: int = signal.SIGKILL) -> int:
     pid = device(runner, index).pid
-    os.kill(pid, number)
+    if number == signal.SIGSTOP:
+        stop_process(pid)
+    else:
+        os.kill(pid, number)
     return pid
 
 
@@ -310,7 +314,7 @@ def test_a_worker_that_hangs_while_it_builds_is_ended(
     wait_for(lambda: len(worker_pids()) > len(before))
     (pid,) = [pid for pid in worker_pids() if pid not in before]
     wait_for(lambda: loads_engine(pid))
-    os.kill(pid, signal.SIGSTOP)
+    stop_process(pid)
     with pytest.raises(WorkerDiedError, match=r"was ended: it did not answer for 0.5 s while"):
         building()
     assert has_ended(pid)

@@ -19,6 +19,7 @@ from support.devices import (
     has_ended,
     on_devices,
     shared_memory,
+    stop_process,
     worker_pids,
 )
 from support.fake_engine import LIMIT_S, wait_for
@@ -145,9 +146,7 @@ def test_a_stopped_worker_of_a_killed_program_ends(model: Path) -> None:
         assert program.stdout is not None
         pids = program.stdout.readline()
         for pid in pids.split():
-            os.kill(int(pid), signal.SIGSTOP)
-            stat = Path(f"/proc/{pid}/stat")
-            wait_for(lambda stat=stat: ") T " in stat.read_text())
+            stop_process(int(pid))
         program.kill()
         assert all_ended(pids)
 

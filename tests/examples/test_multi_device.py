@@ -15,6 +15,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from support.devices import stop_process
 from support.fake_engine import LIMIT_S
 from support.models import arrays, built, small_unet, written
 from support.running import assert_close
@@ -215,7 +216,7 @@ def test_a_hung_worker_is_an_error_at_the_deadline(
     parallel = example.ParallelPredictUtils(model, 2, target="ascend", timeout_s=0.2)
     parallel.build_model()
     pids = [engine.pid for engine in parallel.engines]
-    os.kill(pids[1], signal.SIGSTOP)
+    stop_process(pids[1])
     try:
         with pytest.raises(RuntimeError, match=r"Failed to call predict, .*did not answer"):
             parallel.run_predict([PART, PART])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -114,3 +115,9 @@ def loads_engine(pid: int) -> bool:
 def shared_memory() -> set[str]:
     """What lies in the file system of shared memory."""
     return set(os.listdir("/dev/shm"))
+
+
+def stop_process(pid: int) -> None:
+    """SIGSTOP, which takes effect some time after it was sent."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: ") T " in Path(f"/proc/{pid}/stat").read_text())
