@@ -175,3 +175,21 @@ def test_closing_wakes_who_waits(pair: Pair) -> None:
     channel.close()
     assert other.recv(1) == b""
     channel.close()  # harmless
+
+
+def test_what_came_while_one_looked_is_received(pair: Pair) -> None:
+    channel, other = pair
+    channel.look(0)  # nothing came
+    other.sendall(framed(1, b"one") + framed(2, b"two"))
+    channel.look(30)
+    for request, body in ((1, b"one"), (2, b"two")):
+        frame = channel.receive(30)
+        assert frame is not None
+        assert (frame.request, bytes(frame.body)) == (request, body)
+
+
+def test_the_end_of_a_connection_is_seen_after_a_look_as_well(pair: Pair) -> None:
+    channel, other = pair
+    other.close()
+    channel.look(30)
+    assert channel.receive() is None
