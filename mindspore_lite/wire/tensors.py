@@ -27,6 +27,7 @@ from mindspore_lite.wire.frames import MAX_BODY
 from mindspore_lite.wire.memory import Block, aligned
 
 MAX_RANK = 64
+ARRAY_RANK = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # of NumPy
 MAX_NAME = 4096
 MAX_TENSOR = 1 << 62  # bytes of one, counting dims of 0 as 1
 INLINE_BYTES = 16 << 10  # up to here copying into the frame is cheaper than a block; guess
@@ -81,6 +82,8 @@ def _described(head: bytes) -> tuple[str, np.dtype, tuple[int, ...], int]:
     if row is None:
         raise WireError(f"tensor {name!r} has elements of type {number}, which is unknown")
     shape = body.dims(f"tensor {name!r}", MAX_RANK)
+    if len(shape) > ARRAY_RANK:
+        raise WireError(f"tensor {name!r} has {len(shape)} dims, NumPy here takes {ARRAY_RANK}")
     least = min(shape, default=0)
     if least < -1 and shape != ANY_RANK:
         raise WireError(f"tensor {name!r} has a dim of {least}, wanted -1 or more")

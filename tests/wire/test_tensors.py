@@ -10,14 +10,15 @@ from hypothesis.extra import numpy as hnp
 from mindspore_lite import dtypes
 from mindspore_lite.engines.base import ANY_RANK
 from mindspore_lite.errors import InputError, WireError
+from mindspore_lite.wire import tensors
 from mindspore_lite.wire.fields import Reader, Writer
 from mindspore_lite.wire.frames import MAX_BODY
 from mindspore_lite.wire.memory import Block
 from mindspore_lite.wire.tensors import (
+    ARRAY_RANK,
     INLINE_BYTES,
     INLINE_TOTAL,
     MAX_NAME,
-    MAX_RANK,
     Described,
     Place,
     array_of,
@@ -42,7 +43,7 @@ def sent(array: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("shape", [(), (3,), (0,), (2, 0, 3), (1,) * MAX_RANK])
+@pytest.mark.parametrize("shape", [(), (3,), (0,), (2, 0, 3), (1,) * ARRAY_RANK])
 def test_every_type_comes_back_from_a_frame(dtype: np.dtype, shape: tuple[int, ...]) -> None:
     array = np.ones(shape, dtype)
     found = sent(array)
@@ -144,3 +145,11 @@ def test_any_bytes_are_a_tensor_or_a_wire_error(data: bytes) -> None:
             array_of(tensor, {})
         except WireError:
             pass
+
+
+def test_more_dims_than_arrays_can_have_are_a_wire_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensors, "ARRAY_RANK", 3)  # as an older NumPy has fewer
+    out = Writer()
+    tensors.write_tensor(out, "four", np.dtype(np.int8), (1, 1, 1, 1))
+    with pytest.raises(WireError, match="'four' has 4 dims, NumPy here takes 3"):
+        read_tensor(Reader(memoryview(out.data)))
