@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeVar, overload
 import numpy as np
 
 from mindspore_lite import checks, feeds
-from mindspore_lite.base_model import BaseModel
+from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
@@ -35,13 +35,12 @@ from mindspore_lite.devices.threads import Threads
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
-    ModelFileError,
     QueueFullError,
     ResourceError,
 )
 from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs
-from mindspore_lite.tensor import Tensor, TensorMeta
+from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import owned
 
@@ -53,7 +52,7 @@ _FOR_EVER_S = 1e6  # nobody waits longer; poll() cannot
 _FAILED = "predict failed! "
 
 
-class MultiDeviceRunner(BaseModel):
+class MultiDeviceRunner(BaseRunner["_Loaded"]):
     """A model on several devices, each in a worker process of its own.
 
     `context.parallel.device_ids` says which: numbers of cards for targets "gpu" and "ascend"; on
@@ -82,8 +81,6 @@ class MultiDeviceRunner(BaseModel):
     def __init__(self, on_failure: Literal["raise", "retry"] = "raise") -> None:
         super().__init__()
         self._retries = int(checks.one_of("raise", "retry")("on_failure", on_failure) == "retry")
-        self._loaded: _Loaded | None = None
-        self._closed = False
 
     def build_from_file(self, model_path: str, context: Context | None = None) -> None:
         """Load and compile a model on every device at once; `.onnx` is ONNX, others MindIR.
@@ -97,38 +94,14 @@ class MultiDeviceRunner(BaseModel):
             RuntimeError: The first thing that went wrong on one of the devices; the others are
                 ended then, and the object is as it was.
         """
-        checks.string("model_path", model_path)
-        if not os.path.exists(model_path):
-            raise ModelFileError(
-                f"build_from_file failed, model_path does not exist: {model_path!r}"
-            )
-        context = Context() if context is None else checks.instance("context", context, Context)
-        if self._loaded is not None and not self._closed:
-            raise EngineError(
-                "MultiDeviceRunner's build from file failed! Error is this runner is built from "
-                f"{self.model_path_!r} already; make another one, or close() this one first"
-            )
-        doing = "MultiDeviceRunner's build from file failed! Error is "
+        context = self._checked(model_path, context)
         try:
             loaded = _Loaded(model_path, context, self._retries)
         except LiteError as exc:
-            raise exc.prefixed(doing) from exc.__cause__
+            raise exc.prefixed(self._building) from exc.__cause__
         except OSError as exc:
-            raise ResourceError(f"{doing}{exc}") from exc
+            raise ResourceError(f"{self._building}{exc}") from exc
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path
-
-    def get_inputs(self) -> list[Tensor]:
-        """The model's inputs in order, to be filled and passed to predict(); [] before the build.
-
-        Every call returns new Tensors, so each caller has its own.
-        """
-        if self._loaded is None:
-            return []
-        return [Tensor._unfilled(i.name, i.shape, i.dtype) for i in self._loaded.inputs]
-
-    def get_outputs(self) -> tuple[TensorMeta, ...]:
-        """What is known of the outputs before a run; a dim known only afterwards is -1."""
-        return () if self._loaded is None else feeds.metas(self._loaded.outputs)
 
     def predict(
         self,
@@ -273,11 +246,6 @@ class MultiDeviceRunner(BaseModel):
             limit_s = math.inf if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
             self._loaded.crew.close(None if limit_s > _FOR_EVER_S else limit_s)
-
-    def _usable(self, prefix: str) -> _Loaded:
-        if self._loaded is None:
-            raise EngineError(f"{prefix}the runner is not built; call build_from_file() first")
-        return self._loaded
 
 
 class _Loaded:

@@ -7,7 +7,6 @@ where is the pool's matter (pool/pool.py).
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
 import weakref
@@ -19,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from mindspore_lite import checks, feeds
-from mindspore_lite.base_model import BaseModel
+from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
-from mindspore_lite.errors import EngineError, LiteError, ModelFileError
+from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool import batcher, synthetic
@@ -33,7 +32,7 @@ from mindspore_lite.pool.desk import Batching
 from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import Request
 from mindspore_lite.pool.statistics import Statistics
-from mindspore_lite.tensor import Tensor, TensorMeta
+from mindspore_lite.tensor import Tensor
 
 Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
@@ -42,7 +41,7 @@ _QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/
 _KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
 
 
-class ModelParallelRunner(BaseModel):
+class ModelParallelRunner(BaseRunner["_Loaded"]):
     """A model that any number of threads run at the same time.
 
     Requests are computed by `workers_num` workers, which share one copy of the weights; those that
@@ -68,8 +67,6 @@ class ModelParallelRunner(BaseModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._loaded: _Loaded | None = None
-        self._closed = False
         self._forgotten: weakref.finalize | None = None
 
     def build_from_file(self, model_path: str, context: Context | None = None) -> None:
@@ -86,17 +83,7 @@ class ModelParallelRunner(BaseModel):
             TypeError: An argument is of the wrong type.
             RuntimeError: A file is missing or cannot be loaded, or a setting cannot be met.
         """
-        checks.string("model_path", model_path)
-        if not os.path.exists(model_path):
-            raise ModelFileError(
-                f"build_from_file failed, model_path does not exist: {model_path!r}"
-            )
-        context = Context() if context is None else checks.instance("context", context, Context)
-        if self._loaded is not None and not self._closed:
-            raise EngineError(
-                "ModelParallelRunner's build from file failed! Error is this runner is built from "
-                f"{self.model_path_!r} already; make another one, or close() this one first"
-            )
+        context = self._checked(model_path, context)
         given = Given(_KINDS.get(Path(model_path).suffix, "MINDIR"), Path(model_path))
         self._build(given, context)
         self.model_path_ = model_path
@@ -106,27 +93,13 @@ class ModelParallelRunner(BaseModel):
         try:
             loaded = _Loaded(given, context)
         except LiteError as exc:
-            doing = "ModelParallelRunner's build from file failed! Error is "
-            raise exc.prefixed(doing) from exc.__cause__
+            raise exc.prefixed(self._building) from exc.__cause__
         self._loaded, self._closed = loaded, False
         if self._forgotten is not None:
             self._forgotten.detach()  # it holds the pool of the build before
         # the pool's threads know the pool, never the runner: nobody else keeps it from going
         self._forgotten = weakref.finalize(self, loaded.pool.abandon)
         self._forgotten.atexit = False
-
-    def get_inputs(self) -> list[Tensor]:
-        """The model's inputs in order, to be filled and passed to predict(); [] before the build.
-
-        Every call returns new Tensors, so each caller has its own.
-        """
-        if self._loaded is None:
-            return []
-        return [Tensor._unfilled(i.name, i.shape, i.dtype) for i in self._loaded.inputs]
-
-    def get_outputs(self) -> tuple[TensorMeta, ...]:
-        """What is known of the outputs before a run; a dim known only afterwards is -1."""
-        return () if self._loaded is None else feeds.metas(self._loaded.outputs)
 
     def predict(
         self,
@@ -238,11 +211,6 @@ class ModelParallelRunner(BaseModel):
             limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
             self._loaded.pool.close(limit)
-
-    def _usable(self, prefix: str) -> _Loaded:
-        if self._loaded is None:
-            raise EngineError(f"{prefix}the runner is not built; call build_from_file() first")
-        return self._loaded
 
 
 class _Loaded:
