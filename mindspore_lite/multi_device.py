@@ -38,6 +38,7 @@ from mindspore_lite.errors import (
     QueueFullError,
     ResourceError,
 )
+from mindspore_lite.model import ModelType
 from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor
@@ -46,7 +47,6 @@ from mindspore_lite.wire.client import owned
 
 E = TypeVar("E", bound=BaseException)
 
-_TYPES = {"MINDIR": 0, "ONNX": 3, "MINDIR_LITE": 4}  # numbers of ModelType
 _PROBE_S = 2.0
 _FOR_EVER_S = 1e6  # nobody waits longer; poll() cannot
 _FAILED = "predict failed! "
@@ -436,7 +436,7 @@ def _places(path: str, context: Context) -> list[Place]:
             mask,
             Build(
                 RUNNER,
-                _TYPES[kind],
+                ModelType[kind].value,
                 os.path.abspath(path),
                 settings=_settings(context, target, number),
                 config_path=os.path.abspath(config_path) if config_path else "",

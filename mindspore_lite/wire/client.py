@@ -328,6 +328,8 @@ class Lane:
         try:
             frame = self._channel.receive(timeout_s)
         except TimeoutError as exc:
+            if timeout_s is None:
+                raise WorkerDiedError(f"the worker stopped within an answer: {exc}") from exc
             raise RequestTimeoutError(f"the worker did not answer within {timeout_s:g} s") from exc
         except OSError as exc:
             raise WorkerDiedError(f"the worker is gone: {exc}") from exc

@@ -129,21 +129,23 @@ class Channel:
         data = self._rest or self._received(timeout_s)
         if not data:
             return None
+        # whoever has a deadline does not wait for the rest for longer than for the beginning
+        rest_s = self._stall_s if timeout_s is None else min(timeout_s, self._stall_s)
         if len(data) < HEADER_BYTES:
-            data = self._grown(data, HEADER_BYTES)
+            data = self._grown(data, HEADER_BYTES, rest_s)
         message, request, size = parsed_header(data)
         end = HEADER_BYTES + size
         if len(data) < end:
-            data = self._grown(data, end)
+            data = self._grown(data, end, rest_s)
         self._rest = data[end:]  # nearly always nothing
         return Frame(message, request, memoryview(data)[HEADER_BYTES:end])
 
-    def _grown(self, data: bytes, wanted: int) -> bytes:
+    def _grown(self, data: bytes, wanted: int, limit_s: float) -> bytes:
         """The data with more after it, until there are so many bytes."""
         found = bytearray(data)
         while len(found) < wanted:
             # by what came, not by what was announced: words alone must not cost memory
-            more = self._received(self._stall_s, max(_CHUNK, min(len(found), wanted - len(found))))
+            more = self._received(limit_s, max(_CHUNK, min(len(found), wanted - len(found))))
             if not more:
                 raise WireError(
                     f"the connection ended inside a frame: {len(found)} bytes of {wanted}"

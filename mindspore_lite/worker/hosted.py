@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError as PoolCancelledError
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -258,11 +259,12 @@ def _runner(build: Build, contents: list[bytes], context: Context) -> ModelParal
     context.parallel.config_path = build.config_path
     context.parallel.config_info = build.config
     runner = ModelParallelRunner()
+    kind = ModelType(build.model_type).name  # the client says it, whatever the file is called
     if contents:
         weights = contents[1] if len(contents) > 1 else None
-        runner._build(
-            Given(ModelType(build.model_type).name, data=contents[0], weights=weights), context
-        )
+        given = Given(kind, data=contents[0], weights=weights)
     else:
-        runner.build_from_file(build.path, context)
+        runner._checked(build.path, context)
+        given = Given(kind, Path(build.path))
+    runner._build(given, context)
     return runner

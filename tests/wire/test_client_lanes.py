@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import threading
 import weakref
 from typing import Any
@@ -15,7 +16,8 @@ from support.wire_peers import LIMIT_S, Twice, session_at
 
 from mindspore_lite.errors import RequestTimeoutError, ResourceError, WorkerDiedError
 from mindspore_lite.wire import client
-from mindspore_lite.wire.frames import Message
+from mindspore_lite.wire.client import Lane
+from mindspore_lite.wire.frames import Channel, Message, header
 from mindspore_lite.wire.memory import Block, Made
 from mindspore_lite.worker.guest import Guest
 
@@ -158,3 +160,19 @@ def test_a_worker_that_takes_no_lane_because_it_ends_is_gone() -> None:
         session._token = bytes(range(16))  # of which the worker knows nothing any more
         with pytest.raises(WorkerDiedError, match="is over: the worker refused the connection"):
             session.lane()
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "error"), [(None, WorkerDiedError), (0.005, RequestTimeoutError)]
+)
+def test_an_answer_that_stops_in_the_middle_is_an_error(
+    timeout_s: float | None, error: type[Exception]
+) -> None:
+    ours, theirs = socket.socketpair()
+    # who has a deadline does not wait for the rest as long as others
+    channel = Channel(ours, stall_s=0.005 if timeout_s is None else 1000)
+    with theirs:
+        theirs.sendall(header(Message.REPLY, 1, 100) + bytes(10))
+        with pytest.raises(error):
+            Lane(None, channel)._received(timeout_s)  # type: ignore[arg-type]
+    channel.close()

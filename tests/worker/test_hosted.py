@@ -251,3 +251,10 @@ def test_both_are_built_from_bytes_as_well(kind: int) -> None:
 def test_a_runner_does_not_take_an_encrypted_model(dense: Path) -> None:
     with pytest.raises(ModelFileError, match="cannot load an encrypted model"):
         built(Build(RUNNER, 0, str(dense), key=b"0" * 16), [])
+
+
+def test_the_client_says_what_kind_of_file_a_runner_loads(tmp_path: Path) -> None:
+    path = looping(tmp_path / "loop.onnx").rename(tmp_path / "loop.bin")
+    runner = built(Build(RUNNER, 3, str(path)), [])
+    assert len(runner.description().inputs) == 2
+    runner.close(0.0)
