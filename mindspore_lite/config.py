@@ -42,12 +42,27 @@ def read_config(path: str | os.PathLike[str]) -> Sections:
     return sections
 
 
+# the short form in which the original's documents write two entries, outside of any section
+SHORT = {
+    "pids": ("ascend_context", "shareable_weight_pid_list"),
+    "shared_mem_handle": ("ascend_context", "shareable_weight_mem_handle"),
+}
+
+
 def checked_sections(value: object, name: str) -> Sections:
-    """A deep copy of a dict of dicts of str; `name` is what type errors call it."""
+    """A deep copy of a dict of dicts of str; `name` is what type errors call it.
+
+    The keys of SHORT may stand outside of a section, with a str or a whole number as their value.
+    """
     sections: Sections = {}
     for key, entries in checks.instance(name, value, dict).items():
         checks.string(f"{name}_key", key)
-        sections[key] = copied = {}
+        if key in SHORT and not isinstance(entries, dict):
+            section, entry_key = SHORT[key]
+            text = str(entries) if type(entries) is int else checks.string(f"{name}_value", entries)
+            sections.setdefault(section, {})[entry_key] = text
+            continue
+        copied = sections.setdefault(key, {})
         for entry_key, entry in checks.instance(f"{name}_value", entries, dict).items():
             checks.string(f"{name}_value_key", entry_key)
             copied[entry_key] = checks.string(f"{name}_value_value", entry)

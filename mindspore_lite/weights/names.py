@@ -1,0 +1,38 @@
+"""The names of weights that may change: a file goes in, its entries come out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from mindspore_lite.config import useful_lines
+from mindspore_lite.errors import ModelFileError
+
+
+class Entry(NamedTuple):
+    """A line of the file: what callers call the weight, and the node that uses it, if given."""
+
+    name: str
+    node: str = ""
+
+
+def read_names(path: Path) -> tuple[Entry, ...]:
+    """Read a file of one `name` or `name,node` per line; blank lines and comments are left out."""
+    if not path.exists():
+        raise ModelFileError(f"variable weight name list is not exists: {str(path)!r}")
+    try:
+        lines = list(useful_lines(path))
+    except (OSError, ValueError) as exc:
+        raise ModelFileError(f"variable weight name list cannot be read: {exc}") from exc
+    found: dict[Entry, None] = {}
+    for number, line in lines:
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) > 2 or not all(parts):
+            raise ModelFileError(
+                f"{path}:{number}: only support 1 or 2 row name list, a weight or a weight and its "
+                f"node with a comma between them, but got {line!r}"
+            )
+        found[Entry(*parts)] = None
+    if not found:
+        raise ModelFileError(f"variable weight name list {str(path)!r} holds no names")
+    return tuple(found)

@@ -1,0 +1,86 @@
+"""What a configuration says about weights: its sections go in, checked settings come out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindspore_lite.config import Sections
+from mindspore_lite.errors import EngineError
+from mindspore_lite.weights.names import Entry, read_names
+
+SECTIONS = ("ascend_context", "common_context")  # the first that has a key decides
+MODES = ("replace", "delta")
+MAX_HANDLE = 2**64 - 1
+
+_PIDS = re.compile(r"\s*[0-9]+\s*(,\s*[0-9]+\s*)*,?\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class WeightSettings:
+    """Which weights may change and how; with whom they are shared, or whose are taken."""
+
+    variable: tuple[Entry, ...] = ()
+    mode: str = "replace"  # or "delta": what is given is added to the first weights
+    pids: tuple[int, ...] | None = None  # processes that may use our weights; None: nobody asked
+    handle: int | None = None  # another process's weights, which are to be used
+
+
+def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings:
+    """Read the entries about weights; `config_path` is the file that some of them come from."""
+    file = _entry(sections, "variable_weights_file")
+    listed = _entry(sections, "variable_weights_list")
+    mode = _entry(sections, "variable_weights_mode") or "replace"
+    pids = _entry(sections, "shareable_weight_pid_list")
+    handle = _entry(sections, "shareable_weight_mem_handle")
+    if mode not in MODES:
+        raise EngineError(f"variable_weights_mode is {mode!r}, wanted 'replace' or 'delta'")
+    variable = read_names(_found(file, config_path)) if file else ()
+    variable += tuple(Entry(name.strip()) for name in listed.split(",") if name.strip())
+    if pids and handle:
+        raise EngineError(
+            "shareable_weight_pid_list and shareable_weight_mem_handle are both set; the process "
+            "that shares its weights sets the first, those that use them the second"
+        )
+    if variable and (pids or handle):
+        raise EngineError(
+            "weights that may change (variable_weights_file) cannot be shared with other "
+            "processes; leave one of the two out"
+        )
+    return WeightSettings(
+        variable, mode, _pids(pids) if pids else None, _handle(handle) if handle else None
+    )
+
+
+def _entry(sections: Sections, key: str) -> str:
+    for section in SECTIONS:
+        if text := sections.get(section, {}).get(key, "").strip().strip('"'):
+            return text
+    return ""
+
+
+def _found(file: str, config_path: str) -> Path:
+    """The file where the working directory has it, else beside the configuration file."""
+    path = Path(file)
+    beside = Path(config_path).parent / path
+    return beside if config_path and not path.exists() and beside.exists() else path
+
+
+def _pids(text: str) -> tuple[int, ...]:
+    if not _PIDS.fullmatch(text):
+        raise EngineError(
+            f"shareable_weight_pid_list is {text!r}, wanted process ids with commas between them, "
+            "such as '12, 34'"
+        )
+    # the original's example lists its own empty place, a 0, too: no process has that id
+    return tuple(number for part in text.split(",") if part.strip() and (number := int(part)))
+
+
+def _handle(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:21]) <= MAX_HANDLE:
+        raise EngineError(
+            f"shareable_weight_mem_handle is {text[:40]!r}, wanted the number that "
+            'get_model_info("shareable_weight_mem_handle") gave in the process that shares'
+        )
+    return int(text)
