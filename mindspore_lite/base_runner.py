@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from mindspore_lite import checks, feeds
+from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_model import BaseModel
 from mindspore_lite.context import Context
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.errors import EngineError, ModelFileError
+from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError
 from mindspore_lite.tensor import Tensor, TensorMeta
+
+_INFO_KEYS = ("current_pid", "weights_version")
 
 
 class Loaded(Protocol):
@@ -18,6 +21,13 @@ class Loaded(Protocol):
 
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights; no groups restore those of the file."""
 
 
 L = TypeVar("L", bound=Loaded)
@@ -43,6 +53,49 @@ class BaseRunner(BaseModel, Generic[L]):
     def get_outputs(self) -> tuple[TensorMeta, ...]:
         """What is known of the outputs before a run; a dim known only afterwards is -1."""
         return () if self._loaded is None else feeds.metas(self._loaded.outputs)
+
+    def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
+        """Change weights that were named in `variable_weights_file` when the model was built.
+
+        All of them change for all workers, or none. Requests under way finish on the weights they
+        began with; those that are made after the call use the new ones; none fails, or sees some
+        of each. What a Tensor holds is copied.
+
+        Args:
+            weights: Lists of Tensors, applied one after the other. A Tensor with a name replaces
+                the weight of that name, one without a name that at its place in the file. Weights
+                that are not given stay as they are. `[]` restores all weights of the model file.
+
+        Raises:
+            TypeError: The argument is no list of lists of Tensors.
+            RuntimeError: The runner is not built or closed, a weight is not one of those named, or
+                a Tensor has another shape or type than its weight.
+        """
+        groups = updating.checked(weights)
+        loaded = self._usable(updating.FAILED)
+        try:
+            if self._closed:
+                raise ClosedError("the runner was closed; build it again to use it")
+            loaded.update_weights(groups)
+        except LiteError as exc:
+            raise exc.prefixed(updating.FAILED) from exc.__cause__
+
+    def get_model_info(self, key: str) -> str:
+        """One fact about the model as text, `""` where there is nothing to tell.
+
+        Keys: current_pid, weights_version (how many times update_weights() succeeded).
+
+        Raises:
+            TypeError: The key is no str.
+            ValueError: There is no such key.
+        """
+        if checks.string("key", key) not in _INFO_KEYS:
+            raise ValueError(
+                f"there is no model info {key!r}, wanted one of {', '.join(_INFO_KEYS)}"
+            )
+        if key == "current_pid":
+            return str(os.getpid())
+        return "" if self._loaded is None else str(self._loaded.weights_version)
 
     @property
     def _building(self) -> str:

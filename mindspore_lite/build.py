@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend
@@ -19,6 +21,7 @@ from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, Unsup
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
 from mindspore_lite.graph.source import Given, Shapes, Source, source_of
 from mindspore_lite.pool import cores
+from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,18 @@ class Built:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
+    shapes: Shapes | None = None  # of the session's inputs, where they are not those of the file
+    weights: WeightSettings = NOTHING_SAID
+    version: int = 0  # of the weights: how many times they were changed
 
 
-def build(given: Given, context: Context, options: Options | None = None) -> Built:
+def build(
+    given: Given,
+    context: Context,
+    options: Options | None = None,
+    *,
+    weights: WeightSettings = NOTHING_SAID,
+) -> Built:
     """Load a model for the first target of the context; options None follow from the context."""
     if given.path is not None and given.path.is_dir():
         raise ModelFileError(f"{given.name} is a directory, wanted a model file")
@@ -52,6 +64,7 @@ def build(given: Given, context: Context, options: Options | None = None) -> Bui
     if options is None:
         warn_of_unused_targets(context, stacklevel=5)
         options = _options(context)
+    given = replace(given, variable=weights.variable)
     source = source_of(given)
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()
@@ -59,6 +72,11 @@ def build(given: Given, context: Context, options: Options | None = None) -> Bui
     try:
         session = _load(engine, source, options)
     except OpenRankError as exc:
+        if weights.variable:
+            raise EngineError(
+                f"the number of dims of inputs {list(exc.trial.open)} is open, and the weights of "
+                "such a model cannot change; export it with a fixed number of dims"
+            ) from None
 
         def load(shapes: Shapes) -> Session:
             _check_unchanged(given, source.files, stamps)
@@ -75,7 +93,16 @@ def build(given: Given, context: Context, options: Options | None = None) -> Bui
         inputs=session.inputs,
         outputs=session.outputs,
         any_rank=frozenset(any_rank),
+        weights=weights,
     )
+
+
+def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
+    """The same model with other weights: those of the file, but for the ones given here."""
+    _check_unchanged(built.given, built.files, built.stamps)
+    given = replace(built.given, replaced=replaced)
+    session = _load(built.engine, source_of(given, built.shapes), built.options)
+    return replace(built, given=given, session=session, version=built.version + 1)
 
 
 def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Session:
@@ -97,9 +124,9 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
     """The same model for other input shapes; the session stays where it can serve them."""
     wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
     _check_dims(built, wanted)
-    session = built.session
+    session, now = built.session, built.shapes
     if not accepts(session.inputs, [wanted[i.name] for i in session.inputs]):
-        session = _relaxed(built, wanted)
+        session, now = _relaxed(built, wanted)
     from mindspore_lite.graph.shapes import output_shapes
 
     inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.inputs}
@@ -108,7 +135,7 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
     outputs = tuple(
         replace(o, shape=outer_shape(o, s)) for o, s in zip(session.outputs, found, strict=True)
     )
-    return replace(built, session=session, inputs=inputs, outputs=outputs)
+    return replace(built, session=session, inputs=inputs, outputs=outputs, shapes=now)
 
 
 def any_shape(built: Built) -> Session:
@@ -119,7 +146,7 @@ def any_shape(built: Built) -> Session:
     def load(shapes: list[tuple[int, ...]]) -> Session:
         wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
         _check_dims(built, wanted)
-        return _relaxed(built, wanted)
+        return _relaxed(built, wanted)[0]
 
     return AnyShapeSession(built.session, load)
 
@@ -186,18 +213,18 @@ def _check_unchanged(
         raise ShapeError(f"{given.name} changed since it was built; build it again")
 
 
-def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> Session:
-    """A session whose differing dims are free, so that the next resize costs nothing.
+def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session, Shapes]:
+    """A session whose differing dims are free, so that the next resize costs nothing; its shapes.
 
     Some layers need to know the size; then the session is made for just these shapes.
     """
     _check_unchanged(built.given, built.files, built.stamps)
     free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
     try:
-        return _load(built.engine, source_of(built.given, free), built.options)
+        return _load(built.engine, source_of(built.given, free), built.options), free
     except UnsupportedOpError:
         fixed = {name: list(dims) for name, dims in wanted.items()}
-        return _load(built.engine, source_of(built.given, fixed), built.options)
+        return _load(built.engine, source_of(built.given, fixed), built.options), fixed
 
 
 def _stamps(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:

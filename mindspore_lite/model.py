@@ -11,16 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite import checks, feeds
+from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_model import BaseModel
-from mindspore_lite.build import Built, build, resized
-from mindspore_lite.config import model_file, read_settings
+from mindspore_lite.build import Built, build, resized, updated
+from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.mindir.decrypt import MODES, Key
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
 from mindspore_lite.tensor import Tensor, TensorMeta
+from mindspore_lite.weights.settings import weight_settings
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
@@ -30,6 +32,7 @@ _INFO_KEYS = (
     "dynamic_dims",
     "current_pid",
     "shareable_weight_mem_handle",
+    "weights_version",
 )
 
 
@@ -50,8 +53,9 @@ class ModelType(Enum):
 class Model(BaseModel):
     """A model that is loaded once and run many times.
 
-    `predict` may be called from several threads at once; building, resizing and closing may not. A
-    Model is released by `close()`, by leaving a `with` block, or when it is no longer referred to.
+    `predict` may be called from several threads at once, also while `update_weights` changes the
+    weights; building, resizing and closing may not. A Model is released by `close()`, by leaving a
+    `with` block, or when it is no longer referred to.
 
     Examples:
         >>> import numpy as np
@@ -71,6 +75,7 @@ class Model(BaseModel):
         self._built: Built | None = None
         self._inputs: list[Tensor] = []
         self._closed = False
+        self._changing = ForkLock()  # held while the built model is exchanged for another
 
     def build_from_file(
         self,
@@ -89,8 +94,9 @@ class Model(BaseModel):
             model_path: The file.
             model_type: MINDIR or ONNX.
             context: Where and how to run; None is the CPU with automatic settings. It is only read.
-            config_path: A configuration file, `""` for none. On the CPU one setting has an effect:
-                `mindir_path` of section `model_file` says beside which file the weights lie.
+            config_path: A configuration file, `""` for none. On the CPU these settings have an
+                effect: `mindir_path` of section `model_file` says beside which file the weights
+                lie; docs/weights.md tells those about weights.
             config_dict: Configuration entries, which count before those of the file.
             dec_key: The key of an encrypted model; it is kept, for resize(), but never stored.
             dec_mode: How the model is encrypted: "AES-GCM", "AES-CBC" or "SM4-CBC".
@@ -114,7 +120,7 @@ class Model(BaseModel):
         settings = read_settings("build_from_file", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
         given = Given(kind, Path(model_path), beside=model_file(settings), key=key)
-        self._build("build_from_file", given, context)
+        self._build("build_from_file", given, context, settings, config_path)
 
     def build_from_buffer(
         self,
@@ -167,7 +173,7 @@ class Model(BaseModel):
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
         beside = model_file(settings)
         given = Given(kind, data=data, weights=weights, beside=beside, key=key)
-        self._build("build_from_buffer", given, context)
+        self._build("build_from_buffer", given, context, settings, config_path)
 
     def get_inputs(self) -> list[Tensor]:
         """The model's inputs in order, to be filled and passed to predict(); [] before the build.
@@ -222,22 +228,26 @@ class Model(BaseModel):
             RuntimeError: The model cannot take these shapes; it stays as it was.
         """
         shapes = self._in_model_order(inputs, _checked_dims(inputs, dims))
-        built = self._usable("resize failed! Error is ")
-        try:
-            if len(shapes) != len(built.inputs):
-                raise ShapeError(f"{len(shapes)} shapes were given for {len(built.inputs)} inputs")
-            self._built = resized(built, shapes)
-        except LiteError as exc:
-            raise exc.prefixed("resize failed! Error is ") from exc.__cause__
-        if self._built.session is not built.session:
-            built.session.close()
+        with self._changing:
+            built = self._usable("resize failed! Error is ")
+            try:
+                if len(shapes) != len(built.inputs):
+                    raise ShapeError(
+                        f"{len(shapes)} shapes were given for {len(built.inputs)} inputs"
+                    )
+                self._built = resized(built, shapes)
+            except LiteError as exc:
+                raise exc.prefixed("resize failed! Error is ") from exc.__cause__
+            if self._built.session is not built.session:
+                built.session.close()
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             tensor._reshape(shape)
 
     def get_model_info(self, key: str | None = None) -> str:
         """One fact about the model as text, `""` where there is nothing to tell.
 
-        Keys: user_info (JSON), input_shape, dynamic_dims, current_pid, shareable_weight_mem_handle.
+        Keys: user_info (JSON), input_shape, dynamic_dims, current_pid, shareable_weight_mem_handle,
+        weights_version (how many times update_weights() succeeded).
 
         Raises:
             TypeError: The key is no str.
@@ -251,6 +261,8 @@ class Model(BaseModel):
             return str(os.getpid())
         if self._built is None:
             return ""
+        if key == "weights_version":
+            return str(self._built.version)
         if key == "user_info":
             found: dict[str, str] = json.loads(self._built.session.metadata.get("user_info", "{}"))
             return json.dumps(found) if found else ""
@@ -261,29 +273,38 @@ class Model(BaseModel):
         return ""
 
     def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
-        """Replace weights of a built model; not available in this version.
+        """Change weights that were named in `variable_weights_file` when the model was built.
+
+        All of them change, or none. Runs under way finish on the weights they began with; those
+        that begin after the call use the new ones. What a Tensor holds is copied.
+
+        Args:
+            weights: Lists of Tensors, applied one after the other. A Tensor with a name replaces
+                the weight of that name, one without a name that at its place in the file. Weights
+                that are not given stay as they are. `[]` restores all weights of the model file.
 
         Raises:
             TypeError: The argument is no list of lists of Tensors.
-            RuntimeError: The model is not built, or always in this version.
+            RuntimeError: The model is not built, a weight is not one of those named, or a Tensor
+                has another shape or type than its weight.
         """
-        for group in checks.sequence("weights", weights):
-            for tensor in checks.sequence("weight", group):
-                checks.instance("weights element", tensor, Tensor)
-        if self._built is None:
-            raise EngineError(
-                "update weight failed! Error is Session is null, please build model first!"
-            )
-        raise EngineError(
-            "update weight failed! Error is updating weights is not available in this version"
-        )
+        groups = updating.checked(weights)
+        with self._changing:
+            if self._built is None and not self._closed:
+                raise EngineError(f"{updating.FAILED}Session is null, please build model first!")
+            built = self._usable(updating.FAILED)
+            try:
+                self._built = updated(built, updating.replacements(built, groups))
+            except LiteError as exc:
+                raise exc.prefixed(updating.FAILED) from exc.__cause__
 
     def close(self) -> None:
         """Release the model; runs under way in other threads finish. Harmless when repeated."""
-        if self._built is not None:
-            self._built.session.close()
-            self._closed = True
-        self._built, self._inputs = None, []
+        with self._changing:
+            if self._built is not None:
+                self._built.session.close()
+                self._closed = True
+            self._built, self._inputs = None, []
 
     def _check_unbuilt(self, doing: str) -> None:
         if self._built is not None:
@@ -292,9 +313,11 @@ class Model(BaseModel):
                 "make another Model, or close() this one first"
             )
 
-    def _build(self, doing: str, given: Given, context: Context) -> None:
+    def _build(
+        self, doing: str, given: Given, context: Context, settings: Sections, config_path: str
+    ) -> None:
         try:
-            built = build(given, context)
+            built = build(given, context, weights=weight_settings(settings, config_path))
         except LiteError as exc:
             raise exc.prefixed(f"{doing} failed! Error is ") from exc.__cause__
         self._built, self._closed = built, False

@@ -10,19 +10,23 @@ bound workers get a session each even then, for threads cannot sit on the cores 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from mindspore_lite.build import Built, any_shape, build, warn_of_unused_targets
+import numpy as np
+
+from mindspore_lite.build import Built, any_shape, build, updated, warn_of_unused_targets
 from mindspore_lite.context import Context
 from mindspore_lite.engines.base import Options, Session
+from mindspore_lite.engines.flip import Flip
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.pool import cores
 from mindspore_lite.pool.desk import Place
 from mindspore_lite.pool.layout import Layout, Wanted, layout
 from mindspore_lite.pool.width import Lane
+from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,31 @@ class Placed:
     built: Built  # as seen by the first worker
     layout: Layout
     places: tuple[Place, ...]
+    changing: Changing | None = None  # the sessions, where their weights may change
 
 
-def place(given: Given, context: Context) -> Placed:
+class Changing:
+    """The sessions of a model whose weights may change: all of them change at once."""
+
+    def __init__(self, built: Sequence[Built]) -> None:
+        self._built = tuple(built)  # one for each session
+        self._flip = Flip([*map(any_shape, built), built[0].session])
+        *self.sessions, self.quick = self._flip.faces()  # quick: the first, for its own sizes alone
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+        return self._built[0]
+
+    def change(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Load all sessions with other weights, then let them take over. For one thread only."""
+        with ThreadPoolExecutor(len(self._built), thread_name_prefix="mslite-build") as pool:
+            made = list(pool.map(lambda one: updated(one, replaced), self._built))
+        self._flip.flip([*map(any_shape, made), made[0].session])
+        self._built = tuple(made)
+
+
+def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID) -> Placed:
     """Load a model for as many workers as the context asks for, or the machine has room for."""
     warn_of_unused_targets(context, stacklevel=6)
     plan = _plan(context)
@@ -45,11 +71,11 @@ def place(given: Given, context: Context) -> Placed:
         precision = context.cpu.precision_mode
         return Options(width, inter_op, bound, binds_caller=False, precision=precision)
 
-    def load(width: int, worker: int) -> Session:
-        return any_shape(build(given, context, options(width, worker)))
+    def load(width: int, worker: int) -> Built:
+        return build(given, context, options(width, worker), weights=weights)
 
-    built = build(given, context, options(plan.threads, 0))
-    first = any_shape(built)
+    built = load(plan.threads, 0)
+    first = built.session
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))
     is_shared = plan.threads == 1 or not (first.mapped or any(plan.cores))
@@ -62,9 +88,11 @@ def place(given: Given, context: Context) -> Placed:
         )
     wanted = _sessions(plan, is_shared)[1:]
     with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
-        made = [first, *pool.map(lambda one: load(*one), wanted)]
-    sessions = dict(zip([(plan.threads, 0), *wanted], made, strict=True))
-    return Placed(built, plan, tuple(_places(plan, sessions)))
+        made = [built, *pool.map(lambda one: load(*one), wanted)]
+    changing = Changing(made) if weights.variable else None
+    faces = changing.sessions if changing else [any_shape(one) for one in made]
+    sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))
+    return Placed(built, plan, tuple(_places(plan, sessions)), changing)
 
 
 def _plan(context: Context) -> Layout:

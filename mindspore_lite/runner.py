@@ -17,13 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite import checks, feeds
+from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
+from mindspore_lite.build import Built
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
+from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
@@ -33,6 +35,7 @@ from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import Request
 from mindspore_lite.pool.statistics import Statistics
 from mindspore_lite.tensor import Tensor
+from mindspore_lite.weights.settings import weight_settings
 
 Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
@@ -231,7 +234,9 @@ class _Loaded:
         if target == "ascend":
             for number in settings.device_ids:
                 ascend.check_device("context.parallel.device_ids", number)
-        self._placed: Placed = place(replace(given, beside=model_file(sections)), context)
+        weights = weight_settings(sections, settings.config_path)
+        self._placed: Placed = place(replace(given, beside=model_file(sections)), context, weights)
+        self._changing = ForkLock()
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
         self.timeout_s = self.limit_s(settings.timeout_s or math.inf)
         if batching is not None:
@@ -244,9 +249,32 @@ class _Loaded:
             self._placed.layout,
             queue_size=settings.queue_size,
             batching=batching,
-            quick=self._placed.built.session if is_quick else None,
+            quick=self._quick() if is_quick else None,
             run_ns=round(run_s * 1e9),
         )
+
+    def _quick(self) -> Session:
+        """The session for requests of the model's own sizes, which many may run at once."""
+        changing = self._placed.changing
+        return self._placed.built.session if changing is None else changing.quick
+
+    @property
+    def _built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+        changing = self._placed.changing
+        return self._placed.built if changing is None else changing.built
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+        return self._built.version
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights for all workers at once."""
+        with self._changing:
+            replaced = updating.replacements(self._built, groups)
+            assert self._placed.changing is not None  # else there were none to replace
+            self._placed.changing.change(replaced)
 
     @staticmethod
     def limit_s(timeout_s: float) -> float | None:

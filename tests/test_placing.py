@@ -20,6 +20,7 @@ from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool.cores import Core, Cores
+from mindspore_lite.weights.settings import WeightSettings
 
 X = np.zeros((1, 1, 8, 8), np.float32)
 
@@ -130,11 +131,12 @@ def test_bound_workers_of_several_threads_never_share_a_session(
     monkeypatch.setenv("MSLITE_CACHE", "0")
     asked: list[Options] = []
 
-    def unbound(given: Given, context: mslite.Context, options: Options) -> Built:
+    def unbound(
+        given: Given, context: mslite.Context, options: Options, *, weights: WeightSettings
+    ) -> Built:
         asked.append(options)
-        return build(
-            given, context, dataclasses.replace(options, cores=())
-        )  # there may be no 8 here
+        unbound_options = dataclasses.replace(options, cores=())  # there may be no 8 here
+        return build(given, context, unbound_options, weights=weights)
 
     monkeypatch.setattr(placing, "build", unbound)
     path = written(tmp_path / "m.mindir", large_dense())
@@ -187,7 +189,7 @@ def test_a_model_that_fails_to_load_is_tried_once(
     """The original tries once per worker."""
     tried = []
     build = placing.build
-    monkeypatch.setattr(placing, "build", lambda *a: tried.append(a) or build(*a))
+    monkeypatch.setattr(placing, "build", lambda *a, **k: tried.append(a) or build(*a, **k))
     path = written(tmp_path / "broken.mindir", dense_net()[:-10])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -13,6 +13,7 @@ import numpy as np
 
 from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
+from mindspore_lite.weights.variable import Variable as Variable
 
 ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
 
@@ -43,6 +44,7 @@ class Session(Protocol):
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     metadata: dict[str, str]
+    variables: tuple[Variable, ...]  # weights that may change: load the model again with others
     mapped: bool  # the weights are pages of a file: another session of the model adds none
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:

@@ -18,7 +18,7 @@ import os
 import platform
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache as remembered
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines import artefact, binding, border, cache, digest
+from mindspore_lite.engines import artefact, binding, border, cache, digest, variable
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Options, Session, Source, Stop, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
@@ -37,6 +37,7 @@ from mindspore_lite.errors import (
     LiteError,
     StoppedError,
 )
+from mindspore_lite.weights.variable import Variable
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -100,7 +101,7 @@ class OnnxRuntimeEngine:
                 return session
             except cache.CacheTroubleError as exc:
                 trouble = str(exc)
-        session = _open(parts().skeleton, parts().skeleton, parts().weights, options, entries)
+        session = _open_in_memory(parts(), source.replaced, options, entries)
         if store is not None:  # said last: a bad model is an error, and no matter of the cache
             cache.warn(store.place, trouble)
         return session
@@ -109,8 +110,15 @@ class OnnxRuntimeEngine:
 class OrtSession:
     """A compiled model that many threads may run at once; see engines/base.py for the contract."""
 
-    def __init__(self, native: Native, skeleton: bytes, cores: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        native: Native,
+        skeleton: bytes,
+        cores: tuple[int, ...] = (),
+        variables: tuple[Variable, ...] = (),
+    ) -> None:
         """Each run binds the calling thread to the given cores."""
+        self.variables = variables
         self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
         inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
         inputs = [_info(arg, "input") for arg in native.session.get_inputs()]
@@ -218,8 +226,14 @@ def _give_memory_back() -> None:
 
 def _parts_of(source: Source) -> Parts:
     model = source.translate()
+    if not source.variable:
+        fit(model)
+        return take_apart(model)
+    names = variable.mark(model, source.variable)
+    variable.hold_open(model, names)
     fit(model)
-    return take_apart(model)
+    variable.settle(model, names)
+    return take_apart(model, names)
 
 
 def fit(model: ir.Model) -> None:
@@ -274,20 +288,21 @@ def _load_cached(
 ) -> OrtSession:
     """The session on a cached artefact, which is built first if need be."""
     content = digest.read(source.files, store.seen)
-    recipe = f"{source.recipe} {digest.code_of('widen', 'quirks')}"
+    recipe = f"{source.recipe} {digest.code_of('widen', 'quirks', 'variable')}"
     key = digest.key(
         content, recipe, OnnxRuntimeEngine.name, VERSION, str(entries), artefact.FORMAT
     )
     with store.locked(key, alone=False):
-        session = _try_open(store.find(key), options, entries)
+        session = _try_open(store.find(key), source, options, entries)
     if session is not None:
         return session
     with store.locked(key, alone=True):  # another builder may have been faster
-        session = _try_open(store.repair(key), options, entries)
+        session = _try_open(store.repair(key), source, options, entries)
         if session is not None:
             return session
         store.discard(key)  # right to the last bit, but refused
-        session = _try_open(_build(store, key, parts(), content, entries), options, entries)
+        made = _build(store, key, parts(), content, entries)
+        session = _try_open(made, source, options, entries)
         if session is None:
             store.discard(key)
             raise cache.CacheTroubleError("ONNX Runtime refuses to open what it just wrote")
@@ -325,38 +340,59 @@ def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
         "session.save_external_prepacked_constant_initializers": "1",
     }.items():
         settings.add_session_config_entry(name, value)
-    _native(parts.skeleton, parts.weights, settings)
+    model, weights = folder / artefact.MODEL, folder / artefact.WEIGHTS
+    changing = {name: parts.weights[name] for name in parts.variable}
+    fixed = {name: w for name, w in parts.weights.items() if name not in changing}
+    _native(variable.opened(parts.skeleton, parts.variable), fixed, settings)
     try:
-        align_weights(folder / artefact.MODEL, folder / artefact.WEIGHTS)
+        align_weights(model, weights)
+        if changing:
+            variable.store(model, weights, changing)
         (folder / artefact.SKELETON).write_bytes(parts.skeleton)
     except OSError as exc:
         raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
 
 
-def _try_open(folder: Path | None, options: Options, entries: dict[str, str]) -> OrtSession | None:
+def _try_open(
+    folder: Path | None, source: Source, options: Options, entries: dict[str, str]
+) -> OrtSession | None:
+    """Open an artefact with the weights as they are now; None when that cannot be done."""
     if folder is None:
         return None
+    settings = _settings(options, entries)
+    if not source.variable:  # all was optimised when it was stored
+        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         skeleton = (folder / artefact.SKELETON).read_bytes()
-        return _open(str(folder / artefact.MODEL), skeleton, {}, options, entries)
+        native = _opened(str(folder / artefact.MODEL), source.replaced, options, settings)
+        metadata = native.session.get_modelmeta().custom_metadata_map
+        variables = variable.from_file(metadata, folder / artefact.WEIGHTS)
     except (EngineError, OSError):
         return None
+    return OrtSession(native, skeleton, _callers(options), variables)
 
 
-def _open(
-    model: str | bytes,
-    skeleton: bytes,
-    weights: dict[str, np.ndarray],
-    options: Options,
-    entries: dict[str, str],
+def _open_in_memory(
+    parts: Parts, replaced: Mapping[str, np.ndarray], options: Options, entries: dict[str, str]
 ) -> OrtSession:
-    """Open a compiled file, or compile bytes in memory."""
-    settings = _settings(options, entries)
-    if isinstance(model, str):  # it was optimised when it was stored
-        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    """Compile a model that is stored nowhere."""
+    weights = {**parts.weights, **replaced}
+    native = _opened(parts.skeleton, weights, options, _settings(options, entries))
+    metadata = native.session.get_modelmeta().custom_metadata_map
+    variables = variable.from_memory(metadata, parts.weights)
+    return OrtSession(native, parts.skeleton, _callers(options), variables)
+
+
+def _opened(
+    model: str | bytes, weights: Mapping[str, np.ndarray], options: Options, settings: Any
+) -> Native:
     with binding.bound(options.cores):  # threads that get no core of their own inherit these
-        callers = options.cores[:1] if options.binds_caller else ()
-        return OrtSession(_native(model, weights, settings), skeleton, callers)
+        return _native(model, weights, settings)
+
+
+def _callers(options: Options) -> tuple[int, ...]:
+    """The core to which a run binds its caller."""
+    return options.cores[:1] if options.binds_caller else ()
 
 
 def _settings(options: Options, entries: dict[str, str]) -> Any:
@@ -375,7 +411,7 @@ def _settings(options: Options, entries: dict[str, str]) -> Any:
     return settings
 
 
-def _native(model: str | bytes, weights: dict[str, np.ndarray], settings: Any) -> Native:
+def _native(model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any) -> Native:
     values = tuple(_ort_value(array) for array in weights.values())
     try:
         if values:

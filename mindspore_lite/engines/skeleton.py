@@ -6,7 +6,7 @@ main graph are left out, so their total may exceed protobuf's 2 GB.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ class Parts:
 
     skeleton: bytes
     weights: dict[str, np.ndarray]
+    variable: tuple[str, ...] = ()  # those of the weights that may change
 
     @property
     def size_bytes(self) -> int:
@@ -36,14 +37,19 @@ class Parts:
         return len(self.skeleton) + sum(array.nbytes for array in self.weights.values())
 
 
-def take_apart(model: ir.Model) -> Parts:
-    """Split a model, which is used up by it. Weights are not copied where they can be shared."""
+def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
+    """Split a model, which is used up by it. Weights are not copied where they can be shared.
+
+    Weights that may change are taken out however small they are.
+    """
     import onnx_ir as ir
 
     weights: dict[str, np.ndarray] = {}
     for value in model.graph.initializers.values():
         tensor = value.const_value
-        if tensor is None or value.name is None or not _is_large(tensor):
+        if tensor is None or value.name is None:
+            continue
+        if value.name not in variable and not _is_large(tensor):
             continue
         weights[value.name] = aligned(tensor.numpy())
         value.const_value = ir.ExternalTensor(
@@ -62,7 +68,7 @@ def take_apart(model: ir.Model) -> Parts:
             f"the graph cannot be written as ONNX ({exc}); constants inside of nodes and subgraphs "
             "must stay under 2 GB together: make them weights of the main graph"
         ) from exc
-    return Parts(skeleton, weights)
+    return Parts(skeleton, weights, tuple(variable))
 
 
 def _is_large(tensor: ir.TensorProtocol) -> bool:

@@ -23,6 +23,7 @@ from mindspore_lite.mindir.files import Glimpses, mapped
 from mindspore_lite.mindir.side_files import SideFiles
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx_ir as ir
 
 # input name -> dims, None for one known only at run time
@@ -39,6 +40,9 @@ class Given:
     weights: bytes | None = field(default=None, repr=False)  # its side file, in memory too
     beside: Path | None = None  # where the model file would lie for its side files to be found
     key: Key | None = None
+    variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
+    # those of them that have changed, as they are now
+    replaced: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -70,6 +74,8 @@ class Source:
     recipe: str  # whatever else decides the graph: the translator, changed input shapes
     translate: Callable[[], ir.Model]
     storable: bool = True  # False: it was encrypted, and nothing of it may come to lie on a disk
+    variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
+    replaced: Mapping[str, np.ndarray] = field(default_factory=dict)  # those that have changed
 
 
 def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
@@ -82,7 +88,10 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     recipe = _recipe(given.kind.lower(), input_shapes)
     if storable and given.path is None:
         recipe = f"{recipe} {given.digest}"
-    return Source((*own, *side_files), recipe, translate, storable)
+    if given.variable:  # which one compiles apart from the others; their values do not matter
+        recipe = f"{recipe} {json.dumps(given.variable)}"
+    files = (*own, *side_files)
+    return Source(files, recipe, translate, storable, given.variable, given.replaced)
 
 
 # the side files, how to make the graph, and whether that may be stored

@@ -27,6 +27,9 @@ class WeightSettings:
     handle: int | None = None  # another process's weights, which are to be used
 
 
+NOTHING_SAID = WeightSettings()
+
+
 def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings:
     """Read the entries about weights; `config_path` is the file that some of them come from."""
     file = _entry(sections, "variable_weights_file")

@@ -212,16 +212,16 @@ class HostedRunner(Hosted):
         raise EngineError("a ModelParallelRunner has no resize; its requests may have any size")
 
     def info(self, key: str) -> str:
-        """There is nothing to tell but statistics."""
-        raise ValueError(f"there is no model info {key!r} of a ModelParallelRunner")
+        """What ModelParallelRunner.get_model_info says."""
+        return self._runner.get_model_info(key)
 
     def statistics(self) -> str:
         """What ModelParallelRunner.statistics says."""
         return json.dumps(asdict(self._runner.statistics()))
 
     def update_weights(self, weights: list[list[Tensor]]) -> None:
-        """Not available in this version."""
-        raise EngineError("updating weights is not available in this version")
+        """Exchange weights, for all workers at once."""
+        self._runner.update_weights(weights)
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, then release it."""

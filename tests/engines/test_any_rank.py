@@ -24,6 +24,7 @@ class Fake:
         self.closed = False
 
     mapped = False
+    variables = ()
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         return [inputs[0]]

@@ -22,6 +22,7 @@ class Fake:
 
     metadata: dict[str, str] = {"author": "tests"}  # noqa: RUF012
     mapped = True
+    variables = ()
 
     def __init__(self, *shape: int) -> None:
         self.inputs = self.outputs = (info(*shape),)

@@ -80,6 +80,7 @@ class Judged:
 
     metadata: dict[str, str] = {}  # noqa: RUF012
     mapped = True
+    variables = ()
 
     def __init__(
         self,

@@ -60,6 +60,7 @@ class FakeSession:
     inputs = (TensorInfo("x", np.dtype(np.float32), (-1, 2)),)
     outputs = (TensorInfo("y", np.dtype(np.float32), (-1, 2)),)
     mapped = True
+    variables = ()
 
     def __init__(self, compute: Compute = double) -> None:
         self.metadata: dict[str, str] = {}
