@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,3 +38,15 @@ def read_names(path: Path) -> tuple[Entry, ...]:
     if not found:
         raise ModelFileError(f"variable weight name list {str(path)!r} holds no names")
     return tuple(found)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: those that resemble it, if any do."""
+    found = difflib.get_close_matches(name, {text for text in known if text})
+    return f", but {' or '.join(map(repr, found))}" if found else ""
+
+
+def shortened(texts: Sequence[str], between: str = ", ", most: int = 10) -> str:
+    """Texts in a row; of many, the first ones and how many there are more."""
+    more = len(texts) - most
+    return between.join(texts[:most]) + (f"{between}and {more} more" if more > 0 else "")
