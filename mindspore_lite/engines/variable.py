@@ -81,7 +81,7 @@ def store(model_file: Path, weights_file: Path, weights: Mapping[str, np.ndarray
         for name, array in weights.items():
             data.write(bytes(-data.tell() % ALIGNMENT))
             offsets[name] = data.tell()
-            data.write(array.reshape(-1).view(np.uint8))
+            data.write(array.reshape(-1).view(np.uint8).data)
     for name, array in weights.items():
         place = {"location": weights_file.name, "offset": offsets[name], "length": array.nbytes}
         model.graph.initializer.append(

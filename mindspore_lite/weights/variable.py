@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,4 +15,4 @@ class Variable:
     aliases: tuple[str, ...]  # other names: that of the user's list, nodes that use it
     dtype: np.dtype
     shape: tuple[int, ...]
-    first: np.ndarray  # read-only
+    first: np.ndarray = field(repr=False)  # read-only
