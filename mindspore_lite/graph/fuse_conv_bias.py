@@ -30,9 +30,9 @@ def fuse_conv_bias(model: ir.Model) -> int:
             [*conv.inputs[:2], bias],
             dict(conv.attributes),
             outputs=[ir.Value(type=add.outputs[0].type, shape=add.outputs[0].shape)],
-            name=add.name,
+            name=conv.name,  # as in fuse_gemm_bias
         )
-        replace_node(add, fused)
+        replace_node(add, fused, conv)
         count += 1
     return count
 

@@ -28,9 +28,9 @@ def fuse_gemm_bias(model: ir.Model) -> int:
             [*gemm.inputs[:2], bias],
             dict(gemm.attributes),
             outputs=[ir.Value(type=add.outputs[0].type, shape=add.outputs[0].shape)],
-            name=add.name,
+            name=gemm.name,  # by which users know the product; the result keeps the name of the sum
         )
-        replace_node(add, fused)
+        replace_node(add, fused, gemm)
         count += 1
     return count
 
@@ -61,8 +61,8 @@ def _width(gemm: ir.Node) -> int | None:
     return width if isinstance(width, int) else None
 
 
-def replace_node(old: ir.Node, new: ir.Node) -> None:
-    """Put one node in the place of another of the same outputs, whose names live on."""
+def replace_node(old: ir.Node, new: ir.Node, source: ir.Node) -> None:
+    """Put a node in the place of another, whose outputs live on by name, and of its only source."""
     graph = old.graph
     assert graph is not None
     graph.insert_after(old, new)
@@ -71,4 +71,4 @@ def replace_node(old: ir.Node, new: ir.Node) -> None:
         ir.convenience.replace_all_uses_with(before, after, replace_graph_outputs=True)
         before.name = None
         after.name = name
-    graph.remove(old, safe=True)
+    graph.remove([old, source], safe=True)

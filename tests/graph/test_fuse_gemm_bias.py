@@ -70,12 +70,12 @@ def test_a_bias_that_broadcasts_over_rows_is_fused(shape: tuple[int, ...]) -> No
     np.testing.assert_allclose(got, A @ B.T + bias, rtol=1e-5)
 
 
-def test_the_names_of_node_and_output_live_on() -> None:
+def test_the_names_of_product_and_output_live_on() -> None:
     made = model(np.ones(4, np.float32))
     fuse_gemm_bias(made)
     RemoveUnusedNodesPass()(made)
     (node,) = made.graph
-    assert (node.name, made.graph.outputs[0].name) == ("add", "sum")
+    assert (node.name, made.graph.outputs[0].name) == ("gemm", "sum")
     assert node.attributes["transB"].value == 1
 
 
