@@ -157,6 +157,38 @@ def test_checked_sections_are_a_deep_copy() -> None:
     assert value == {"a": {"k": "v"}, "b": {}}
 
 
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [
+        ({"pids": "1, 2"}, {"ascend_context": {"shareable_weight_pid_list": "1, 2"}}),
+        ({"pids": 7}, {"ascend_context": {"shareable_weight_pid_list": "7"}}),
+        (
+            {"shared_mem_handle": 2**64 - 1},
+            {"ascend_context": {"shareable_weight_mem_handle": str(2**64 - 1)}},
+        ),
+        (
+            {"ascend_context": {"provider": "ge"}, "shared_mem_handle": "5"},
+            {"ascend_context": {"provider": "ge", "shareable_weight_mem_handle": "5"}},
+        ),
+        (
+            {"shared_mem_handle": "5", "ascend_context": {"provider": "ge"}},
+            {"ascend_context": {"provider": "ge", "shareable_weight_mem_handle": "5"}},
+        ),
+        ({"pids": {"k": "v"}}, {"pids": {"k": "v"}}),  # a section may have any name
+    ],
+)
+def test_the_short_form_of_an_entry_goes_into_its_section(
+    value: dict[str, Any], want: dict[str, dict[str, str]]
+) -> None:
+    assert config.checked_sections(value, "config_dict") == want
+
+
+@pytest.mark.parametrize("value", [True, None, 1.5, [1, 2]])
+def test_the_short_form_takes_texts_and_whole_numbers(value: Any) -> None:
+    with pytest.raises(TypeError, match="config_dict_value must be str"):
+        config.checked_sections({"pids": value}, "config_dict")
+
+
 def test_merging_prefers_the_second_and_changes_neither() -> None:
     base = {"a": {"k": "1", "l": "2"}, "b": {"m": "3"}}
     over = {"a": {"k": "9"}, "c": {"n": "4"}}

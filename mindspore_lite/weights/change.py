@@ -110,6 +110,6 @@ def _value(variable: Variable, array: np.ndarray, mode: str) -> np.ndarray:
     row = dtypes.from_numpy(variable.dtype)
     narrow = row is not None and row.item_bytes == 2
     dtype = np.dtype(np.float32) if narrow else variable.dtype
+    first, delta = (part.astype(dtype, copy=False) for part in (variable.first, array))
     with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes an infinity
-        total = variable.first.astype(dtype, copy=False) + array.astype(dtype, copy=False)
-        return np.ascontiguousarray(total.astype(variable.dtype, copy=False)).reshape(array.shape)
+        return np.asarray(np.add(first, delta, order="C").astype(variable.dtype, copy=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,7 @@ class Entry(NamedTuple):
 
 def read_names(path: Path) -> tuple[Entry, ...]:
     """Read a file of one `name` or `name,node` per line; blank lines and comments are left out."""
-    if not path.exists():
+    if not os.path.exists(path):  # false for a name that no file system takes, too
         raise ModelFileError(f"variable weight name list is not exists: {str(path)!r}")
     try:
         lines = list(useful_lines(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ SECTIONS = ("ascend_context", "common_context")  # the first that has a key deci
 MODES = ("replace", "delta")
 MAX_HANDLE = 2**64 - 1
 
-_PIDS = re.compile(r"\s*[0-9]+\s*(,\s*[0-9]+\s*)*,?\s*", re.ASCII)
+_PID = "[0-9]{1,10}"  # more digits than any system has
+_PIDS = re.compile(rf"\s*{_PID}\s*(,\s*{_PID}\s*)*,?\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,10 @@ def _entry(sections: Sections, key: str) -> str:
 
 def _found(file: str, config_path: str) -> Path:
     """The file where the working directory has it, else beside the configuration file."""
-    path = Path(file)
-    beside = Path(config_path).parent / path
-    return beside if config_path and not path.exists() and beside.exists() else path
+    beside = Path(config_path).parent / file
+    if config_path and not os.path.exists(file) and os.path.exists(beside):
+        return beside
+    return Path(file)
 
 
 def _pids(text: str) -> tuple[int, ...]:
@@ -81,9 +84,10 @@ def _pids(text: str) -> tuple[int, ...]:
 
 
 def _handle(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:21]) <= MAX_HANDLE:
+    digits = text.lstrip("0") if text.isascii() and text.isdecimal() else ""
+    if not 0 < len(digits) <= len(str(MAX_HANDLE)) or int(digits) > MAX_HANDLE:
         raise EngineError(
             f"shareable_weight_mem_handle is {text[:40]!r}, wanted the number that "
             'get_model_info("shareable_weight_mem_handle") gave in the process that shares'
         )
-    return int(text)
+    return int(digits)

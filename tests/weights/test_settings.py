@@ -1,0 +1,168 @@
+"""weights/settings.py: what a configuration says about weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindspore_lite.config import Sections, checked_sections, read_config
+from mindspore_lite.errors import EngineError, ModelFileError
+from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings, weight_settings
+
+MAX = str(2**64 - 1)
+SECTIONS = ("ascend_context", "common_context")
+
+
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of names in a folder where nobody works."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    path = tmp_path / "elsewhere/names.txt"
+    path.write_text("fc.weight\nup,/enc/fc1\n")
+    return path
+
+
+LISTED = (("fc.weight", ""), ("up", "/enc/fc1"))
+
+
+@pytest.mark.parametrize(
+    "sections", [{}, {"ascend_context": {}}, {"other": {"variable_weights_file": "x"}}]
+)
+def test_nothing_said_is_nothing_changed(sections: Sections) -> None:
+    assert weight_settings(sections) == NOTHING_SAID == WeightSettings()
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize(
+    ("key", "text", "want"),
+    [
+        ("variable_weights_list", "a, b,,c ", {"variable": (("a", ""), ("b", ""), ("c", ""))}),
+        ("variable_weights_mode", "delta", {"mode": "delta"}),
+        ("variable_weights_mode", "replace", {"mode": "replace"}),
+        ("shareable_weight_pid_list", "12, 34", {"pids": (12, 34)}),
+        ("shareable_weight_pid_list", " 12 ,34, ", {"pids": (12, 34)}),
+        ("shareable_weight_pid_list", "0, 7", {"pids": (7,)}),
+        ("shareable_weight_pid_list", "0", {"pids": ()}),
+        ("shareable_weight_mem_handle", "281473", {"handle": 281473}),
+        ("shareable_weight_mem_handle", MAX, {"handle": 2**64 - 1}),
+        ("shareable_weight_mem_handle", f"000{MAX}", {"handle": 2**64 - 1}),
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", '"{}"', '  "{}" '])
+def test_every_entry_is_read_in_both_sections(
+    section: str, key: str, text: str, want: dict[str, object], around: str
+) -> None:
+    found = weight_settings({section: {key: around.format(text)}})
+    assert found == WeightSettings(**want)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_file_of_names_is_read(names: Path, section: str) -> None:
+    found = weight_settings({section: {"variable_weights_file": f'"{names}"'}})
+    assert found == WeightSettings(variable=LISTED)  # type: ignore[arg-type]
+
+
+def test_of_both_sections_the_first_one_counts(names: Path) -> None:
+    sections = {
+        "common_context": {"variable_weights_mode": "replace", "variable_weights_list": "a"},
+        "ascend_context": {"variable_weights_mode": "delta", "variable_weights_list": ""},
+    }
+    assert weight_settings(sections) == WeightSettings(variable=(("a", ""),), mode="delta")  # type: ignore[arg-type]
+
+
+def test_file_and_list_add_up(names: Path) -> None:
+    entries = {"variable_weights_file": str(names), "variable_weights_list": "conv.weight"}
+    found = weight_settings({"ascend_context": entries})
+    assert found.variable == (*LISTED, ("conv.weight", ""))
+
+
+# --- where the file lies --------------------------------------------------------------------------
+
+RELATIVE = {"ascend_context": {"variable_weights_file": "names.txt"}}
+
+
+def test_a_file_beside_the_configuration_is_found(names: Path) -> None:
+    assert weight_settings(RELATIVE, str(names.with_name("config.ini"))).variable == LISTED
+    assert weight_settings(RELATIVE, "../elsewhere/config.ini").variable == LISTED
+
+
+def test_one_in_the_working_directory_comes_first(names: Path) -> None:
+    Path("names.txt").write_text("mine")
+    found = weight_settings(RELATIVE, str(names.with_name("config.ini")))
+    assert found.variable == (("mine", ""),)
+
+
+@pytest.mark.parametrize("config_path", ["", "config.ini", "../config.ini"])
+def test_a_missing_file_is_an_error(names: Path, config_path: str) -> None:
+    with pytest.raises(ModelFileError, match=r"name list is not exists: 'names\.txt'"):
+        weight_settings(RELATIVE, config_path)
+
+
+def test_a_path_that_no_file_can_have_is_an_error(names: Path) -> None:
+    for file in ("x" * 5000, "a\0b"):
+        with pytest.raises(ModelFileError, match="name list is not exists"):
+            weight_settings({"ascend_context": {"variable_weights_file": file}}, "config.ini")
+
+
+def test_the_lines_of_the_guide_are_understood(names: Path) -> None:
+    config = names.with_name("config.ini")
+    config.write_text('[ascend_context]\nvariable_weights_file="names.txt"\n')
+    assert weight_settings(read_config(config), str(config)).variable == LISTED
+
+
+# --- what makes no sense --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("variable_weights_mode", "add"),
+        ("variable_weights_mode", "Delta"),
+        *(
+            ("shareable_weight_pid_list", text)
+            for text in ("a", "1;2", "1 2", "-1", ",1", "1,,2", "[1, 2]", "1.5", "٣", "9" * 5000)
+        ),
+        *(
+            ("shareable_weight_mem_handle", text)
+            for text in ("0", "a", "-1", "0x10", "1.0", "1 2", "٣", str(2**64), "9" * 5000)
+        ),
+        ("shareable_weight_mem_handle", f"{'0' * 20}1{MAX}"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused(key: str, text: str) -> None:
+    with pytest.raises(EngineError, match=key) as caught:
+        weight_settings({"ascend_context": {key: text}})
+    assert text[:20] in str(caught.value)
+
+
+def test_weights_are_shared_or_taken_not_both() -> None:
+    sections = {
+        "ascend_context": {"shareable_weight_pid_list": "1"},
+        "common_context": {"shareable_weight_mem_handle": "2"},
+    }
+    with pytest.raises(EngineError, match="are both set"):
+        weight_settings(sections)
+
+
+@pytest.mark.parametrize("key", ["shareable_weight_pid_list", "shareable_weight_mem_handle"])
+def test_weights_that_may_change_are_not_shared(key: str) -> None:
+    with pytest.raises(EngineError, match="cannot be shared"):
+        weight_settings({"ascend_context": {key: "1", "variable_weights_list": "a"}})
+
+
+@pytest.mark.parametrize(
+    ("short", "want"),
+    [
+        ({"pids": "12, 34"}, WeightSettings(pids=(12, 34))),
+        ({"pids": 12}, WeightSettings(pids=(12,))),
+        ({"shared_mem_handle": "9"}, WeightSettings(handle=9)),
+        ({"shared_mem_handle": 2**64 - 1}, WeightSettings(handle=2**64 - 1)),
+    ],
+)
+def test_the_short_form_of_the_guide_is_understood(
+    short: dict[str, object], want: WeightSettings
+) -> None:
+    assert weight_settings(checked_sections(short, "config_dict")) == want
