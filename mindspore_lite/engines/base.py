@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
+from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable as Variable
 
 ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
@@ -38,6 +40,14 @@ class Options:
     precision: str = "enforce_fp32"
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A compiled model on disk: the folder that a session maps, and what it was made of."""
+
+    folder: Path
+    identity: Identity
+
+
 class Session(Protocol):
     """A compiled model. `run` may be called from many threads at once."""
 
@@ -46,6 +56,7 @@ class Session(Protocol):
     metadata: dict[str, str]
     variables: tuple[Variable, ...]  # weights that may change: load the model again with others
     mapped: bool  # the weights are pages of a file: another session of the model adds none
+    stored: Stored | None  # where this process has it from its own cache
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """One C-contiguous array per input in, one array that owns its memory per output out.
@@ -67,3 +78,9 @@ class Engine(Protocol):
 
     def load(self, source: Source, options: Options) -> Session:
         """Compile, or find compiled, and open."""
+
+    def identity(self, source: Source, options: Options) -> Identity:
+        """What a model is known by among processes, without compiling it."""
+
+    def open(self, folder: Path, options: Options) -> Session:
+        """Open what another process has compiled; its identity was found to be the same."""
