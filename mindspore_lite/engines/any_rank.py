@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mindspore_lite.engines.base import ANY_RANK, Session, Stop, Stored, TensorInfo, Variable
+from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo, Variable
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import ClosedError, EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes
@@ -23,7 +23,6 @@ class AnyRankSession:
 
     mapped = False  # another such session would make all of these again
     variables: tuple[Variable, ...] = ()  # build.py refuses such models where some may change
-    stored: Stored | None = None
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class AnyShapeSession:
     def __init__(self, first: Session, load: Callable[[list[Dims]], Session]) -> None:
         self.inputs, self.outputs = first.inputs, first.outputs
         self.metadata, self.mapped = first.metadata, first.mapped
-        self.variables, self.stored = first.variables, first.stored
+        self.variables = first.variables
         self._first = first
         self._shapes = [info.shape for info in first.inputs]
         self._load = load

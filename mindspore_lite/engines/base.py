@@ -56,7 +56,6 @@ class Session(Protocol):
     metadata: dict[str, str]
     variables: tuple[Variable, ...]  # weights that may change: load the model again with others
     mapped: bool  # the weights are pages of a file: another session of the model adds none
-    stored: Stored | None  # where this process has it from its own cache
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """One C-contiguous array per input in, one array that owns its memory per output out.
@@ -78,6 +77,9 @@ class Engine(Protocol):
 
     def load(self, source: Source, options: Options) -> Session:
         """Compile, or find compiled, and open."""
+
+    def stored(self, session: Session) -> Stored | None:
+        """Where the compiled model behind a session of ours lies; None: in memory alone."""
 
     def identity(self, source: Source, options: Options) -> Identity:
         """What a model is known by among processes, without compiling it."""

@@ -50,7 +50,6 @@ class FlipSession:
         first = flip.now[at]
         self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
         self.variables, self.mapped = first.variables, first.mapped
-        self.stored = first.stored
         self._flip = flip
         self._at = at
 

@@ -21,7 +21,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache as remembered
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -107,6 +106,10 @@ class OnnxRuntimeEngine:
         if store is not None:  # said last: a bad model is an error, and no matter of the cache
             cache.warn(store.place, trouble)
         return session
+
+    def stored(self, session: Session) -> Stored | None:
+        """The artefact that a session was opened from."""
+        return session.stored if isinstance(session, OrtSession) else None
 
     def identity(self, source: Source, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
@@ -312,7 +315,7 @@ def _load_cached(
     session = _find_or_build(
         store,
         key,
-        partial(_try_open, source=source, options=options, entries=entries),
+        lambda folder: _try_open(folder, source, options, entries),
         lambda: _build(store, key, parts(), content, entries),
     )
     session.stored = Stored(store.place / key, identity)

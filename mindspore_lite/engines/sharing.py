@@ -7,7 +7,7 @@ nobody can write to what others read.
 
 from __future__ import annotations
 
-from mindspore_lite.engines import cache
+from mindspore_lite.engines import artefact, cache
 from mindspore_lite.engines.base import Engine, Options, Session, Source
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.open_rank import OpenRankError
@@ -32,14 +32,15 @@ def load_shared(
                 "have any number of dims, and it is compiled when a request brings one; leave out "
                 "shareable_weight_pid_list"
             ) from exc
-        if session.stored is None:
+        stored = engine.stored(session)
+        if stored is None:
             raise _not_stored()
         try:
-            hold = Hold(session.stored.folder)
+            hold = Hold(stored.folder, without=[artefact.META])
         except OSError:
             session.close()
             continue
-        offer = Offer(hold, session.stored.identity, device, frozenset(pids))
+        offer = Offer(hold, stored.identity, device, frozenset(pids))
         return session, Share(offer)
     raise EngineError(
         "the model cannot be shared with other processes: its compiled form is removed from the "

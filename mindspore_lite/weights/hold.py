@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,8 +20,12 @@ from mindspore_lite.weights.exchange import MAX_FILES
 class Hold:
     """A folder that stays as long as this is not released, nor forgotten."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, without: Collection[str] = ()) -> None:
         """Wait for nobody but who removes the folder now.
+
+        Args:
+            folder: The folder, with plain files alone.
+            without: Names of files that nobody needs, and that may be replaced.
 
         Raises:
             OSError: It is gone, or not what it should be.
@@ -30,19 +34,19 @@ class Hold:
         self.files: dict[str, int] = {}  # name -> descriptor
         self._open: list[int] = []
         try:
-            self._take()
+            self._take(without)
         except BaseException:
             self.close()
             raise
 
-    def _take(self) -> None:
+    def _take(self, without: Collection[str]) -> None:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         lock = os.open(self.folder, flags | os.O_DIRECTORY)
         self._open.append(lock)
         fcntl.flock(lock, fcntl.LOCK_SH)
         if not os.path.samestat(os.fstat(lock), os.lstat(self.folder)):
             raise FileNotFoundError(f"{self.folder} was replaced just now")
-        for name in sorted(os.listdir(lock)):
+        for name in sorted(set(os.listdir(lock)).difference(without)):
             self.files[name] = os.open(name, flags | os.O_NONBLOCK, dir_fd=lock)
             self._open.append(self.files[name])
             if not stat.S_ISREG(os.fstat(self.files[name]).st_mode) or len(self.files) > MAX_FILES:

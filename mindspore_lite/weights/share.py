@@ -174,7 +174,7 @@ class _Office:
         try:
             client, _ = listening.accept()
         except OSError as exc:
-            return exc.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+            return exc.errno in (errno.EAGAIN, errno.ECONNABORTED)  # it went away again
         client.setblocking(False)
         if peer_of(client).uid == os.geteuid():
             self._clients[client.fileno()] = client, time.monotonic() + PATIENCE_S
