@@ -324,7 +324,8 @@ def _load_cached(
 
 def _identity(source: Source, content: digest.Content, entries: dict[str, str]) -> Identity:
     """Whatever decides what is compiled, but for the CPU."""
-    made_by = f"{source.recipe} {digest.code_of('widen', 'quirks', 'variable')} {artefact.FORMAT}"
+    makers = digest.code_of("widen", "quirks", "variable")
+    made_by = digest.joined([source.recipe, makers, str(artefact.FORMAT)])
     return Identity(
         digest.joined([*source.digests, *content.sha256]),
         {
