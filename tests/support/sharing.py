@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.fake_engine import LIMIT_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,3 +77,11 @@ def descriptors() -> dict[str, int]:
             continue
         found[kind] = found.get(kind, 0) + 1
     return found
+
+
+def assert_no_more_than(before: dict[str, int]) -> None:
+    """This process has as many open as before; a thread may still be closing what it served."""
+    until = time.monotonic() + LIMIT_S
+    while descriptors() != before and time.monotonic() < until:
+        os.sched_yield()
+    assert descriptors() == before

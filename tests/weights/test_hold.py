@@ -109,7 +109,7 @@ def test_a_folder_with_anything_but_a_few_plain_files_is_refused(kind: str, fold
     else:
         for number in range(20):
             (folder / str(number)).touch()
-    with pytest.raises(OSError, match="artefact|link"):
+    with pytest.raises(OSError, match=r"artefact|link"):
         Hold(folder)
     assert len(os.listdir("/proc/self/fd")) == open_before
     assert is_free(folder)
