@@ -13,7 +13,7 @@ from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError
 from mindspore_lite.tensor import Tensor, TensorMeta
 
-_INFO_KEYS = ("current_pid", "weights_version")
+_INFO_KEYS = ("current_pid", "weights_version", "shareable_weight_mem_handle")
 
 
 class Loaded(Protocol):
@@ -25,6 +25,10 @@ class Loaded(Protocol):
     @property
     def weights_version(self) -> int:
         """How many times the weights were changed."""
+
+    @property
+    def weights_handle(self) -> str:
+        """By which other processes use the weights; "" where they are not shared."""
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights; no groups restore those of the file."""
@@ -83,7 +87,8 @@ class BaseRunner(BaseModel, Generic[L]):
     def get_model_info(self, key: str) -> str:
         """One fact about the model as text, `""` where there is nothing to tell.
 
-        Keys: current_pid, weights_version (how many times update_weights() succeeded).
+        Keys: current_pid, weights_version (how many times update_weights() succeeded),
+        shareable_weight_mem_handle.
 
         Raises:
             TypeError: The key is no str.
@@ -95,7 +100,11 @@ class BaseRunner(BaseModel, Generic[L]):
             )
         if key == "current_pid":
             return str(os.getpid())
-        return "" if self._loaded is None else str(self._loaded.weights_version)
+        if self._loaded is None:
+            return ""
+        if key == "shareable_weight_mem_handle":
+            return self._loaded.weights_handle
+        return str(self._loaded.weights_version)
 
     @property
     def _building(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,11 +18,13 @@ from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, TensorInfo
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
+from mindspore_lite.engines.sharing import load_shared, open_shared
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
 from mindspore_lite.graph.source import Given, Shapes, Source, source_of
 from mindspore_lite.pool import cores
 from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
+from mindspore_lite.weights.share import Share
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Built:
     shapes: Shapes | None = None  # of the session's inputs, where they are not those of the file
     weights: WeightSettings = NOTHING_SAID
     version: int = 0  # of the weights: how many times they were changed
+    share: Share | None = None  # by which other processes use the weights
 
 
 def build(
@@ -69,8 +73,10 @@ def build(
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()
     session: Session
+    share = None
     try:
-        session = _load(engine, source, options)
+        with _settings_errors():
+            session, share = _opened(engine, source, options, context, weights)
     except OpenRankError as exc:
         if weights.variable:
             raise EngineError(
@@ -94,6 +100,7 @@ def build(
         outputs=session.outputs,
         any_rank=frozenset(any_rank),
         weights=weights,
+        share=share,
     )
 
 
@@ -103,6 +110,24 @@ def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
     given = replace(built.given, replaced=replaced)
     session = _load(built.engine, source_of(given, built.shapes), built.options)
     return replace(built, given=given, session=session, version=built.version + 1)
+
+
+def _opened(
+    engine: Engine, source: Source, options: Options, context: Context, weights: WeightSettings
+) -> tuple[Session, Share | None]:
+    """The session of a model, whose weights may be shared with others, or be another process's."""
+    if weights.handle is not None:
+        session = open_shared(engine, source, options, _device(context), weights.handle)
+        return session, None
+    if weights.pids is not None:
+        return load_shared(engine, source, options, _device(context), weights.pids)
+    return engine.load(source, options), None
+
+
+def _device(context: Context) -> str:
+    """What processes must have in common to share weights."""
+    target = context.target[0].lower()
+    return f"ascend:{context.ascend.device_id}" if target == "ascend" else target
 
 
 def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Session:
@@ -181,8 +206,14 @@ def _options(context: Context) -> Options:
 
 
 def _load(engine: Engine, source: Source, options: Options) -> Session:
-    try:
+    with _settings_errors():
         return engine.load(source, options)
+
+
+@contextmanager
+def _settings_errors() -> Iterator[None]:
+    try:
+        yield
     except ValueError as exc:  # a setting of the environment, or cores that went away
         raise EngineError(str(exc)) from exc
 

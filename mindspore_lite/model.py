@@ -270,6 +270,8 @@ class Model(BaseModel):
             return ";".join(
                 f"{i.name}:{list(i.shape)}".replace(" ", "") for i in self._built.inputs
             )
+        if key == "shareable_weight_mem_handle" and self._built.share is not None:
+            return str(self._built.share.handle)
         return ""
 
     def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
@@ -303,6 +305,8 @@ class Model(BaseModel):
         with self._changing:
             if self._built is not None:
                 self._built.session.close()
+                if self._built.share is not None:
+                    self._built.share.close()
                 self._closed = True
             self._built, self._inputs = None, []
 

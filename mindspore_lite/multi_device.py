@@ -22,6 +22,7 @@ import numpy as np
 
 from mindspore_lite import checks, feeds
 from mindspore_lite.base_runner import BaseRunner
+from mindspore_lite.config import read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
@@ -42,6 +43,7 @@ from mindspore_lite.model import ModelType
 from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor
+from mindspore_lite.weights.settings import weight_settings
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import owned
 
@@ -251,6 +253,8 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
 class _Loaded:
     """What a built runner holds: the crew, and what the model says about its ends."""
 
+    weights_handle = ""  # see _check_weights
+
     def __init__(self, path: str, context: Context, retries: int) -> None:
         settings = context.parallel
         self._timeout_s = self._limit_s(settings.timeout_s or math.inf)
@@ -423,8 +427,22 @@ def _told(error: E) -> E:
     return error
 
 
+def _check_weights(context: Context) -> None:
+    """Refuse to share weights: the processes that would share or use them are the runner's own."""
+    settings = context.parallel
+    sections = read_settings("build_from_file", settings.config_path, settings.config_info)
+    weights = weight_settings(sections, settings.config_path)
+    if weights.pids is not None or weights.handle is not None:
+        raise EngineError(
+            "a MultiDeviceRunner can neither share its weights by shareable_weight_pid_list nor "
+            "use others' by shareable_weight_mem_handle: its processes share theirs among "
+            "themselves; leave these settings out, or use a Model or a ModelParallelRunner"
+        )
+
+
 def _places(path: str, context: Context) -> list[Place]:
     """What each device is, and what to build there."""
+    _check_weights(context)
     target = context.target[0].lower()
     ids = context.parallel.device_ids or [_own_device(context, target)]
     found = masks(target, ids, context.cpu.thread_affinity_core_list)

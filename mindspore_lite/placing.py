@@ -71,10 +71,10 @@ def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID
         precision = context.cpu.precision_mode
         return Options(width, inter_op, bound, binds_caller=False, precision=precision)
 
-    def load(width: int, worker: int) -> Built:
+    def load(width: int, worker: int, weights: WeightSettings) -> Built:
         return build(given, context, options(width, worker), weights=weights)
 
-    built = load(plan.threads, 0)
+    built = load(plan.threads, 0, weights)
     first = built.session
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))
@@ -88,7 +88,9 @@ def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID
         )
     wanted = _sessions(plan, is_shared)[1:]
     with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
-        made = [built, *pool.map(lambda one: load(*one), wanted)]
+        # one session is enough to share; what another process shares is asked for by each
+        further = replace(weights, pids=None)
+        made = [built, *pool.map(lambda one: load(one[0], one[1], further), wanted)]
     changing = Changing(made) if weights.variable else None
     faces = changing.sessions if changing else [any_shape(one) for one in made]
     sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))

@@ -214,6 +214,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
             limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
             self._loaded.pool.close(limit)
+            self._loaded.end_sharing()
 
 
 class _Loaded:
@@ -252,6 +253,17 @@ class _Loaded:
             quick=self._quick() if is_quick else None,
             run_ns=round(run_s * 1e9),
         )
+
+    @property
+    def weights_handle(self) -> str:
+        """By which other processes use the weights."""
+        share = self._placed.built.share
+        return str(share.handle) if share is not None and share.is_open else ""
+
+    def end_sharing(self) -> None:
+        """Give the weights to nobody else."""
+        if self._placed.built.share is not None:
+            self._placed.built.share.close()
 
     def _quick(self) -> Session:
         """The session for requests of the model's own sizes, which many may run at once."""

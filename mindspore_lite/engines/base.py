@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
+from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable as Variable
 
 ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
@@ -36,6 +38,14 @@ class Options:
     cores: tuple[int, ...] = ()  # empty: not bound; else one core per thread, the caller's included
     binds_caller: bool = True  # False: who calls is on the first core already
     precision: str = "enforce_fp32"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A compiled model on disk: the folder that a session maps, and what it was made of."""
+
+    folder: Path
+    identity: Identity
 
 
 class Session(Protocol):
@@ -67,3 +77,12 @@ class Engine(Protocol):
 
     def load(self, source: Source, options: Options) -> Session:
         """Compile, or find compiled, and open."""
+
+    def stored(self, session: Session) -> Stored | None:
+        """Where the compiled model behind a session of ours lies; None: in memory alone."""
+
+    def identity(self, source: Source, options: Options) -> Identity:
+        """What a model is known by among processes, without compiling it."""
+
+    def open(self, folder: Path, options: Options) -> Session:
+        """Open what another process has compiled; its identity was found to be the same."""

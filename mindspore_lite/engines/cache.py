@@ -8,8 +8,9 @@
 Who owns what: a reader holds the lock of its key shared while it checks and opens the artefact;
 a builder, and whoever removes an artefact or a left-over build, holds it alone. The kernel drops
 the lock of a dead process, so a build folder whose lock can be had is nobody's. An opened artefact
-needs no lock: its pages stay mapped after the files are unlinked. Lock files are never removed,
-because a second file of the same name would be a second lock.
+needs no lock: its pages stay mapped after the files are unlinked. One that is shared with other
+processes is held by its own folder's lock (weights/hold.py), and stays until that is let go. Lock
+files are never removed, because a second file of the same name would be a second lock.
 
 Set by MSLITE_CACHE (on, off), MSLITE_CACHE_DIR and MSLITE_CACHE_MAX_BYTES. A place that cannot be
 used never fails a build: it is warned about once, and the build goes on without it.
@@ -30,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindspore_lite.engines import artefact
+from mindspore_lite.weights.hold import unheld
 
 DEFAULT_MAX_BYTES = 10 << 30  # guess: some twenty BERT-sized models
 _SEEN_MAX = 1000  # remembered digests; guess, some 300 bytes each
@@ -107,7 +109,7 @@ def warn(place: Path, problem: str) -> None:
     )
 
 
-def usable() -> Cache | None:
+def usable(*, quietly: bool = False) -> Cache | None:
     """The cache as the environment sets it, its folders made; None when off or unusable."""
     wanted = settings()
     if not wanted.enabled:
@@ -124,7 +126,8 @@ def usable() -> Cache | None:
     except OSError as exc:
         problem = f"it cannot be made ({exc.strerror or exc})"
     if problem is not None:
-        warn(wanted.place, problem)
+        if not quietly:
+            warn(wanted.place, problem)
         return None
     return Cache(wanted.place, wanted.max_bytes)
 
@@ -230,7 +233,9 @@ class Cache:
     def discard(self, key: str) -> None:
         """Remove an artefact, whatever lies in its place. Wants the lock alone."""
         folder = self.place / key
-        with _trouble("removing a damaged artefact"):
+        with unheld(folder) as free, _trouble("removing a damaged artefact"):
+            if not free:
+                raise CacheTroubleError("the compiled model is shared with other processes now")
             if not os.path.lexists(folder):
                 return
             if folder.is_symlink() or not folder.is_dir():
@@ -290,6 +295,8 @@ class Cache:
             return False
         try:
             self.discard(key)
+        except CacheTroubleError:  # somebody shares it
+            return False
         finally:
             _unlock(lock)
         return True

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.weights.identity import Identity
 
 RACY_NS = 2_000_000_000  # 2 s: the coarsest file times in use are FAT's
 
@@ -55,8 +56,10 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read(files: Sequence[Path], seen: Path, now_ns: Callable[[], int] = time.time_ns) -> Content:
-    """Digest each file, or recall its digest from the folder `seen`."""
+def read(
+    files: Sequence[Path], seen: Path | None, now_ns: Callable[[], int] = time.time_ns
+) -> Content:
+    """Digest each file, or recall its digest from the folder `seen`, where there is one."""
     digests, stamps = [], []
     for path in files:
         try:
@@ -69,7 +72,9 @@ def read(files: Sequence[Path], seen: Path, now_ns: Callable[[], int] = time.tim
     return Content(tuple(files), tuple(digests), tuple(stamps))
 
 
-def _digest(path: Path, before: Stamp, seen: Path, now_ns: Callable[[], int]) -> str:
+def _digest(path: Path, before: Stamp, seen: Path | None, now_ns: Callable[[], int]) -> str:
+    if seen is None:
+        return sha256_of(path)
     note = seen / f"{hashlib.sha256(os.fsencode(path)).hexdigest()}.json"
     known = _recall(note, path, before)
     if known is not None:
@@ -107,9 +112,14 @@ def _remember(note: Path, path: Path, now: Stamp, read_ns: int, digest: str) -> 
             part.unlink()
 
 
-def key(content: Content, recipe: str, engine: str, version: str, options: str, form: int) -> str:
-    """The name of what an engine compiles from this content on this kind of CPU."""
-    parts = [form, list(content.sha256), recipe, engine, version, cpu_features(), options]
+def joined(digests: Sequence[str]) -> str:
+    """One digest for several contents in their order."""
+    return hashlib.sha256(json.dumps(list(digests)).encode()).hexdigest()
+
+
+def key(identity: Identity) -> str:
+    """The name of what an engine compiles from a model on this kind of CPU."""
+    parts = [identity.model, sorted(identity.settings.items()), cpu_features()]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

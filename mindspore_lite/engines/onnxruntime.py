@@ -28,7 +28,7 @@ import numpy as np
 
 from mindspore_lite.engines import artefact, binding, border, cache, digest, variable
 from mindspore_lite.engines.alignment import align_weights
-from mindspore_lite.engines.base import Options, Session, Source, Stop, TensorInfo
+from mindspore_lite.engines.base import Options, Session, Source, Stop, Stored, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
 from mindspore_lite.errors import (
     ClosedError,
@@ -37,6 +37,7 @@ from mindspore_lite.errors import (
     LiteError,
     StoppedError,
 )
+from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable
 
 if TYPE_CHECKING:
@@ -106,6 +107,26 @@ class OnnxRuntimeEngine:
             cache.warn(store.place, trouble)
         return session
 
+    def stored(self, session: Session) -> Stored | None:
+        """The artefact that a session was opened from."""
+        return session.stored if isinstance(session, OrtSession) else None
+
+    def identity(self, source: Source, options: Options) -> Identity:
+        """Read or recall what the files hold; the cache is only asked, and need not be usable."""
+        store = cache.usable(quietly=True)
+        content = digest.read(source.files, None if store is None else store.seen)
+        return _identity(source, content, _precision_entries(options.precision))
+
+    def open(self, folder: Path, options: Options) -> Session:
+        """Open an artefact that another process has made."""
+        binding.check(options.cores, options.threads)
+        try:
+            session = _open_stored(folder, options, _precision_entries(options.precision))
+        except OSError as exc:
+            raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
+        _give_memory_back()
+        return session
+
 
 class OrtSession:
     """A compiled model that many threads may run at once; see engines/base.py for the contract."""
@@ -131,6 +152,7 @@ class OrtSession:
         self._options = ort.RunOptions()  # else ONNX Runtime makes one for each run: 0.7 us
         self._cores = cores
         self.mapped = not native.weights
+        self.stored: Stored | None = None
         self._input_names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
         self._inward = {n: inward[n] for n in self._input_names if n in inward}
@@ -288,21 +310,48 @@ def _load_cached(
 ) -> OrtSession:
     """The session on a cached artefact, which is built first if need be."""
     content = digest.read(source.files, store.seen)
-    recipe = f"{source.recipe} {digest.code_of('widen', 'quirks', 'variable')}"
-    key = digest.key(
-        content, recipe, OnnxRuntimeEngine.name, VERSION, str(entries), artefact.FORMAT
+    identity = _identity(source, content, entries)
+    key = digest.key(identity)
+    session = _find_or_build(
+        store,
+        key,
+        lambda folder: _try_open(folder, source, options, entries),
+        lambda: _build(store, key, parts(), content, entries),
     )
+    session.stored = Stored(store.place / key, identity)
+    return session
+
+
+def _identity(source: Source, content: digest.Content, entries: dict[str, str]) -> Identity:
+    """Whatever decides what is compiled, but for the CPU."""
+    makers = digest.code_of("widen", "quirks", "variable")
+    made_by = digest.joined([source.recipe, makers, str(artefact.FORMAT)])
+    return Identity(
+        digest.joined([*source.digests, *content.sha256]),
+        {
+            "version of mslite": made_by,
+            "version of the engine": f"{OnnxRuntimeEngine.name} {VERSION}",
+            "precision": str(entries),
+        },
+    )
+
+
+def _find_or_build(
+    store: cache.Cache,
+    key: str,
+    opened: Callable[[Path | None], OrtSession | None],
+    build: Callable[[], Path],
+) -> OrtSession:
     with store.locked(key, alone=False):
-        session = _try_open(store.find(key), source, options, entries)
+        session = opened(store.find(key))
     if session is not None:
         return session
     with store.locked(key, alone=True):  # another builder may have been faster
-        session = _try_open(store.repair(key), source, options, entries)
+        session = opened(store.repair(key))
         if session is not None:
             return session
         store.discard(key)  # right to the last bit, but refused
-        made = _build(store, key, parts(), content, entries)
-        session = _try_open(made, source, options, entries)
+        session = opened(build())
         if session is None:
             store.discard(key)
             raise cache.CacheTroubleError("ONNX Runtime refuses to open what it just wrote")
@@ -363,16 +412,24 @@ def _try_open(
     """Open an artefact with the weights as they are now; None when that cannot be done."""
     if folder is None:
         return None
-    settings = _settings(options, entries)
-    if not source.variable:  # all was optimised when it was stored
-        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        skeleton = (folder / artefact.SKELETON).read_bytes()
-        native = _opened(str(folder / artefact.MODEL), source.replaced, options, settings)
-        metadata = native.session.get_modelmeta().custom_metadata_map
-        variables = variable.from_file(metadata, folder / artefact.WEIGHTS)
+        return _open_stored(folder, options, entries, source)
     except (EngineError, OSError):
         return None
+
+
+def _open_stored(
+    folder: Path, options: Options, entries: dict[str, str], source: Source | None = None
+) -> OrtSession:
+    """Open an artefact; without a source it has no weights that may change."""
+    settings = _settings(options, entries)
+    if source is None or not source.variable:  # all was optimised when it was stored
+        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    skeleton = (folder / artefact.SKELETON).read_bytes()
+    replaced = {} if source is None else source.replaced
+    native = _opened(str(folder / artefact.MODEL), replaced, options, settings)
+    metadata = native.session.get_modelmeta().custom_metadata_map
+    variables = variable.from_file(metadata, folder / artefact.WEIGHTS)
     return OrtSession(native, skeleton, _callers(options), variables)
 
 

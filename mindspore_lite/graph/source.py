@@ -59,11 +59,12 @@ class Given:
         return memoryview(self.data) if self.path is None else mapped(self.path)
 
     @cached_property
-    def digest(self) -> str:
-        """Identifies what is in memory; files are digested by the engine."""
-        return " ".join(
-            hashlib.sha256(part).hexdigest() for part in (self.data, self.weights or b"")
-        )
+    def digests(self) -> tuple[str, ...]:
+        """Identify what is in memory; files are digested by the engine."""
+        if self.path is not None:
+            return ()
+        parts = (self.data,) if self.weights is None else (self.data, self.weights)
+        return tuple(hashlib.sha256(part).hexdigest() for part in parts)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Source:
     storable: bool = True  # False: it was encrypted, and nothing of it may come to lie on a disk
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
     replaced: Mapping[str, np.ndarray] = field(default_factory=dict)  # those that have changed
+    digests: tuple[str, ...] = ()  # of what is in memory, as if it were the first of the files
 
 
 def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
@@ -86,12 +88,11 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
         side_files, translate, storable = make(given, data, input_shapes)
     own = () if given.path is None else (given.path,)
     recipe = _recipe(given.kind.lower(), input_shapes)
-    if storable and given.path is None:
-        recipe = f"{recipe} {given.digest}"
     if given.variable:  # which one compiles apart from the others; their values do not matter
         recipe = f"{recipe} {json.dumps(given.variable)}"
     files = (*own, *side_files)
-    return Source(files, recipe, translate, storable, given.variable, given.replaced)
+    digests = given.digests if storable else ()
+    return Source(files, recipe, translate, storable, given.variable, given.replaced, digests)
 
 
 # the side files, how to make the graph, and whether that may be stored

@@ -20,6 +20,7 @@ from mindspore_lite.engines import onnxruntime as engine_module
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.weights.identity import Identity
 
 ENGINE = OnnxRuntimeEngine()
 FILES = [artefact.MODEL, artefact.WEIGHTS, artefact.SKELETON, artefact.META]
@@ -69,13 +70,14 @@ def test_other_content_recipe_engine_or_cpu_is_another_key(
     load(make_dense(1))
     ENGINE.load(dense.source("resized"), Options())
     assert len(keys(cache_place)) == 3
-    content = digest.read([dense.path], tmp_path)
-    args = ["recipe", "engine", "1.0", "options", 1]
-    variants: list[list[Any]] = [
-        [v if i == at else a for i, a in enumerate(args)]
-        for at, v in enumerate(["r", "e", "2", "o", 2])
+    settings = {"recipe": "r", "engine": "e"}
+    identities = [
+        Identity("model", settings),
+        Identity("other", settings),
+        *(Identity("model", {**settings, name: "other"}) for name in settings),
     ]
-    assert len({digest.key(content, *v) for v in [args, *variants]}) == 6
+    assert len({digest.key(identity) for identity in identities}) == 4
+    assert digest.key(identities[0]) == digest.key(Identity("model", {**settings}))
 
 
 def test_cpu_features_are_read_from_the_first_processor(tmp_path: Path) -> None:

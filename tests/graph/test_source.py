@@ -122,9 +122,9 @@ def test_side_files_count_as_files_of_the_model(tmp_path: Path) -> None:
     assert names == ["net_graph.mindir", "data_0", "data_1"]
 
 
-def test_bytes_are_told_apart_by_the_recipe_and_have_no_files() -> None:
+def test_bytes_are_told_apart_by_digests_and_have_no_files() -> None:
     made = [source_of(Given("MINDIR", data=dense_net(factor=f))) for f in (1.0, 2.0, 1.0)]
-    assert made[0].recipe == made[2].recipe != made[1].recipe
+    assert made[0].digests == made[2].digests != made[1].digests
     assert all(m.files == () and m.storable for m in made)
     assert made[0].translate().graph.outputs
 

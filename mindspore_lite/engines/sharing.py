@@ -1,0 +1,76 @@
+"""Compiled models between processes: a session and a Share come out, or a session on another's.
+
+What is shared is the artefact of the compile cache, whose weights every process maps: its pages are
+in memory once, whoever maps them, and stay as long as somebody does. Mappings are private, so that
+nobody can write to what others read.
+"""
+
+from __future__ import annotations
+
+from mindspore_lite.engines import artefact, cache
+from mindspore_lite.engines.base import Engine, Options, Session, Source
+from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.open_rank import OpenRankError
+from mindspore_lite.weights.ask import borrowed
+from mindspore_lite.weights.hold import Hold
+from mindspore_lite.weights.share import Offer, Share
+
+_TRIES = 3  # an artefact may be removed by others between opening and holding it
+
+
+def load_shared(
+    engine: Engine, source: Source, options: Options, device: str, pids: tuple[int, ...]
+) -> tuple[Session, Share]:
+    """Load a model, and share its weights with the listed processes until the Share is closed."""
+    _check_storable(source, "shared with other processes")
+    for _ in range(_TRIES):
+        try:
+            session = engine.load(source, options)
+        except OpenRankError as exc:
+            raise EngineError(
+                f"the model cannot be shared with other processes: inputs {list(exc.trial.open)} "
+                "have any number of dims, and it is compiled when a request brings one; leave out "
+                "shareable_weight_pid_list"
+            ) from exc
+        stored = engine.stored(session)
+        if stored is None:
+            raise _not_stored()
+        try:
+            hold = Hold(stored.folder, without=[artefact.META])
+        except OSError:
+            session.close()
+            continue
+        offer = Offer(hold, stored.identity, device, frozenset(pids))
+        return session, Share(offer)
+    raise EngineError(
+        "the model cannot be shared with other processes: its compiled form is removed from the "
+        "cache again and again; raise MSLITE_CACHE_MAX_BYTES"
+    )
+
+
+def open_shared(
+    engine: Engine, source: Source, options: Options, device: str, handle: int
+) -> Session:
+    """A session on what another process shares; nothing is compiled, and nothing is written."""
+    _check_storable(source, "used from another process")
+    identity = engine.identity(source, options)
+    with borrowed(handle, device, identity) as folder:
+        return engine.open(folder, options)
+
+
+def _check_storable(source: Source, doing: str) -> None:
+    if not source.storable:
+        raise EngineError(
+            f"the weights of an encrypted model cannot be {doing}, for nothing of it may come to "
+            "lie on a disk; leave out shareable_weight_pid_list and shareable_weight_mem_handle"
+        )
+
+
+def _not_stored() -> EngineError:
+    state = cache.describe()
+    reason = state.reason or "the model could not be put there, and a warning says why"
+    return EngineError(
+        "the model cannot be shared with other processes: weights are shared from the compile "
+        f"cache {state.place!r}, which is not used ({reason}); put that right, or leave out "
+        "shareable_weight_pid_list"
+    )
