@@ -6,6 +6,7 @@ import numpy as np
 
 from mindspore_lite import checks
 from mindspore_lite.build import Built
+from mindspore_lite.engines.alignment import aligned
 from mindspore_lite.errors import EngineError, InputError
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.weights.change import changed
@@ -35,7 +36,8 @@ def replacements(built: Built, groups: list[list[Tensor]]) -> dict[str, np.ndarr
     if not groups:
         return {}
     pairs = [[(tensor.name, _data(tensor)) for tensor in group] for group in groups]
-    return changed(variables, pairs, built.weights.mode, built.given.replaced)
+    found = changed(variables, pairs, built.weights.mode, built.given.replaced)
+    return {name: aligned(array) for name, array in found.items()}  # as kernels want them
 
 
 def _data(tensor: Tensor) -> np.ndarray:

@@ -438,7 +438,15 @@ def _open_in_memory(
 ) -> OrtSession:
     """Compile a model that is stored nowhere."""
     weights = {**parts.weights, **replaced}
-    native = _opened(parts.skeleton, weights, options, _settings(options, entries))
+    try:
+        native = _opened(parts.skeleton, weights, options, _settings(options, entries))
+    except EngineError as exc:
+        if not parts.variable:
+            raise
+        raise EngineError(
+            f"{exc}; if a weight that may change decides a size, as the shape of a Reshape does, "
+            "leave it out of the list: such a weight cannot change"
+        ) from exc.__cause__
     metadata = native.session.get_modelmeta().custom_metadata_map
     variables = variable.from_memory(metadata, parts.weights)
     return OrtSession(native, parts.skeleton, _callers(options), variables)

@@ -43,7 +43,9 @@ def mark(model: ir.Model, entries: Sequence[tuple[str, str]]) -> tuple[str, ...]
 
 def hold_open(model: ir.Model, names: Sequence[str]) -> None:
     """Make inputs of weights, as which they are not computed with beforehand."""
-    model.graph.inputs.extend(model.graph.initializers[name] for name in names)
+    weights = [model.graph.initializers[name] for name in names]
+    # files of IR version 3 declare all weights as inputs
+    model.graph.inputs.extend(w for w in weights if not w.is_graph_input())
 
 
 def settle(model: ir.Model, names: Sequence[str]) -> None:

@@ -166,6 +166,8 @@ class _Index:
             raise _Unfit(f"its weight {name!r} {_INSIDE}")
         if not weight.uses() and not weight.is_graph_output():
             raise _Unfit("the graph does not use this weight")
+        if weight.const_value is None or not weight.const_value.size:
+            raise _Unfit("this weight holds no numbers")
         if (kind := weight.dtype) is None or kind.value not in _TYPES:
             raise _Unfit(f"{name!r} is of type {kind and kind.name}, of which no weight can change")
 
