@@ -6,6 +6,7 @@ from mindspore_lite.model import Model, ModelParallelRunner, ModelType
 from mindspore_lite.multi_device import MultiDeviceRunner
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
+from mindspore_lite.weight_files import load_weights
 
 __all__ = [
     "Context",
@@ -20,6 +21,7 @@ __all__ = [
     "Tensor",
     "TensorMeta",
     "__version__",
+    "load_weights",
 ]
 
 for _name in __all__:  # tracebacks, pickles and docs show the path that users import

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 HEAVY = {
     "onnxruntime", "torch", "onnx", "onnx_ir", "matplotlib", "google.protobuf", "rich", "cyclopts",
-    "mindspore_lite.mindir.mindir_pb2",
+    "safetensors", "mindspore_lite.mindir.mindir_pb2",
 }  # fmt: skip
 
 

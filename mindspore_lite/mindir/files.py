@@ -19,13 +19,16 @@ _KINDS = {
 }
 
 
-def mapped(path: Path) -> memoryview:
-    """The bytes of a plain file, read-only, in pages that all processes share."""
+def mapped(path: Path, access: int = mmap.ACCESS_READ) -> memoryview:
+    """The bytes of a plain file, read-only, in pages that all processes share.
+
+    With mmap.ACCESS_COPY they may be written to; those pages are copied, and the file stays.
+    """
     descriptor, size = _opened(path)
     try:
         if size == 0:  # cannot be mapped
             return memoryview(b"")
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        return memoryview(mmap.mmap(descriptor, 0, access=access))
     except OSError as exc:
         raise ModelFileError(f"cannot read {str(path)!r}: {_reason(exc)}") from exc
     finally:

@@ -1,0 +1,86 @@
+"""An .npz file goes in, its arrays come out; nothing pickled is read, and no size believed.
+
+NumPy makes room for an array before it has read it, and unpacks whatever is packed. So the sizes
+that an archive states are compared with each other, and with what its packing can make of its
+bytes, before a member is read.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.mindir.files import Glimpses
+
+_SUFFIX = ".npy"
+_PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}  # and how many bytes become of one
+_ENCRYPTED = 1  # a bit of a member's flags
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def read_npz(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and arrays in the order in which they lie in the file."""
+    with Glimpses(path) as file:  # refuses pipes and folders
+        size = len(file)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = sorted(archive.infolist(), key=lambda info: info.header_offset)
+            _check_members(members, size)
+            for info in members:
+                with archive.open(info) as member:
+                    yield info.filename.removesuffix(_SUFFIX), _read(info, member)
+    except ModelFileError:
+        raise
+    except Exception as exc:  # the readers of archives and headers raise many kinds on bad bytes
+        raise ModelFileError(f"it is no .npz file that can be read: {exc}") from exc
+
+
+def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
+    names = set()
+    packed = 0
+    for info in members:
+        name = repr(info.filename)
+        if not info.filename.endswith(_SUFFIX):
+            raise ModelFileError(f"member {name} is no array; np.savez() writes such files")
+        if info.filename in names:
+            raise ModelFileError(f"member {name} is there twice")
+        if info.compress_type not in _PACKINGS or info.flag_bits & _ENCRYPTED:
+            raise ModelFileError(f"member {name} is packed in a way that NumPy does not use")
+        if info.file_size > info.compress_size * _PACKINGS[info.compress_type]:
+            raise ModelFileError(
+                f"member {name} claims {info.file_size} bytes, but holds {info.compress_size}, "
+                "which cannot become as many"
+            )
+        names.add(info.filename)
+        packed += info.compress_size
+    if packed > size:  # members that share bytes: the way of small files that grow without bound
+        raise ModelFileError(f"its members claim {packed} bytes, and the file has {size}")
+
+
+def _read(info: zipfile.ZipInfo, member: IO[bytes]) -> np.ndarray:
+    version = npy.read_magic(member)
+    if version not in _HEADERS:
+        raise ModelFileError(f"array {info.filename!r} has fields or an unknown version {version}")
+    shape, _, dtype = _HEADERS[version](member)
+    if dtype.hasobject:
+        raise ModelFileError(
+            f"array {info.filename!r} holds Python objects, which are pickled, and pickles are "
+            "never read: they may run code; save plain arrays of numbers"
+        )
+    held, claimed = info.file_size - member.tell(), math.prod(shape) * dtype.itemsize
+    if held != claimed or min(shape, default=0) < 0:
+        raise ModelFileError(
+            f"array {info.filename!r} of shape {list(shape)} and type {dtype} takes {claimed} "
+            f"bytes, but holds {held}"
+        )
+    member.seek(0)
+    array: np.ndarray = npy.read_array(member, allow_pickle=False)
+    member.read(1)  # at the end, the checksum is compared
+    return array

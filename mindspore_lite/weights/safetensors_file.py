@@ -1,0 +1,68 @@
+"""A .safetensors file goes in, its tensors come out as arrays that are mapped, not read."""
+
+from __future__ import annotations
+
+import math
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.mindir.files import mapped
+
+# the format's own names; it has others (8 bits and less, complex), which no Tensor can hold
+_TYPES = {
+    "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8",
+    "U16": "uint16", "U32": "uint32", "U64": "uint64", "F16": "float16", "BF16": "bfloat16",
+    "F32": "float32", "F64": "float64",
+}  # fmt: skip
+_PREFIX = 8  # bytes that tell the length of the header
+
+
+def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and arrays in the order in which they lie in the file.
+
+    The arrays may be written to: pages are copied then, and the file stays as it is.
+    """
+    data = mapped(path, mmap.ACCESS_COPY)  # first, for it refuses pipes and folders
+    layout = _layout(path)
+    # the library has checked that tensors follow each other without a gap up to the end
+    at = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
+    for name, kind, shape in layout:
+        if kind not in _TYPES:
+            raise ModelFileError(
+                f"tensor {name!r} is of type {kind}, wanted one of {', '.join(_TYPES)}; "
+                "convert it before it is saved"
+            )
+        dtype = BY_NAME[_TYPES[kind]].numpy
+        end = at + math.prod(shape) * dtype.itemsize
+        if end > len(data):
+            raise ModelFileError("it changed while it was read; try again")
+        yield name, _array(name, data[at:end], dtype, shape)
+        at = end
+
+
+def _layout(path: Path) -> list[tuple[str, str, list[int]]]:
+    """Name, type and shape of the tensors, as the format's own library reads and checks them."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            slices = [(name, file.get_slice(name)) for name in file.offset_keys()]
+            return [(name, part.get_dtype(), part.get_shape()) for name, part in slices]
+    except (SafetensorError, OSError) as exc:
+        raise ModelFileError(f"it is no .safetensors file: {exc}") from exc
+
+
+def _array(name: str, data: memoryview, dtype: np.dtype, shape: list[int]) -> np.ndarray:
+    try:
+        found = np.frombuffer(data, dtype).reshape(shape)
+    except ValueError as exc:  # the format knows no limit of dims
+        raise ModelFileError(f"tensor {name!r} is no array of NumPy's: {exc}") from exc
+    if dtype == np.bool_:  # a file may hold any byte, an array of truth values only two
+        return np.asarray(found.view(np.uint8) != 0)
+    # writers need not align, and kernels may want it
+    return found if found.flags.aligned else found.copy()
