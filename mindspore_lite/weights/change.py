@@ -12,7 +12,7 @@ import numpy as np
 
 from mindspore_lite import dtypes
 from mindspore_lite.errors import InputError
-from mindspore_lite.weights.names import near, shortened
+from mindspore_lite.weights.names import Near, shortened
 from mindspore_lite.weights.rename import collapsed, node_path
 from mindspore_lite.weights.variable import Variable
 
@@ -57,7 +57,8 @@ def changed(
             named[found.name] = found, array
         wanted |= named
     if problems:
-        raise InputError(shortened(problems, "; "))
+        may = shortened([repr(variable.name) for variable in variables])
+        raise InputError(f"{shortened(problems, '; ')}. The weights that may change are {may}")
     return {**present, **{name: _value(*pair, mode) for name, pair in wanted.items()}}
 
 
@@ -66,6 +67,7 @@ class _Directory:
 
     def __init__(self, variables: Sequence[Variable]) -> None:
         self.variables = variables
+        self.near = Near(name for v in variables for name in (v.name, *v.aliases))
         self.names = {alias: v for v in variables for alias in v.aliases}
         self.names |= {v.name: v for v in variables}
         self.paths: dict[str, Variable | None] = {}  # None: of several, so of no use
@@ -86,11 +88,7 @@ class _Directory:
         found = self.names.get(name) or self.paths.get(collapsed(node_path(name) or name))
         if found:
             return found
-        known = [repr(variable.name) for variable in self.variables]
-        return (
-            f"no weight {name!r} may change{near(name, self.names)}; those that may are "
-            f"{shortened(known)}"
-        )
+        return f"no weight {name!r} may change{self.near(name)}"
 
 
 def _misfit(variable: Variable, array: np.ndarray, mode: str) -> str:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from mindspore_lite.config import useful_lines
 from mindspore_lite.errors import ModelFileError
 
+SHOWN = 10  # of a long list in an error; guess: whoever has more to mend runs it again
+
 
 class Entry(NamedTuple):
     """A line of the file: what callers call the weight, and the node that uses it, if given."""
@@ -41,13 +43,25 @@ def read_names(path: Path) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: those that resemble it, if any do."""
-    found = difflib.get_close_matches(name, {text for text in known if text})
-    return f", but {' or '.join(map(repr, found))}" if found else ""
+class Near:
+    """Tells which known names resemble an unknown one.
+
+    Of the first few unknown ones, that is: no more are shown, and large models have many names to
+    compare with.
+    """
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = set(known)
+        self._left = SHOWN
+
+    def __call__(self, name: str) -> str:
+        """The end of a sentence about an unknown name; "" if no other resembles it."""
+        self._left -= 1
+        found = difflib.get_close_matches(name, self._known) if self._left >= 0 else []
+        return f", but {' or '.join(map(repr, found))}" if found else ""
 
 
-def shortened(texts: Sequence[str], between: str = ", ", most: int = 10) -> str:
+def shortened(texts: Sequence[str], between: str = ", ") -> str:
     """Texts in a row; of many, the first ones and how many there are more."""
-    more = len(texts) - most
-    return between.join(texts[:most]) + (f"{between}and {more} more" if more > 0 else "")
+    more = len(texts) - SHOWN
+    return between.join(texts[:SHOWN]) + (f"{between}and {more} more" if more > 0 else "")

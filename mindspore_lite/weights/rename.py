@@ -45,7 +45,7 @@ _LISTS = {"input_blocks", "output_blocks"}  # of rows
 _ROWS = _LISTS | {
     "middle_block", "in_layers", "out_layers", "emb_layers", "to_out", "net", "time_embed", "out",
 }  # fmt: skip
-_MIDDLE = {0: ("resnets", "0"), 1: ("attentions", "0"), 2: ("resnets", "1")}
+_MIDDLE = {"0": ("resnets", "0"), "1": ("attentions", "0"), "2": ("resnets", "1")}
 _IN_RESIDUAL = {
     ("in_layers", "0"): ["norm1"],
     ("in_layers", "2"): ["conv1"],
@@ -127,9 +127,9 @@ def _words(pieces: list[str]) -> Iterator[str]:
 def _as_diffusers(parts: list[str]) -> list[str]:
     """The original's numbered blocks as diffusers calls them; other names as they are."""
     kind, *rest = parts
+    if kind == "middle_block" and rest and rest[0] in _MIDDLE:
+        return ["mid_block", *_in_block(_MIDDLE[rest[0]], rest[1:])]
     numbers = [int(part) for part in rest[:2] if part.isdecimal() and len(part) < 4]
-    if kind == "middle_block" and numbers and numbers[0] in _MIDDLE:
-        return ["mid_block", *_in_block(_MIDDLE[numbers[0]], rest[1:])]
     if kind not in _LISTS or len(numbers) < 2:
         return parts
     number, place = numbers

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mindspore_lite.dtypes import TABLE
 from mindspore_lite.errors import EngineError
-from mindspore_lite.weights.names import near, shortened
+from mindspore_lite.weights.names import Near, shortened
 from mindspore_lite.weights.rename import collapsed, node_path
 
 if TYPE_CHECKING:
@@ -106,12 +106,15 @@ class _Index:
         self.users: dict[str, list[ir.Node]] = defaultdict(list)  # of each weight
         for node in model.graph.all_nodes():
             self._add(node)
+        self.near = Near([*self.weights, *self.named, *self.scopes])
 
     def _add(self, node: ir.Node) -> None:
         name = node.name or ""
-        self.named[name].append(node)
+        if name:
+            self.named[name].append(node)
         for value in node.outputs:
-            self.makers[value.name or ""].append(node)
+            if value.name:
+                self.makers[value.name].append(node)
         if scope := name.rpartition("/")[0]:
             self.scopes[scope].append(node)
             self.loose[collapsed(scope)].append(node)
@@ -180,8 +183,7 @@ class _Index:
         for nodes in (self.named, self.makers, self.scopes):
             if name in nodes:
                 return "it stands for no weight of two dims or more"
-        known = [*self.weights, *self.named, *self.scopes]
-        return f"the model has no weight, node or tensor {name!r}" + near(name, known)
+        return f"the model has no weight, node or tensor {name!r}{self.near(name)}"
 
 
 def _is_op(node: ir.Node, kinds: frozenset[str]) -> bool:

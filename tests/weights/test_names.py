@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.weights.names import Entry, near, read_names, shortened
+from mindspore_lite.weights.names import SHOWN, Entry, Near, read_names, shortened
 
 
 def read(tmp_path: Path, text: str | bytes) -> tuple[Entry, ...]:
@@ -59,11 +59,17 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_near_names_are_told() -> None:
-    known = ["fc1.weight", "fc2.weight", "", "conv"]
-    assert near("fc1.weihgt", known) == ", but 'fc1.weight' or 'fc2.weight'"
-    assert near("zzz", known) == ""
+    near = Near(["fc1.weight", "fc2.weight", "conv"])
+    assert near("fc1.weihgt") == ", but 'fc1.weight' or 'fc2.weight'"
+    assert near("zzz") == ""
+
+
+def test_only_the_first_names_are_compared() -> None:
+    near = Near(["fc1.weight"])
+    assert [bool(near("fc1.weihgt")) for _ in range(SHOWN + 1)] == [True] * SHOWN + [False]
 
 
 def test_many_texts_are_cut() -> None:
-    assert shortened(["a", "b"], most=2) == "a, b"
-    assert shortened(["a", "b", "c", "d"], "; ", most=2) == "a; b; and 2 more"
+    texts = list("abcdefghijkl")
+    assert shortened(texts[:10]) == "a, b, c, d, e, f, g, h, i, j"
+    assert shortened(texts, "; ") == "a; b; c; d; e; f; g; h; i; j; and 2 more"
