@@ -183,7 +183,7 @@ def test_one_tensor_that_does_not_fit_leaves_all_weights_as_they_are(
 
 
 def test_a_tensor_too_many_is_refused(model: mslite.Model) -> None:
-    with pytest.raises(InputError, match="at place 2 has no name, .* ends at place 1"):
+    with pytest.raises(InputError, match=r"at place 2 has no name, .* ends at place 1"):
         model.update_weights([[mslite.Tensor(filled(2))] * 3])
     assert (told(model), version(model)) == (0, "0")
 
@@ -209,7 +209,7 @@ def test_an_engine_that_fails_leaves_the_model_as_it_was(
         raise EngineError("no memory")
 
     monkeypatch.setattr(building, "_load", fails)
-    with pytest.raises(EngineError, match="^update weight failed! Error is no memory"):
+    with pytest.raises(EngineError, match=r"^update weight failed! Error is no memory"):
         update(model, versions(1))
     assert (told(model), version(model)) == (0, "0")
 
@@ -222,7 +222,7 @@ def test_an_unbuilt_model_says_so_in_the_words_of_the_original() -> None:
 def test_a_closed_model_says_so(model: mslite.Model) -> None:
     model.close()
     for weights in ([], [[named("a", filled(1))]]):
-        with pytest.raises(ClosedError, match="^update weight failed! Error is .*was closed"):
+        with pytest.raises(ClosedError, match=r"^update weight failed! Error is .*was closed"):
             model.update_weights(weights)
 
 
@@ -294,7 +294,9 @@ def test_names_that_do_not_fit_fail_the_build(path: Path, names: str, text: str)
 
 def test_a_file_of_names_that_is_not_there_fails_the_build(path: Path) -> None:
     settings = {"ascend_context": {"variable_weights_file": "gone.txt"}}
-    with pytest.raises(ModelFileError, match="variable weight name list is not exists: 'gone.txt'"):
+    with pytest.raises(
+        ModelFileError, match=r"variable weight name list is not exists: 'gone.txt'"
+    ):
         mslite.Model().build_from_file(
             str(path), mslite.ModelType.MINDIR, None, config_dict=settings
         )

@@ -95,7 +95,7 @@ def test_one_tensor_that_does_not_fit_leaves_all_weights_as_they_are(
     runner: mslite.ModelParallelRunner,
 ) -> None:
     update(runner, versions(1))
-    with pytest.raises(InputError, match="^update weight failed! Error is weight 'b' has shape"):
+    with pytest.raises(InputError, match=r"^update weight failed! Error is weight 'b' has shape"):
         update(runner, {"a": filled(2), "b": filled(2)[0]})
     assert (told(runner), version(runner)) == (1, "1")
 
@@ -115,7 +115,7 @@ def test_a_session_that_cannot_be_loaded_leaves_all_as_they_are(
             return original(*args)
 
         monkeypatch.setattr(building, "_load", fails_late)
-        with pytest.raises(EngineError, match="^update weight failed! Error is no memory"):
+        with pytest.raises(EngineError, match=r"^update weight failed! Error is no memory"):
             update(runner, versions(1))
         assert (told(runner), version(runner)) == (0, "0")
         monkeypatch.undo()
