@@ -244,6 +244,19 @@ def word_bag(path: Path, vocabulary: int = 1000, hidden: int = 256, labels: int 
     return net.save(path, net.dense(x, "b", hidden, labels))
 
 
+def telling(path: Path, hidden: int = 256, parts: int = 8) -> Path:
+    """x of ones in, x @ w for each of some weights out, side by side; w0, w1, ... are zeros.
+
+    Weights filled with v / hidden make all outputs v, so that a run tells with which it was made.
+    """
+    net = Network("telling")
+    x = net.input("x", [1, hidden])
+    zeros = np.zeros((hidden, hidden), np.float32)
+    names = [net._weight(f"w{part}", zeros) for part in range(parts)]
+    products = [net.op("MatMul", [x, name, False, False]) for name in names]
+    return net.save(path, net.op("Concat", [net.op("MakeTuple", products)], axis=1))
+
+
 def equivalent_onnx(mindir: Path, path: Path) -> Path:
     """The same graph as an ONNX file, weights inside: what a user of a peer would have."""
     ir.save(from_mindir(read_file(mindir)), path)

@@ -283,6 +283,7 @@ class _Loaded:
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights for all workers at once."""
+        self.pool.check_process()
         with self._changing:
             replaced = updating.replacements(self._built, groups)
             assert self._placed.changing is not None  # else there were none to replace

@@ -35,6 +35,12 @@ def printed(script: str) -> str:
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
         ("worker_memory.py", r"2 workers: own memory \d+\.\d MiB, .* after 16 requests"),
         ("devices.py", rf"8 MB: Pipe / worker {RATIO}, round trip .*\n1 KB: Pipe / worker {RATIO}"),
+        (
+            "weight_update.py",
+            rf"after an update / fixed weights {RATIO}.*\n(.*\n)*update of .* / fresh build {RATIO}"
+            r"(.*\n)*1000 requests of 16 threads, [1-9]\d* updates of .*: failed 0, mixed 0, "
+            r"stale 0, backwards 0; .*\nown memory: .* after 3\n",
+        ),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )

@@ -12,7 +12,7 @@ from support.mindir_builder import Net, encode
 from support.models import DYN_BATCH, MOBILENET, SWIN, dense_net, written
 
 from mindspore_lite import build as module
-from mindspore_lite.build import Built, build, resized
+from mindspore_lite.build import Built, any_shape, build, resized, updated
 from mindspore_lite.context import Context
 from mindspore_lite.errors import (
     EngineError,
@@ -22,6 +22,8 @@ from mindspore_lite.errors import (
     ShapeError,
 )
 from mindspore_lite.graph.source import Given, Source
+from mindspore_lite.weights.names import Entry
+from mindspore_lite.weights.settings import WeightSettings
 
 
 def context(**cpu: object) -> Context:
@@ -243,3 +245,61 @@ def test_built_is_a_record_that_does_not_change(dense: Path) -> None:
     with pytest.raises(AttributeError):
         made.given = Given("ONNX")  # type: ignore[misc]
     assert isinstance(made, Built)
+
+
+# --- other weights --------------------------------------------------------------------------------
+
+W = WeightSettings((Entry("w"),))
+
+
+def weight(factor: float) -> dict[str, np.ndarray]:
+    return {"w": np.full((3, 4), factor, np.float32)}
+
+
+def gives(session: Any, rows: int) -> float:
+    (y,) = session.run([np.ones((rows, 3), np.float32)])
+    assert y.shape == (rows, 4)
+    (value,) = np.unique(y)
+    return float(value)
+
+
+def test_an_update_is_another_model_and_the_first_goes_on(dense: Path) -> None:
+    first = build(Given("MINDIR", dense), context(thread_num=2), weights=W)
+    second = updated(first, weight(2))
+    third = updated(second, {})
+    assert [gives(one.session, 2) for one in (first, second, third)] == [4, 7, 4]
+    assert [one.version for one in (first, second, third)] == [0, 1, 2]
+    assert second.options is first.options
+    assert second.inputs == first.inputs
+
+
+def test_an_update_of_a_resized_model_keeps_its_sizes(dense: Path) -> None:
+    first = resized(build(Given("MINDIR", dense), context(), weights=W), [(5, 3)])
+    second = updated(first, weight(2))
+    assert gives(second.session, 5) == 7
+    assert second.inputs[0].shape == (5, 3)
+    assert second.outputs[0].shape == (5, 4)
+
+
+def test_sizes_that_were_resized_to_once_stay_open_after_an_update(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = resized(build(Given("MINDIR", dense), context(), weights=W), [(5, 3)])
+    second = updated(first, weight(2))
+    seen = counted(monkeypatch)
+    third = resized(second, [(7, 3)])
+    assert third.session is second.session
+    assert seen == []
+
+
+def test_a_session_for_any_shape_has_the_weights_of_its_model(dense: Path) -> None:
+    first = build(Given("MINDIR", dense), context(), weights=W)
+    old, new = any_shape(first), any_shape(updated(first, weight(2)))
+    assert [gives(session, 5) for session in (old, new)] == [4, 7]
+
+
+def test_other_weights_of_a_file_that_changed_are_refused(dense: Path) -> None:
+    first = build(Given("MINDIR", dense), context(), weights=W)
+    dense.write_bytes(dense_net(rows=3))
+    with pytest.raises(ShapeError, match="changed since it was built; build it again"):
+        updated(first, weight(2))

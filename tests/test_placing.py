@@ -16,10 +16,11 @@ import mindspore_lite as mslite
 from mindspore_lite import placing
 from mindspore_lite.build import Built, build
 from mindspore_lite.engines.base import Options
-from mindspore_lite.errors import EngineError
+from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool.cores import Core, Cores
+from mindspore_lite.weights.names import Entry
 from mindspore_lite.weights.settings import WeightSettings
 
 X = np.zeros((1, 1, 8, 8), np.float32)
@@ -196,3 +197,60 @@ def test_a_model_that_fails_to_load_is_tried_once(
         with pytest.raises(RuntimeError):
             placed(4, 2, path)
     assert len(tried) == 1
+
+
+# --- weights that may change ----------------------------------------------------------------------
+
+
+def test_the_sessions_of_a_fixed_model_are_not_made_to_change() -> None:
+    found = placed(workers=1, threads=1)
+    assert found.changing is None
+    close(found)
+
+
+@pytest.mark.usefixtures("eight_cores")
+def test_all_sessions_change_at_once_and_workers_keep_theirs(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.mindir", large_dense())
+    context = mslite.Context()
+    context.parallel.workers_num, context.cpu.thread_num = 3, 2
+    found = place(Given("MINDIR", path), context, WeightSettings((Entry("w"),)))
+    made, changing = sessions(found), found.changing
+    assert changing is not None
+    assert made == changing.sessions
+    assert len(made) == 3
+    x = np.ones((2, 256), np.float32)
+    for factor in (2, 3):
+        changing.change({"w": np.full((256, 256), factor, np.float32)})
+        for session in (*made, changing.quick):
+            assert np.unique(session.run([x])[0]) == 256 * factor
+    assert (changing.built.version, found.built.version) == (2, 0)
+    assert changing.built.options.threads == 2
+    close(found)
+    with pytest.raises(ClosedError):
+        changing.quick.run([x])
+
+
+@pytest.mark.usefixtures("eight_cores")
+def test_a_session_that_fails_to_load_changes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "m.mindir", large_dense())
+    context = mslite.Context()
+    context.parallel.workers_num, context.cpu.thread_num = 2, 2
+    found = place(Given("MINDIR", path), context, WeightSettings((Entry("w"),)))
+    assert found.changing is not None
+    update, calls = placing.updated, []
+
+    def fails_late(*args: Any) -> Built:
+        calls.append(1)
+        if len(calls) == 2:
+            raise EngineError("no memory")
+        return update(*args)
+
+    monkeypatch.setattr(placing, "updated", fails_late)
+    with pytest.raises(EngineError, match="no memory"):
+        found.changing.change({"w": np.zeros((256, 256), np.float32)})
+    x = np.ones((2, 256), np.float32)
+    assert [float(np.unique(s.run([x])[0])[0]) for s in sessions(found)] == [256, 256]
+    assert found.changing.built.version == 0
+    close(found)

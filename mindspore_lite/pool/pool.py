@@ -218,12 +218,16 @@ class Pool:
 
     # --- admitting ---
 
-    def _request(self, inputs: Arrays) -> Request:
+    def check_process(self) -> None:
+        """Raise EngineError in a forked child, where there are no workers."""
         if self._forked:
             raise EngineError(
                 "the runner was built before this process was forked, and its workers stayed with "
                 "the parent; build it in the child, or use the spawn start method"
             )
+
+    def _request(self, inputs: Arrays) -> Request:
+        self.check_process()
         now_ns = self._clock_ns()
         if not self._most_rows:
             return Request(inputs, now_ns)

@@ -12,7 +12,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from support.onnx_graphs import F32, model, node
-from support.onnx_updates import USES, X, Use, dense, some
+from support.onnx_updates import USES, Use, X, dense, some
 from support.running import assert_close
 
 from mindspore_lite.engines import artefact, variable
