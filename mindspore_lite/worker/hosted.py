@@ -108,13 +108,13 @@ class Hosted(ABC):
 class HostedModel(Hosted):
     """A Model; requests run at the same time, each in the thread of its lane.
 
-    Resizing, closing and exchanging weights wait for each other. Runs wait for nothing: one that
+    The model sees to it that changes of it wait for each other. Runs wait for nothing: one that
     loses its session to a resize begins again, with the new one.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._changing = threading.Lock()
+        self._resizing = threading.Lock()  # so that every answer tells the shapes of its own resize
         self.output_names = [info.name for info in model._usable("").outputs]
 
     def description(self) -> Description:
@@ -157,9 +157,10 @@ class HostedModel(Hosted):
 
     def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         """Give the inputs other shapes."""
-        with self._changing:
+        with self._resizing:
+            inputs = self._model.get_inputs()  # none, if it is closed: so this comes first
             self._model._usable("resize failed! Error is ")
-            self._model.resize(self._model.get_inputs(), shapes)
+            self._model.resize(inputs, shapes)
             return self.description()
 
     def info(self, key: str) -> str:
@@ -172,13 +173,11 @@ class HostedModel(Hosted):
 
     def update_weights(self, weights: list[list[Tensor]]) -> None:
         """Exchange weights."""
-        with self._changing:
-            self._model.update_weights(weights)
+        self._model.update_weights(weights)
 
     def close(self, drain_s: float | None) -> None:
         """Release it; runs under way finish."""
-        with self._changing:
-            self._model.close()
+        self._model.close()
 
 
 class HostedRunner(Hosted):
