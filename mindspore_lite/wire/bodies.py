@@ -28,7 +28,7 @@ MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
 NO_ROOM = Place(0, 0, 0)
 MAX_KEY = 1024
 
-Weights = Sequence[tuple[str, np.ndarray]]  # a group: names, or "" for what goes by its place
+Group = Sequence[tuple[str, np.ndarray]]  # of weights: their names, or "" for one by its place
 
 
 class Predict(NamedTuple):
@@ -123,7 +123,7 @@ def read_build(body: Reader) -> Build:
 
 
 def write_update(
-    out: Writer, model: int, groups: Sequence[Weights], places: Sequence[Place | None]
+    out: Writer, model: int, groups: Sequence[Group], places: Sequence[Place | None]
 ) -> None:
     """Append the body of UPDATE_WEIGHTS; the places are those of all groups in a row."""
     out.u32(model)

@@ -28,7 +28,7 @@ from mindspore_lite.errors import (
     WorkerDiedError,
 )
 from mindspore_lite.wire import bodies, faults
-from mindspore_lite.wire.bodies import Build, Description, Weights
+from mindspore_lite.wire.bodies import Build, Description, Group
 from mindspore_lite.wire.fields import Reader, Writer, microseconds
 from mindspore_lite.wire.frames import Buffer, Channel, Frame, Message
 from mindspore_lite.wire.handshake import NEW_SESSION, TIMEOUT_S, Welcome, greet
@@ -433,7 +433,7 @@ class Model:
         found = bodies.read_description(self.session.ask(Message.RESIZE, out.data))
         self.inputs, self.outputs = found.inputs, found.outputs
 
-    def update_weights(self, groups: Sequence[Weights]) -> None:
+    def update_weights(self, groups: Sequence[Group]) -> None:
         """Change weights, group by group; no groups restore those of the file.
 
         Returns when requests that are sent from now on run with the new ones.

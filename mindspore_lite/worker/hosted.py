@@ -108,13 +108,13 @@ class Hosted(ABC):
 class HostedModel(Hosted):
     """A Model; requests run at the same time, each in the thread of its lane.
 
-    The model sees to it that changes of it wait for each other. Runs wait for nothing: one that
-    loses its session to a resize begins again, with the new one.
+    Changes of the model wait for each other; it sees to that itself. Runs wait for nothing: one
+    that loses its session to a resize begins again, with the new one.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._resizing = threading.Lock()  # so that every answer tells the shapes of its own resize
+        self._resizing = threading.Lock()  # held until what a resize led to has been told
         self.output_names = [info.name for info in model._usable("").outputs]
 
     def description(self) -> Description:
@@ -158,9 +158,8 @@ class HostedModel(Hosted):
     def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         """Give the inputs other shapes."""
         with self._resizing:
-            inputs = self._model.get_inputs()  # none, if it is closed: so this comes first
             self._model._usable("resize failed! Error is ")
-            self._model.resize(inputs, shapes)
+            self._model.resize(self._model.get_inputs(), shapes)
             return self.description()
 
     def info(self, key: str) -> str:
@@ -177,7 +176,8 @@ class HostedModel(Hosted):
 
     def close(self, drain_s: float | None) -> None:
         """Release it; runs under way finish."""
-        self._model.close()
+        with self._resizing:
+            self._model.close()
 
 
 class HostedRunner(Hosted):
