@@ -20,15 +20,15 @@ from typing import Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from mindspore_lite import checks, feeds
+from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
-from mindspore_lite.config import read_settings
+from mindspore_lite.config import Sections, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.groups import masks
-from mindspore_lite.devices.post import Place
+from mindspore_lite.devices.post import Place, stamp
 from mindspore_lite.devices.report import MultiDeviceStatistics
 from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
@@ -43,7 +43,7 @@ from mindspore_lite.model import ModelType
 from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor
-from mindspore_lite.weights.settings import weight_settings
+from mindspore_lite.weights.settings import WeightSettings, spelled_out, weight_settings
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import owned
 
@@ -253,7 +253,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
 class _Loaded:
     """What a built runner holds: the crew, and what the model says about its ends."""
 
-    weights_handle = ""  # see _check_weights
+    weights_handle = ""  # see _weights
 
     def __init__(self, path: str, context: Context, retries: int) -> None:
         settings = context.parallel
@@ -262,7 +262,11 @@ class _Loaded:
         self._submitted = 0
         self._lock = threading.Lock()
         self._threads = Threads()
-        self.crew = Crew(_places(path, context), retries=retries)
+        sections = read_settings("build_from_file", settings.config_path, settings.config_info)
+        weights = _weights(sections, settings.config_path)
+        self._may_change = bool(weights.variable)
+        places = _places(path, context, spelled_out(sections, weights))
+        self.crew = Crew(places, retries=retries)
         models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
         self._shapes = [info.shape for info in self.inputs]
@@ -272,13 +276,28 @@ class _Loaded:
                 warnings.warn(note, UserWarning, stacklevel=3)
             if len(models) > 1:
                 for cuts in trial.usual_cuts(self.inputs):
-                    if self._tried(cuts, self.crew.lives[0].predict):
+                    if self._tried(cuts, self.crew.lives[0].predict, self._verdicts):
                         break
         except BaseException:
             self.crew.close(0.0)
             raise
         # not of the runner: Futures, which are to be answered, hold this one only
         weakref.finalize(self, self.crew.abandon).atexit = False
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+        return self.crew.weights.now.version
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights on all devices at once."""
+        if not self._may_change:
+            raise updating.fixed()
+        # copies: what a process that starts again is to be told must not change
+        self.crew.update(
+            [[(tensor.name, np.array(updating.data(tensor))) for tensor in g] for g in groups]
+        )
+        self._verdicts = {}  # whether rows mix may depend on the weights
 
     def split(
         self,
@@ -302,20 +321,21 @@ class _Loaded:
 
     def _check_cuts(self, cuts: trial.Cuts, request: Request) -> None:
         """Refuse to cut a batch so that its rows give something else; tried once for each way."""
-        if cuts not in self._verdicts:
-            life = self.crew.any_life(request)
-            self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()))
-        why = self._verdicts.setdefault(cuts, "")  # nobody knows: it is believed
+        verdicts = self._verdicts  # for these weights
+        if cuts not in verdicts:
+            with self.crew.any_life(request) as life:
+                self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()), verdicts)
+        why = verdicts.setdefault(cuts, "")  # nobody knows: it is believed
         if why:
             raise EngineError(
                 f"the batch cannot be split: {why}; call predict_parts() for batches that are to "
                 "be computed apart, or use one device"
             )
 
-    def _tried(self, cuts: trial.Cuts, run: Run) -> bool:
+    def _tried(self, cuts: trial.Cuts, run: Run, verdicts: dict[trial.Cuts, str]) -> bool:
         """Keep whether a batch may be cut so; False when no made-up input could be run."""
         try:
-            self._verdicts[cuts] = trial.difference(self.inputs, self.outputs, cuts, run)
+            verdicts[cuts] = trial.difference(self.inputs, self.outputs, cuts, run)
         except EngineError:
             return False
         return True
@@ -427,26 +447,24 @@ def _told(error: E) -> E:
     return error
 
 
-def _check_weights(context: Context) -> None:
-    """Refuse to share weights: the processes that would share or use them are the runner's own."""
-    settings = context.parallel
-    sections = read_settings("build_from_file", settings.config_path, settings.config_info)
-    weights = weight_settings(sections, settings.config_path)
+def _weights(sections: Sections, config_path: str) -> WeightSettings:
+    """What is said about weights; to share them is refused, for the processes are our own."""
+    weights = weight_settings(sections, config_path)
     if weights.pids is not None or weights.handle is not None:
         raise EngineError(
             "a MultiDeviceRunner can neither share its weights by shareable_weight_pid_list nor "
             "use others' by shareable_weight_mem_handle: its processes share theirs among "
             "themselves; leave these settings out, or use a Model or a ModelParallelRunner"
         )
+    return weights
 
 
-def _places(path: str, context: Context) -> list[Place]:
+def _places(path: str, context: Context, config: Sections) -> list[Place]:
     """What each device is, and what to build there."""
-    _check_weights(context)
     target = context.target[0].lower()
     ids = context.parallel.device_ids or [_own_device(context, target)]
     found = masks(target, ids, context.cpu.thread_affinity_core_list)
-    config_path = context.parallel.config_path
+    now = stamp(path)
     kind = _KINDS.get(Path(path).suffix, "MINDIR")
     return [
         Place(
@@ -457,9 +475,9 @@ def _places(path: str, context: Context) -> list[Place]:
                 ModelType[kind].value,
                 os.path.abspath(path),
                 settings=_settings(context, target, number),
-                config_path=os.path.abspath(config_path) if config_path else "",
-                config=copy.deepcopy(context.parallel.config_info),
+                config=config,
             ),
+            now,
         )
         for number, mask in zip(ids, found, strict=True)
     ]
@@ -474,7 +492,7 @@ def _settings(context: Context, target: str, device: int) -> dict[str, str]:
     own = copy.deepcopy(context)
     own.parallel.device_ids = []
     own.parallel.timeout_s = 0.0  # every request brings its own
-    own.parallel.config_path = ""  # which travels apart
+    own.parallel.config_path = ""  # it was read here
     own.cpu.thread_affinity_core_list = []
     if target == "gpu":
         own.gpu.device_id = device

@@ -29,19 +29,25 @@ def replacements(built: Built, groups: list[list[Tensor]]) -> dict[str, np.ndarr
     """All weights that differ from the file's after an update; no groups restore the file's."""
     variables = built.session.variables
     if not variables:
-        raise EngineError(
-            "no weight of this model may change; name those that may in a text file, one on a "
-            "line, and build with 'variable_weights_file' of section [ascend_context] set to it"
-        )
+        raise fixed()
     if not groups:
         return {}
-    pairs = [[(tensor.name, _data(tensor)) for tensor in group] for group in groups]
+    pairs = [[(tensor.name, data(tensor)) for tensor in group] for group in groups]
     found = changed(variables, pairs, built.weights.mode, built.given.replaced)
     return {name: aligned(array) for name, array in found.items()}  # as kernels want them
 
 
-def _data(tensor: Tensor) -> np.ndarray:
-    data = tensor._filled()
-    if data is None:
+def fixed() -> EngineError:
+    """The error of a model that was built without a word about weights that may change."""
+    return EngineError(
+        "no weight of this model may change; name those that may in a text file, one on a "
+        "line, and build with 'variable_weights_file' of section [ascend_context] set to it"
+    )
+
+
+def data(tensor: Tensor) -> np.ndarray:
+    """What a Tensor of an update holds."""
+    found = tensor._filled()
+    if found is None:
         raise InputError(f"weight {tensor.name!r} holds no data; fill it by set_data_from_numpy()")
-    return data
+    return found

@@ -5,6 +5,9 @@ on its caller's thread: it sends the parts, waits for whichever answer comes fir
 next, so no thread is woken that does not compute. What all share (states, loads, counts) is read
 and changed under `_changed`, which is never held while something is sent or awaited. A child that
 was forked has none of it: it gets an error.
+
+Weights are the matter of devices/renewal.py: a request says when it begins and ends, and its parts
+go to the models that have the weights it began with.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import select
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import TypeVar, cast
 
@@ -23,8 +27,10 @@ import numpy as np
 from mindspore_lite.devices import report
 from mindspore_lite.devices.post import ANSWER_S, REAP_S, Life, Place, Post, Start, State
 from mindspore_lite.devices.process import WorkerProcess
+from mindspore_lite.devices.renewal import LEAVING, Renewal
 from mindspore_lite.devices.report import MultiDeviceStatistics
 from mindspore_lite.devices.request import Arrays, Flight, Request, Result
+from mindspore_lite.devices.weights import Group
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
@@ -39,9 +45,6 @@ from mindspore_lite.wire.client import LATE_S, owned
 T = TypeVar("T")
 
 _MOST_LANES = 8  # that one request may use at once on a device; guess
-# of a worker that nobody asked to close a model or to cancel: it was told to end, by SIGTERM or by
-# the end of its session, and says so while it still can
-_LEAVING = (WorkerDiedError, ClosedError, CancelledError)
 _END_S = 20.0  # for a post to end, which has its own limits: this one is only a net
 
 
@@ -64,6 +67,7 @@ class Crew:
         self._ending = False  # it computes no more
         self._forked = False
         self.posts = [Post(i, place, self._changed, start) for i, place in enumerate(places)]
+        self.weights = Renewal(self.posts, self._changed, self._lives)
         try:
             self._start_all()
             self.lives = self._wait_for_all()
@@ -111,7 +115,8 @@ class Crew:
             self._counts["sent"] += 1
             self._inside += 1
 
-    def any_life(self, request: Request) -> Life:
+    @contextmanager
+    def any_life(self, request: Request) -> Iterator[Life]:
         """A device to ask something before a request is taken; waits while all are started again.
 
         Raises:
@@ -119,14 +124,26 @@ class Crew:
         """
         self._check_forked()
         with self._changed:
-            while True:
-                if self._closed:
-                    raise _closed()
-                for post in self.posts:
-                    if post.life is not None:
-                        return post.life
-                self._check_hope(self.posts)
+            while not (lives := self._lives()):
                 self._wait(request)
+            life = lives[0][1]
+            life.weights.users += 1
+        try:
+            yield life
+        finally:
+            with self._changed:
+                self.weights.let_go(life.weights)
+
+    def update(self, groups: Sequence[Group]) -> None:
+        """Change weights on all devices, or on none; no groups restore those of the file.
+
+        Requests that begin afterwards use the new ones. Nobody may change the arrays any more.
+
+        Raises:
+            LiteError: A device refuses them, or there is none.
+        """
+        self._check_forked()
+        self.weights.update(groups)
 
     def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
         """Compute all parts of a taken request, and return what `use` makes of their outputs.
@@ -153,7 +170,7 @@ class Crew:
             raise
         finally:
             self._tidy(request)
-            self.ended(end)
+            self.ended(end, request)
 
     def each(self, request: Request) -> list[Result]:
         """The outputs of all parts of a taken request in their own memory, or of a part its error.
@@ -176,13 +193,15 @@ class Crew:
             return results
         finally:
             self._tidy(request)
-            self.ended(end)
+            self.ended(end, request)
 
-    def ended(self, how: str) -> None:
-        """A request that was taken came to its end."""
+    def ended(self, how: str, request: Request | None = None) -> None:
+        """A request that was taken came to its end; None: before any part of it was sent."""
         with self._changed:
             self._counts[how] += 1
             self._inside -= 1
+            if request is not None and request.weights is not None:
+                self.weights.let_go(request.weights)
             if self._closed:
                 self._changed.notify_all()
 
@@ -208,7 +227,7 @@ class Crew:
             except LiteError:
                 return False
         with self._changed:
-            return lives == [post.life for post in self.posts]
+            return all(map(Post.has, self.posts, lives))
 
     def statistics(self) -> MultiDeviceStatistics:
         """What was done so far, and how the devices are; of each that answers also its runner's."""
@@ -244,6 +263,15 @@ class Crew:
             for post in self.posts:
                 post.stop()
 
+    def _lives(self) -> list[tuple[Post, Life]]:
+        """The devices that are ready, with the lock held; none, if some will be soon."""
+        if self._closed:
+            raise _closed()
+        lives = [(post, post.life) for post in self.posts if post.life is not None]
+        if not lives:
+            self._check_hope(self.posts)
+        return lives
+
     # --- flying ---
 
     def _fly(self, request: Request) -> None:
@@ -269,7 +297,7 @@ class Crew:
         request.waiting.popleft()
         try:
             call = life.model.start(request.parts[part], request.left_s())
-        except _LEAVING:  # before it got the part, so nothing was lost
+        except LEAVING:  # before it got the part, so nothing was lost
             self._freed(post)
             self._await_end(request, post, life)
             request.waiting.appendleft(part)
@@ -290,14 +318,14 @@ class Crew:
     def _await_end(self, request: Request, post: Post, life: Life) -> None:
         """Wait until a worker that is gone is seen to be gone."""
         life.process.died(request.patience_s(REAP_S))
-        with self._changed:
-            if not self._changed.wait_for(lambda: post.life is not life, request.left_s()):
-                raise request.silent([post])
+        if not post.await_end(life, request.left_s()):
+            raise request.silent([post])
 
     def _free_post(self, request: Request, part: int) -> tuple[Post, Life] | None:
         """The device for a part: the least busy one; None when this request fills them all.
 
-        Waits while every device is being started again.
+        Waits while every device is being started again. None also when no device is left with the
+        weights that the request began with: it begins anew, with those of now.
         """
         flying = [flight.post.index for flight in request.flying.values()]
         lost_at = request.lost_at.get(part, ())
@@ -305,14 +333,19 @@ class Crew:
         with self._changed:
             while True:
                 request.check()
-                ready = [post for post in posts if post.life is not None]
-                room = [post for post in ready if flying.count(post.index) < _room(post)]
+                weights = self.weights.of(request)
+                found = [(post, post.life_with(weights)) for post in posts]
+                ready = [(post, life) for post, life in found if life is not None]
+                room = [one for one in ready if flying.count(one[0].index) < _room(one[0])]
                 if room:
-                    post = min(room, key=lambda post: self._preference(post, part))
-                    assert post.life is not None
+                    post, life = min(room, key=lambda one: self._preference(one[0], part))
                     post.load += 1
-                    return post, post.life
+                    return post, life
                 if ready or request.flying:
+                    return None
+                if weights is not self.weights.now:
+                    self.weights.let_go(weights)
+                    request.begin_anew()
                     return None
                 self._check_hope(posts)
                 self._wait(request)
@@ -405,7 +438,7 @@ class Crew:
 
     def _reason(self, request: Request, life: Life, error: Exception) -> Exception:
         """What the caller shall see: of a worker that died, or ends, how it did."""
-        if not isinstance(error, _LEAVING):
+        if not isinstance(error, LEAVING):
             return error
         if self._ending:
             return ClosedError("the runner was closed, and the request did not end in time")

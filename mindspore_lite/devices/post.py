@@ -5,17 +5,21 @@
         └───── could not be built, or died ───┘ └── failed too often ──▶ OUT
 
 A post has one thread, which alone changes its state, under the crew's lock; others read it under
-that lock, and ask for things by `suspect`, `doubt` and `stop`. A device whose first build fails is
-out at once. Later it is taken out after MOST_DEATHS within WINDOW_S, of which only the time counts
-when it was ready: one that does not get ready again is taken out however long its builds take. When
-this machine has no room for the process, that is no fault of the device: it is tried again for as
-long as it takes.
+that lock, and ask for things by `suspect`, `doubt`, `retire` and `stop`. When weights change, the
+crew has the model built once more in the process of a post that is ready, and exchanges the life of
+that for the new one; the old one stays for as long as requests need it.
+
+A device whose first build fails is out at once. Later it is taken out after MOST_DEATHS within
+WINDOW_S, of which only the time counts when it was ready: one that does not get ready again is
+taken out however long its builds take. When this machine has no room for the process, that is no
+fault of the device: it is tried again for as long as it takes.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import queue
 import threading
 import time
@@ -24,14 +28,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from mindspore_lite.devices.process import WorkerProcess
 from mindspore_lite.devices.vigil import vigil
+from mindspore_lite.devices.weights import Weights
 from mindspore_lite.errors import (
+    InputError,
     LiteError,
+    ModelFileError,
     RequestTimeoutError,
     ResourceError,
     WorkerDiedError,
@@ -40,6 +47,8 @@ from mindspore_lite.pool import pool
 from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.wire.bodies import Build
 from mindspore_lite.wire.client import HANGS, Model
+
+T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,7 +60,10 @@ REAP_S = 5.0  # for a process whose connection broke to be seen dead
 STOP_S = 5.0  # for a process to end when it is asked to
 
 
-_INNER = "ModelParallelRunner's build from file failed! Error is "  # which no user has made
+_INNER = (  # what a ModelParallelRunner, which no user has made, puts in front
+    "ModelParallelRunner's build from file failed! Error is ",
+    "update weight failed! Error is ",
+)
 
 
 class State(Enum):
@@ -71,13 +83,38 @@ class Place:
     device: int
     cores: tuple[int, ...]
     build: Build
+    stamp: tuple[int, ...] = ()  # how the file looked when the runner was built; (): any will do
+
+    def check_unchanged(self) -> None:
+        """Raise when the file that was built is another by now: devices must not differ."""
+        if self.stamp and stamp(self.build.path) != self.stamp:
+            raise ModelFileError(f"{self.build.path!r} changed since it was built; build it again")
+
+
+def stamp(path: str) -> tuple[int, ...]:
+    """What tells one state of a file from another."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class Life(NamedTuple):
-    """A process, and the model that was built there."""
+    """A process, a model that was built there, and the weights that this has."""
 
     process: WorkerProcess
     model: Model
+    weights: Weights
+
+    def give_weights(self) -> None:
+        """Have the model, which has those of the file yet, take the weights."""
+        groups = self.weights.groups
+        if not groups:
+            return
+        try:
+            self.model.update_weights(groups)
+        except InputError:
+            if self.weights.earlier:  # ask again, so that lists are counted as the caller does
+                self.model.update_weights(groups[self.weights.earlier :])
+            raise
 
     def predict(
         self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
@@ -113,6 +150,8 @@ class Post:
         self.place = place
         self.state = State.STARTING
         self.life: Life | None = None  # while it is ready
+        self.old: list[Life] = []  # in the same process, with weights of before; requests need them
+        self.wanted = Weights()  # those to be ready with; the crew's
         self.process: WorkerProcess | None = None  # the last one
         self.error: Exception | None = None  # why it is not ready
         self.restarts = 0
@@ -124,7 +163,7 @@ class Post:
         self._ready_s = 0.0  # how long it was ready, in all its lives
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)  # each as _ready_s was then
         self._refusals = 0  # in a row
-        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._stopping = False
         self._thread = threading.Thread(
             target=self._live, name=f"mslite-device-{place.device}", daemon=True
@@ -146,6 +185,51 @@ class Post:
         due_s = time.monotonic() + pool.GRACE_S + GRACE_S
         look = partial(self._end_if_stuck, life)
         WATCHDOG.watch(due_s, partial(self._events.put, look))
+
+    def made(self, process: WorkerProcess, weights: Weights) -> Life:
+        """Build the model in a process, which is ended if it hangs, and give it these weights."""
+        session = process.session
+        with vigil(process):
+            life = Life(process, session.build(self.place.build), weights)
+            try:
+                self.place.check_unchanged()
+                life.give_weights()
+            except BaseException:
+                self.retire(life)
+                raise
+            return life
+
+    def has(self, life: Life | None) -> bool:
+        """Whether a life is of the process that is in use."""
+        return self.life is not None and life is not None and self.life.process is life.process
+
+    def life_with(self, weights: Weights) -> Life | None:
+        """The model here that has these weights. With the lock held."""
+        for life in (self.life, *self.old):
+            if life is not None and life.weights is weights:
+                return life
+        return None
+
+    def exchange(self, life: Life) -> None:
+        """Have another model in the process of the present one be used. With the lock held."""
+        assert self.life is not None
+        self.old.append(self.life)
+        self.life = life
+
+    def dismiss(self, weights: Weights) -> None:
+        """No request needs weights of before any more. With the lock held."""
+        for life in [life for life in self.old if life.weights is weights]:
+            self.old.remove(life)
+            self.retire(life)
+
+    def retire(self, life: Life) -> None:
+        """Close a model that nobody needs."""
+        self._events.put(partial(self._retire, life))
+
+    def await_end(self, life: Life, timeout_s: float | None = None) -> bool:
+        """Wait until a process that has ended is seen to have; whether it was in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self.has(life), timeout_s)
 
     def stop(self) -> None:
         """End it, without waiting. Takes no lock: a garbage collection may call it anywhere."""
@@ -194,31 +278,38 @@ class Post:
         if self._stopping:  # stop() says so before it looks for the process: one sees the other
             process.kill("the runner was closed")
         try:
-            session = process.session
-            with vigil(process):
-                model = session.build(self.place.build)
-            self._serve(Life(process, model))
+            self._serve(process)
         except WorkerDiedError:
             process.hang_up()
             return process.died(REAP_S)
         except Exception as exc:  # noqa: BLE001
             process.stop(STOP_S)
-            return _told(exc, self.place.device)
+            return told(exc, self.place.device)
         process.stop(STOP_S)
         return process.died()
 
-    def _serve(self, life: Life) -> None:
-        """Be ready until the process ends, or shall end."""
+    def _serve(self, process: WorkerProcess) -> None:
+        """Build the model, and be ready until the process ends, or shall end."""
+        self._get_ready(process)
         self._was_ready = True
         since_s = self._clock()
-        self._set(State.READY, life=life)
-        while not self._stopping and life.process.alive:
+        while not self._stopping and process.alive:
             event = self._events.get()
             try:
                 event()
             except Exception:  # noqa: BLE001 - the device must be watched all the same
                 _LOG.exception("device %d could not be looked after", self.place.device)
         self._ready_s += self._clock() - since_s
+
+    def _get_ready(self, process: WorkerProcess) -> None:
+        """Be ready with the weights that count then: they may change while the model is built."""
+        while True:
+            life = self.made(process, self.wanted)
+            with self._changed:
+                if life.weights is self.wanted:
+                    self._set(State.READY, life=life)
+                    return
+            self.retire(life)
 
     def _back_off_s(self, error: Exception) -> float | None:
         """How long to wait before the next life; None: there is none."""
@@ -252,36 +343,41 @@ class Post:
     ) -> None:
         with self._changed:
             self.state, self.life, self.error = state, life, error
+            self.old = []
             self.restarts = self.restarts if restarts is None else restarts
             self._changed.notify_all()
 
     # --- events ---
 
     def _call_off(self, life: Life, request: int) -> None:
-        if self.life is not life or not life.process.alive:
-            return  # it was another life
+        if self._ask(life, lambda: life.model.session.cancel(request, GRACE_S, ANSWER_S)) == HANGS:
+            self.doubt(life)
+
+    def _end_if_stuck(self, life: Life) -> bool:
+        """End a worker in which a run could not be stopped; whether one still runs."""
+        found = self._ask(life, lambda: json.loads(life.model.statistics(ANSWER_S))) or {}
+        if found.get("stuck"):
+            self._end(life, "a run in it could not be stopped")
+        return bool(found.get("running"))
+
+    def _retire(self, life: Life) -> None:
+        if self._end_if_stuck(life):  # it was called off, and ends soon or is stuck
+            again = partial(self.retire, life)
+            WATCHDOG.watch(time.monotonic() + GRACE_S, again)
+        else:
+            self._ask(life, lambda: life.model.close(0.0, ANSWER_S))
+
+    def _ask(self, life: Life, question: Callable[[], T]) -> T | None:
+        """What a worker answers; one that does not is ended. None: that, or it was another life."""
+        if not self.has(life) or not life.process.alive:
+            return None
         try:
-            answer = life.model.session.cancel(request, GRACE_S, ANSWER_S)
+            return question()
         except (RequestTimeoutError, WorkerDiedError) as exc:
             self._end(life, f"it did not answer ({exc})")
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
             _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
-        else:
-            if answer == HANGS:
-                self.doubt(life)
-
-    def _end_if_stuck(self, life: Life) -> None:
-        if self.life is not life or not life.process.alive:
-            return
-        try:
-            stuck = json.loads(life.model.statistics(ANSWER_S)).get("stuck", 0)
-        except (RequestTimeoutError, WorkerDiedError) as exc:
-            self._end(life, f"it did not answer ({exc})")
-        except LiteError as exc:
-            _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
-        else:
-            if stuck:
-                self._end(life, "a run in it could not be stopped")
+        return None
 
     def _end(self, life: Life, why: str) -> None:
         """End a process that is of no use; nothing is sent there any more."""
@@ -295,7 +391,14 @@ def _nothing() -> None:
     """An event that only makes the thread look around."""
 
 
-def _told(error: Exception, device: int) -> Exception:
-    """The error of a build, saying on which device it happened rather than in which class."""
-    error.args = (f"device {device}: {str(error).removeprefix(_INNER)}", *error.args[1:])
+def told(error: Exception, device: int) -> Exception:
+    """An error of a worker, saying on which device it happened rather than in which class.
+
+    What the caller gave is as wrong on every other device.
+    """
+    text = str(error)
+    for inner in _INNER:
+        text = text.removeprefix(inner)
+    where = "" if isinstance(error, InputError) else f"device {device}: "
+    error.args = (f"{where}{text}", *error.args[1:])
     return error

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mindspore_lite.devices.post import Life, Post
+from mindspore_lite.devices.weights import Weights
 from mindspore_lite.errors import CancelledError, RequestTimeoutError
 from mindspore_lite.wire.client import LATE_S, Call
 
@@ -57,6 +58,7 @@ class Request:
         self.held: list[Call] = []  # whose outputs lie in shared memory still
         self.results: list[Result | None] = [None] * len(parts)
         self.lost_at: dict[int, set[int]] = {}  # for each part, the posts that lost it
+        self.weights: Weights | None = None  # that all parts are computed with, once one is sent
         self.is_cancelled = False
         self._is_over = False
         self._due_s = None if timeout_s is None else time.monotonic() + timeout_s
@@ -101,6 +103,15 @@ class Request:
         with self._lock:
             found, self.flying = list(self.flying.values()), {}
             return found
+
+    def begin_anew(self) -> None:
+        """Forget what was computed, but for errors; nothing may be under way."""
+        for call in self.held:
+            call.release()
+        self.held = []
+        self.results = [r if isinstance(r, Exception) else None for r in self.results]
+        self.waiting = deque(part for part, result in enumerate(self.results) if result is None)
+        self.weights = None
 
     def cancel(self) -> bool:
         """End it, from any thread: who computes it gets CancelledError. Whether it was this call.

@@ -26,21 +26,31 @@ def read_names(path: Path) -> tuple[Entry, ...]:
     if not os.path.exists(path):  # false for a name that no file system takes, too
         raise ModelFileError(f"variable weight name list is not exists: {str(path)!r}")
     try:
-        lines = list(useful_lines(path))
+        found = entries(list(useful_lines(path)), str(path))
     except (OSError, ValueError) as exc:
         raise ModelFileError(f"variable weight name list cannot be read: {exc}") from exc
+    if not found:
+        raise ModelFileError(f"variable weight name list {str(path)!r} holds no names")
+    return found
+
+
+def entries(lines: Iterable[tuple[int, str]], where: str) -> tuple[Entry, ...]:
+    """What numbered lines say; `where` is what errors call the whole of them."""
     found: dict[Entry, None] = {}
     for number, line in lines:
         parts = [part.strip() for part in line.split(",")]
         if len(parts) > 2 or not all(parts):
             raise ModelFileError(
-                f"{path}:{number}: only support 1 or 2 row name list, a weight or a weight and its "
-                f"node with a comma between them, but got {line!r}"
+                f"{where}:{number}: only support 1 or 2 row name list, a weight or a weight and "
+                f"its node with a comma between them, but got {line!r}"
             )
         found[Entry(*parts)] = None
-    if not found:
-        raise ModelFileError(f"variable weight name list {str(path)!r} holds no names")
     return tuple(found)
+
+
+def as_lines(found: Iterable[Entry]) -> str:
+    """Entries as they stand in a file."""
+    return "\n".join(",".join(filter(None, entry)) for entry in found)
 
 
 class Near:

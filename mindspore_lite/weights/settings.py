@@ -9,11 +9,14 @@ from pathlib import Path
 
 from mindspore_lite.config import Sections
 from mindspore_lite.errors import EngineError
-from mindspore_lite.weights.names import Entry, read_names
+from mindspore_lite.weights.names import Entry, as_lines, entries, read_names
 
 SECTIONS = ("ascend_context", "common_context")  # the first that has a key decides
 MODES = ("replace", "delta")
 MAX_HANDLE = 2**64 - 1
+
+# a file, names with commas between them, and what such a file holds, for processes without it
+_VARIABLE = ("variable_weights_file", "variable_weights_list", "variable_weights_lines")
 
 _PID = "[0-9]{1,10}"  # more digits than any system has
 _PIDS = re.compile(rf"\s*{_PID}\s*(,\s*{_PID}\s*)*,?\s*", re.ASCII)
@@ -34,8 +37,7 @@ NOTHING_SAID = WeightSettings()
 
 def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings:
     """Read the entries about weights; `config_path` is the file that some of them come from."""
-    file = _entry(sections, "variable_weights_file")
-    listed = _entry(sections, "variable_weights_list")
+    file, listed, written = (_entry(sections, key) for key in _VARIABLE)
     mode = _entry(sections, "variable_weights_mode") or "replace"
     pids = _entry(sections, "shareable_weight_pid_list")
     handle = _entry(sections, "shareable_weight_mem_handle")
@@ -43,6 +45,8 @@ def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings
         raise EngineError(f"variable_weights_mode is {mode!r}, wanted 'replace' or 'delta'")
     variable = read_names(_found(file, config_path)) if file else ()
     variable += tuple(Entry(name.strip()) for name in listed.split(",") if name.strip())
+    lines = enumerate(written.split("\n") if written else (), start=1)
+    variable += entries(lines, "variable_weights_lines")
     if pids and handle:
         raise EngineError(
             "shareable_weight_pid_list and shareable_weight_mem_handle are both set; the process "
@@ -56,6 +60,20 @@ def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings
     return WeightSettings(
         variable, mode, _pids(pids) if pids else None, _handle(handle) if handle else None
     )
+
+
+def spelled_out(sections: Sections, settings: WeightSettings) -> Sections:
+    """The same for a process with another working directory, and when files may be gone."""
+    found = {name: dict(pairs) for name, pairs in sections.items()}
+    for pairs in found.values():
+        if path := pairs.get("mindir_path"):
+            pairs["mindir_path"] = os.path.abspath(path)
+    if settings.variable:
+        for section in SECTIONS:
+            for key in _VARIABLE:
+                found.get(section, {}).pop(key, None)
+        found.setdefault(SECTIONS[0], {})["variable_weights_lines"] = as_lines(settings.variable)
+    return found
 
 
 def _entry(sections: Sections, key: str) -> str:

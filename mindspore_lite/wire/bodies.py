@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ _PREDICT = struct.Struct("<IQIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
 NO_ROOM = Place(0, 0, 0)
 MAX_KEY = 1024
+
+Group = Sequence[tuple[str, np.ndarray]]  # of weights: their names, or "" for one by its place
 
 
 class Predict(NamedTuple):
@@ -117,6 +120,29 @@ def read_build(body: Reader) -> Build:
     key_mode = body.text("the decryption mode")
     body.end("BUILD")
     return Build(kind, model_type, path, content, settings, config_path, config, key, key_mode)
+
+
+def write_update(
+    out: Writer, model: int, groups: Sequence[Group], places: Sequence[Place | None]
+) -> None:
+    """Append the body of UPDATE_WEIGHTS; the places are those of all groups in a row."""
+    out.u32(model)
+    out.u32(len(groups))
+    start = 0
+    for group in groups:
+        names, arrays = [name for name, _ in group], [array for _, array in group]
+        write_arrays(out, names, arrays, places[start : start + len(group)])
+        start += len(group)
+
+
+def read_update(body: Reader) -> tuple[int, list[list[Described]]]:
+    """The body of UPDATE_WEIGHTS: the model, and the groups."""
+    model = body.u32("the model")
+    groups = body.items(
+        "groups of weights", lambda: body.items("weights", partial(read_tensor, body))
+    )
+    body.end("UPDATE_WEIGHTS")
+    return model, groups
 
 
 def write_description(out: Writer, description: Description) -> None:

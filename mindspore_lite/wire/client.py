@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -28,7 +28,7 @@ from mindspore_lite.errors import (
     WorkerDiedError,
 )
 from mindspore_lite.wire import bodies, faults
-from mindspore_lite.wire.bodies import Build, Description
+from mindspore_lite.wire.bodies import Build, Description, Group
 from mindspore_lite.wire.fields import Reader, Writer, microseconds
 from mindspore_lite.wire.frames import Buffer, Channel, Frame, Message
 from mindspore_lite.wire.handshake import NEW_SESSION, TIMEOUT_S, Welcome, greet
@@ -85,17 +85,11 @@ class Session:
 
     def build(self, build: Build, contents: Sequence[np.ndarray] = ()) -> Model:
         """Load a model there; contents are the bytes of the model, and of its weights, as uint8."""
-        lane = self.lane()
-        try:
-            places = lane.bring(contents)
-            out = Writer()
+
+        def write(out: Writer, places: list[Place | None]) -> None:
             bodies.write_build(out, build, contents, places)
-            try:
-                body = lane.ask(Message.BUILD, out.data)
-            finally:
-                lane.free_inputs()  # nothing as large as a model will be sent soon
-        finally:
-            lane.give_back()
+
+        body = self.ask_with(Message.BUILD, contents, write)
         number = body.u32("the model")
         description = bodies.read_description(body)
         notes = body.items("notes", lambda: body.text("a note"))
@@ -128,6 +122,27 @@ class Session:
             return lane.ask(message, body, timeout_s)
         finally:
             lane.give_back()
+
+    def ask_with(
+        self,
+        message: Message,
+        arrays: Sequence[np.ndarray],
+        write: Callable[[Writer, list[Place | None]], None],
+    ) -> Reader:
+        """Send a request whose arrays are as large as models are; nothing like it follows soon.
+
+        `write` appends the body, given the places of the arrays. Their memory is given back.
+        """
+        lane = self.lane()
+        try:
+            out = Writer()
+            write(out, lane.bring(arrays))
+            return lane.ask(message, out.data)
+        finally:
+            try:
+                lane.free_inputs()
+            finally:
+                lane.give_back()
 
     def lane(self, timeout_s: float | None = None) -> Lane:
         """A lane that nobody else uses, until it is given back or dropped."""
@@ -418,6 +433,18 @@ class Model:
         found = bodies.read_description(self.session.ask(Message.RESIZE, out.data))
         self.inputs, self.outputs = found.inputs, found.outputs
 
+    def update_weights(self, groups: Sequence[Group]) -> None:
+        """Change weights, group by group; no groups restore those of the file.
+
+        Returns when requests that are sent from now on run with the new ones.
+        """
+        arrays = [array for group in groups for _, array in group]
+
+        def write(out: Writer, places: list[Place | None]) -> None:
+            bodies.write_update(out, self.number, groups, places)
+
+        self.session.ask_with(Message.UPDATE_WEIGHTS, arrays, write)
+
     def info(self, key: str) -> str:
         """One fact about the model."""
         return self.session.info(key, self.number)
@@ -428,12 +455,12 @@ class Model:
         out.u32(self.number)
         return self.session.ask(Message.STATISTICS, out.data, timeout_s).text("statistics")
 
-    def close(self, drain_s: float | None = None) -> None:
-        """Release the model; requests under way have so long to end."""
+    def close(self, drain_s: float | None = None, timeout_s: float | None = None) -> None:
+        """Release the model; requests under way have drain_s to end, the answer timeout_s."""
         out = Writer()
         out.u32(self.number)
         out.u64(microseconds(drain_s))
-        self.session.ask(Message.CLOSE, out.data)
+        self.session.ask(Message.CLOSE, out.data, timeout_s)
 
 
 class Call:

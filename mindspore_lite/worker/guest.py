@@ -37,7 +37,7 @@ from mindspore_lite.wire.fields import Reader, Writer
 from mindspore_lite.wire.frames import Frame, Message
 from mindspore_lite.wire.handshake import TOKEN_BYTES
 from mindspore_lite.wire.memory import MAX_BLOCK, Block, remedy
-from mindspore_lite.wire.tensors import Place, array_of, laid_out, put, read_tensor, write_arrays
+from mindspore_lite.wire.tensors import Place, array_of, laid_out, put, write_arrays
 from mindspore_lite.worker.hosted import Hosted, Running, built
 
 MAX_BLOCKS = 4096
@@ -198,12 +198,9 @@ class Guest:
         return Message.REPLY, out.data
 
     def _update_weights(self, body: Reader, running: Running) -> Answer:
-        model = self._model(body.u32("the model"))
-        groups = body.items(
-            "groups of weights", lambda: body.items("weights", lambda: read_tensor(body))
-        )
-        body.end("UPDATE_WEIGHTS")
-        found = [[_tensor(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
+        key, groups = bodies.read_update(body)
+        model = self._model(key)
+        found = [[Tensor._wrap(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
         model.update_weights(found)
         return Message.REPLY, bytearray()
 
@@ -321,10 +318,6 @@ class Guest:
 
 def _no_model(key: int) -> ClosedError:
     return ClosedError(f"there is no model {key}; was it closed?")
-
-
-def _tensor(name: str, array: np.ndarray) -> Tensor:
-    return Tensor._wrap(name, array)
 
 
 def _told(error: Exception) -> Exception:

@@ -108,13 +108,13 @@ class Hosted(ABC):
 class HostedModel(Hosted):
     """A Model; requests run at the same time, each in the thread of its lane.
 
-    Resizing, closing and exchanging weights wait for each other. Runs wait for nothing: one that
-    loses its session to a resize begins again, with the new one.
+    Changes of the model wait for each other; it sees to that itself. Runs wait for nothing: one
+    that loses its session to a resize begins again, with the new one.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._changing = threading.Lock()
+        self._resizing = threading.Lock()  # held until what a resize led to has been told
         self.output_names = [info.name for info in model._usable("").outputs]
 
     def description(self) -> Description:
@@ -157,7 +157,7 @@ class HostedModel(Hosted):
 
     def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         """Give the inputs other shapes."""
-        with self._changing:
+        with self._resizing:
             self._model._usable("resize failed! Error is ")
             self._model.resize(self._model.get_inputs(), shapes)
             return self.description()
@@ -172,12 +172,11 @@ class HostedModel(Hosted):
 
     def update_weights(self, weights: list[list[Tensor]]) -> None:
         """Exchange weights."""
-        with self._changing:
-            self._model.update_weights(weights)
+        self._model.update_weights(weights)
 
     def close(self, drain_s: float | None) -> None:
         """Release it; runs under way finish."""
-        with self._changing:
+        with self._resizing:
             self._model.close()
 
 
