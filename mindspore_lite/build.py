@@ -12,7 +12,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
-from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, TensorInfo
+from mindspore_lite.engines.base import ANY_RANK, Engine, Group, Options, Session, TensorInfo
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
@@ -36,7 +36,9 @@ class Built:
     any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
 
 
-def build(given: Given, context: Context, options: Options | None = None) -> Built:
+def build(
+    given: Given, context: Context, options: Options | None = None, *, group: Group | None = None
+) -> Built:
     """Load a model for the first target of the context; options None follow from the context."""
     if given.path is not None and given.path.is_dir():
         raise ModelFileError(f"{given.name} is a directory, wanted a model file")
@@ -51,7 +53,7 @@ def build(given: Given, context: Context, options: Options | None = None) -> Bui
         ascend.check_device("context.ascend.device_id", context.ascend.device_id)
     if options is None:
         warn_of_unused_targets(context, stacklevel=5)
-        options = _options(context)
+        options = replace(_options(context), group=group)
     source = source_of(given)
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()

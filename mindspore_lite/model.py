@@ -16,6 +16,7 @@ from mindspore_lite.base_model import BaseModel
 from mindspore_lite.build import Built, build, resized
 from mindspore_lite.config import model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.engines.group import Group, group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.mindir.decrypt import MODES, Key
@@ -71,6 +72,7 @@ class Model(BaseModel):
         self._built: Built | None = None
         self._inputs: list[Tensor] = []
         self._closed = False
+        self._group: Group | None = None
 
     def build_from_file(
         self,
@@ -294,7 +296,8 @@ class Model(BaseModel):
 
     def _build(self, doing: str, given: Given, context: Context) -> None:
         try:
-            built = build(given, context)
+            group = self._group or (group_of(str(given.path)) if given.path else None)
+            built = build(given, context, group=group)
         except LiteError as exc:
             raise exc.prefixed(f"{doing} failed! Error is ") from exc.__cause__
         self._built, self._closed = built, False

@@ -15,8 +15,8 @@ NAME = "mindspore_lite"
 ORDER = [
     "errors", "dtypes", "checks", "config", "settings", "version", "mindir", "ops", "graph",
     "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map", "tensor",
-    "feeds", "build", "placing", "base_model", "base_runner", "runner", "model", "multi_device",
-    "conversion", "converter", "worker", "inspection", "cli", "__init__",
+    "feeds", "build", "placing", "base_model", "base_runner", "runner", "model", "model_group",
+    "multi_device", "conversion", "converter", "worker", "inspection", "cli", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -17,6 +17,7 @@ import gc
 import os
 import platform
 import re
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ from mindspore_lite.engines import artefact, binding, border, cache, digest
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Options, Session, Source, Stop, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
+from mindspore_lite.engines.workspace import ENTRIES, Lease, Workspace
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
@@ -67,8 +69,9 @@ _PLAIN = (
 
 
 class Native(NamedTuple):
-    """A native session, and the arrays it may read its weights from."""
+    """A native session, the arrays it may read its weights from, its share of scratch memory."""
 
+    lease: Lease | None
     weights: tuple[Any, ...]
     session: Any
     run: Callable[[list[str], dict[str, np.ndarray], Any], list[np.ndarray]]
@@ -101,6 +104,13 @@ class OnnxRuntimeEngine:
             except cache.CacheTroubleError as exc:
                 trouble = str(exc)
         session = _open(parts().skeleton, parts().skeleton, parts().weights, options, entries)
+        if options.group is not None and options.group.weights is not None:
+            warnings.warn(
+                "a model of a group shares no weights, because it is not in the compile cache: "
+                "encrypted models are never stored there, others are unless it is off or unusable",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if store is not None:  # said last: a bad model is an error, and no matter of the cache
             cache.warn(store.place, trouble)
         return session
@@ -338,7 +348,13 @@ def _try_open(folder: Path | None, options: Options, entries: dict[str, str]) ->
         return None
     try:
         skeleton = (folder / artefact.SKELETON).read_bytes()
-        return _open(str(folder / artefact.MODEL), skeleton, {}, options, entries)
+
+        def load(model: str | bytes, more: dict[str, str]) -> OrtSession:
+            return _open(model, skeleton, {}, options, entries | more, stored=True)
+
+        if options.group is not None and options.group.weights is not None:
+            return options.group.weights.opened(folder, load)
+        return load(str(folder / artefact.MODEL), {})
     except (EngineError, OSError):
         return None
 
@@ -349,14 +365,28 @@ def _open(
     weights: dict[str, np.ndarray],
     options: Options,
     entries: dict[str, str],
+    stored: bool = False,
 ) -> OrtSession:
-    """Open a compiled file, or compile bytes in memory."""
-    settings = _settings(options, entries)
-    if isinstance(model, str):  # it was optimised when it was stored
+    """Open a compiled model, or compile one in memory."""
+    lease = _workspace.lease() if options.group is not None and options.group.workspace else None
+    settings = _settings(options, entries | ENTRIES if lease is not None else entries)
+    if stored:  # it was optimised then
         settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     with binding.bound(options.cores):  # threads that get no core of their own inherit these
         callers = options.cores[:1] if options.binds_caller else ()
-        return OrtSession(_native(model, weights, settings), skeleton, callers)
+        native = _native(model, weights, settings)._replace(lease=lease)
+        return OrtSession(native, skeleton, callers)
+
+
+def _register_allocator() -> None:
+    """Put a fresh allocator of scratch memory into the environment."""
+    kind, memory = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, ort.OrtMemType.DEFAULT
+    # it grows by what a run needs, not by the next power of two
+    growth = ort.OrtArenaCfg({"max_mem": 0, "arena_extend_strategy": 1})
+    ort.create_and_register_allocator(ort.OrtMemoryInfo("Cpu", kind, 0, memory), growth)
+
+
+_workspace = Workspace(_register_allocator)
 
 
 def _settings(options: Options, entries: dict[str, str]) -> Any:
@@ -385,7 +415,7 @@ def _native(model: str | bytes, weights: dict[str, np.ndarray], settings: Any) -
         raise EngineError(f"ONNX Runtime could not load the model: {readable(exc)}") from exc
     session.disable_fallback()  # it would print, and try the same provider again
     # `run` of the session checks what we checked, and takes 1 us longer than the one it calls
-    return Native(values, session, getattr(session, "_sess", session).run)
+    return Native(None, values, session, getattr(session, "_sess", session).run)
 
 
 def _ort_value(array: np.ndarray) -> Any:
