@@ -49,7 +49,9 @@ class Network:
     def weight(self, name: str, shape: Sequence[int], spread: float | None = None) -> str:
         """A weight with random values of the given spread, which by default keeps signals alive."""
         fan_in = math.prod(shape[1:]) if len(shape) > 1 else shape[0]
-        rng = np.random.default_rng(zlib.crc32(name.encode()))  # the same in networks of other sizes
+        rng = np.random.default_rng(
+            zlib.crc32(name.encode())
+        )  # the same in networks of other sizes
         values = rng.standard_normal(shape, np.float32) * (spread or fan_in**-0.5)
         return self._weight(name, values.astype(np.float32, copy=False))
 

@@ -78,10 +78,8 @@ class SharedWeights:
 
     def opened(self, folder: Path, load: Load[T]) -> T:
         """Load the model of an artefact, reading from elsewhere what the group holds already."""
-        import onnx
-
         with self._lock:
-            model = onnx.load(folder / artefact.MODEL, load_external_data=False)
+            model = _read(folder / artefact.MODEL)
             own = _places(model, folder / artefact.WEIGHTS)
             shared = self._equal(own)
             if shared:
@@ -150,6 +148,16 @@ class _Reader:
                 if place.there():
                     self._opened[key] = file
         return self._opened[key]
+
+
+def _read(file: Path) -> onnx.ModelProto:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(file, load_external_data=False)
+    except DecodeError as exc:
+        raise EngineError(f"the compiled model {str(file)!r} is damaged: {exc}") from exc
 
 
 def _places(model: onnx.ModelProto, file: Path) -> list[Place]:
