@@ -29,10 +29,7 @@ def scratch_bytes(skeleton: bytes) -> int:
     del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
-    try:
-        graph = long_lists.inferred(model).graph
-    except (onnx.shape_inference.InferenceError, RuntimeError):
-        return 0  # sizes of 1 do not fit each other
+    graph = long_lists.inferred(model).graph
     return _peak(graph, {v.name: _size(v) for v in (*graph.value_info, *graph.output)})
 
 
@@ -60,7 +57,8 @@ def _read_by(node: onnx.NodeProto) -> Iterator[str]:
 
 def _size(value: onnx.ValueInfoProto) -> int:
     kind = value.type.tensor_type
-    if not kind.HasField("shape") or any(not dim.HasField("dim_value") for dim in kind.shape.dim):
+    known = kind.elem_type and kind.HasField("shape")
+    if not known or any(not dim.HasField("dim_value") for dim in kind.shape.dim):
         return 0
     count = math.prod(dim.dim_value for dim in kind.shape.dim)
     return count * int(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).itemsize)

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
+from engines.conftest import model, tensor
 from onnx import helper
+from support.pages import weight_pages
 
 from mindspore_lite.engines import artefact, digest, shared_weights
 from mindspore_lite.engines.base import Group, Options, Session, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.engines.shared_weights import SharedWeights
 from mindspore_lite.errors import EngineError
-from tests.engines.conftest import model, tensor
-from tests.support.pages import weight_pages
 
 SIDE = 256  # 256 KiB a weight, and as much packed
 PAGES = SIDE * SIDE * 4 // 4096
