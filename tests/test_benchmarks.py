@@ -35,6 +35,7 @@ def printed(script: str) -> str:
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
         ("worker_memory.py", r"2 workers: own memory \d+\.\d MiB, .* after 16 requests"),
         ("devices.py", rf"8 MB: Pipe / worker {RATIO}, round trip .*\n1 KB: Pipe / worker {RATIO}"),
+        ("model_group.py", rf"SHARE_WEIGHT / no group: throughput {RATIO}, results are equal"),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )
