@@ -113,9 +113,10 @@ class SharedWeights:
             if (there := tuple(place for place in known if place.there()))
         }
         for place in places:
-            if place.size_bytes() >= mmap.PAGESIZE:  # smaller ones share their pages with others
-                likeness = place.likeness()
-                self._known[likeness] = (*self._known.get(likeness, ()), place)
+            known = self._known.get(place.likeness(), ())
+            # weights below a page have none of their own
+            if place.size_bytes() >= mmap.PAGESIZE and place not in known:
+                self._known[place.likeness()] = (*known, place)
 
 
 class _Reader:

@@ -98,6 +98,15 @@ def test_groups_share_nothing_with_each_other_nor_with_others(tmp_path: Path) ->
     assert distinct() == 2
 
 
+def test_opening_the_same_model_again_and_again_is_remembered_once(tmp_path: Path) -> None:
+    weights = SharedWeights()
+    source, other = (chain(tmp_path / f"{rows}.onnx", rows, [1, 2]) for rows in (3, 4))
+    for _ in range(3):
+        load(source, Group(weights)).close()
+        load(other, Group(weights)).close()
+    assert sum(len(known) for known in weights._known.values()) == 2
+
+
 def test_a_transposed_weight_is_another_although_its_raw_form_is_the_same(tmp_path: Path) -> None:
     """Packed forms differ by how the weight is used."""
     weight = np.random.default_rng(1).random((SIDE, SIDE), np.float32)
