@@ -124,11 +124,11 @@ class _Reader:
 
     def __init__(self, files: ExitStack) -> None:
         self._files = files
-        self._opened: dict[tuple[Path, Stamp], int | None] = {}
+        self._opened: dict[Path, int | None] = {}
 
     def equal(self, one: Place, other: Place) -> bool:
         """Whether two weights of the same length are; a file that is not there equals nothing."""
-        first, second = self._file(one), self._file(other)
+        first, second = self._file(one.file), self._file(other.file)
         if first is None or second is None:
             return False
         start, there = int(one.entries["offset"]), int(other.entries["offset"])
@@ -139,16 +139,13 @@ class _Reader:
                 return False
         return True
 
-    def _file(self, place: Place) -> int | None:
-        key = (place.file, place.stamp)
-        if key not in self._opened:
-            self._opened[key] = None
+    def _file(self, path: Path) -> int | None:
+        if path not in self._opened:
+            self._opened[path] = None
             with suppress(OSError):
-                file = os.open(place.file, os.O_RDONLY | os.O_CLOEXEC)
+                self._opened[path] = file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 self._files.callback(os.close, file)
-                if place.there():
-                    self._opened[key] = file
-        return self._opened[key]
+        return self._opened[path]
 
 
 def _read(file: Path) -> onnx.ModelProto:
