@@ -7,6 +7,7 @@ The speed of a network does not depend on its weights, so nothing has to be down
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,7 +38,6 @@ class Network:
         self.inputs: list[Input] = []
         self.nodes: list[Call | Constant] = []
         self.weights: list[Tensor] = []
-        self.rng = np.random.default_rng(0)
         self.count = 0
 
     def input(self, name: str, shape: Sequence[int], dtype: type = np.float32) -> str:
@@ -49,7 +49,10 @@ class Network:
     def weight(self, name: str, shape: Sequence[int], spread: float | None = None) -> str:
         """A weight with random values of the given spread, which by default keeps signals alive."""
         fan_in = math.prod(shape[1:]) if len(shape) > 1 else shape[0]
-        values = self.rng.standard_normal(shape, np.float32) * (spread or fan_in**-0.5)
+        rng = np.random.default_rng(
+            zlib.crc32(name.encode())
+        )  # the same in networks of other sizes
+        values = rng.standard_normal(shape, np.float32) * (spread or fan_in**-0.5)
         return self._weight(name, values.astype(np.float32, copy=False))
 
     def ones(self, name: str, size: int) -> str:

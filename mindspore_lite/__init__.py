@@ -3,6 +3,7 @@
 from mindspore_lite.context import Context
 from mindspore_lite.converter import Converter, FmkType
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
+from mindspore_lite.model_group import ModelGroup, ModelGroupFlag
 from mindspore_lite.multi_device import MultiDeviceRunner
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
@@ -15,6 +16,8 @@ __all__ = [
     "FmkType",
     "Format",
     "Model",
+    "ModelGroup",
+    "ModelGroupFlag",
     "ModelParallelRunner",
     "ModelType",
     "MultiDeviceRunner",

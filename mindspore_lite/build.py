@@ -15,7 +15,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
-from mindspore_lite.engines.base import ANY_RANK, Engine, Options, Session, TensorInfo
+from mindspore_lite.engines.base import ANY_RANK, Engine, Group, Options, Session, TensorInfo
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.sharing import load_shared, open_shared
@@ -52,6 +52,7 @@ def build(
     options: Options | None = None,
     *,
     weights: WeightSettings = NOTHING_SAID,
+    group: Group | None = None,
 ) -> Built:
     """Load a model for the first target of the context; options None follow from the context."""
     if given.path is not None and given.path.is_dir():
@@ -67,7 +68,7 @@ def build(
         ascend.check_device("context.ascend.device_id", context.ascend.device_id)
     if options is None:
         warn_of_unused_targets(context, stacklevel=5)
-        options = _options(context)
+        options = replace(_options(context), group=group)
     given = replace(given, variable=weights.variable)
     source = source_of(given)
     stamps = _stamps(source.files)

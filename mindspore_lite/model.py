@@ -17,6 +17,7 @@ from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.engines.fork_lock import ForkLock
+from mindspore_lite.engines.group import Group, group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.mindir.decrypt import MODES, Key
@@ -76,6 +77,7 @@ class Model(BaseModel):
         self._inputs: list[Tensor] = []
         self._closed = False
         self._changing = ForkLock()  # held while the built model is exchanged for another
+        self._group: Group | None = None
 
     def build_from_file(
         self,
@@ -321,7 +323,9 @@ class Model(BaseModel):
         self, doing: str, given: Given, context: Context, settings: Sections, config_path: str
     ) -> None:
         try:
-            built = build(given, context, weights=weight_settings(settings, config_path))
+            weights = weight_settings(settings, config_path)
+            group = self._group or (group_of(str(given.path)) if given.path else None)
+            built = build(given, context, weights=weights, group=group)
         except LiteError as exc:
             raise exc.prefixed(f"{doing} failed! Error is ") from exc.__cause__
         self._built, self._closed = built, False

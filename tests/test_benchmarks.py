@@ -41,6 +41,7 @@ def printed(script: str) -> str:
             r"(.*\n)*1000 requests of 16 threads, [1-9]\d* updates of .*: failed 0, mixed 0, "
             r"stale 0, backwards 0; .*\nown memory: .* after 3\n",
         ),
+        ("model_group.py", rf"SHARE_WEIGHT / no group: throughput {RATIO}, results are equal"),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )

@@ -42,6 +42,7 @@ def test_a_public_name_lives_in_the_package(name: str) -> None:
         ("context", ["Context"]),
         ("tensor", ["TensorMeta", "DataType", "Format", "Tensor"]),
         ("model", ["ModelType", "Model"]),
+        ("model_group", ["ModelGroup", "ModelGroupFlag"]),
         ("converter", ["Converter", "FmkType"]),
         ("version", ["__version__"]),
     ],
@@ -66,6 +67,7 @@ def test_the_maps_of_types_are_where_programs_look_for_them() -> None:
         mindspore_lite.DataType.INT8,
         mindspore_lite.ModelType.MINDIR,
         mindspore_lite.Format.HW,
+        mindspore_lite.ModelGroupFlag.SHARE_WEIGHT,
         mindspore_lite.FmkType.ONNX,
     ],
 )

@@ -41,25 +41,25 @@ def align_weights(model_file: Path, weights_file: Path) -> None:
     if not weights_file.exists():
         return
     model = onnx.load(model_file, load_external_data=False)
-    if not any(offset % ALIGNMENT for t in _stored_outside(model.graph) for offset in _offsets(t)):
+    if not any(offset % ALIGNMENT for t in stored_outside(model.graph) for offset in _offsets(t)):
         return
     moved = weights_file.with_suffix(".moved")
     with open(weights_file, "rb") as old, open(moved, "wb") as new:
         source = mmap.mmap(old.fileno(), 0, access=mmap.ACCESS_READ)
         with source, memoryview(source) as data:
-            for tensor in _stored_outside(model.graph):
+            for tensor in stored_outside(model.graph):
                 _move(tensor, data, new)
     os.replace(moved, weights_file)
     onnx.save(model, model_file)
 
 
-def _stored_outside(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+def stored_outside(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     """The weights of a graph, and of the graphs inside it, that lie in the data file."""
     yield from (tensor for tensor in graph.initializer if tensor.external_data)
     for node in graph.node:
         for attribute in node.attribute:
             for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-                yield from _stored_outside(inner)
+                yield from stored_outside(inner)
 
 
 def _offsets(tensor: onnx.TensorProto) -> Iterator[int]:

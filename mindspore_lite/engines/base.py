@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from mindspore_lite.engines.group import Group as Group
 from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
 from mindspore_lite.weights.identity import Identity
@@ -38,6 +39,7 @@ class Options:
     cores: tuple[int, ...] = ()  # empty: not bound; else one core per thread, the caller's included
     binds_caller: bool = True  # False: who calls is on the first core already
     precision: str = "enforce_fp32"
+    group: Group | None = None  # what is shared with other sessions of this process
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import gc
 import os
 import platform
 import re
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ from mindspore_lite.engines import artefact, binding, border, cache, digest, var
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Options, Session, Source, Stop, Stored, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
+from mindspore_lite.engines.workspace import ENTRIES, Lease, Workspace
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
@@ -69,8 +71,9 @@ _PLAIN = (
 
 
 class Native(NamedTuple):
-    """A native session, and the arrays it may read its weights from."""
+    """A native session, the arrays it may read its weights from, its share of scratch memory."""
 
+    lease: Lease | None
     weights: tuple[Any, ...]
     session: Any
     run: Callable[[list[str], dict[str, np.ndarray], Any], list[np.ndarray]]
@@ -103,6 +106,13 @@ class OnnxRuntimeEngine:
             except cache.CacheTroubleError as exc:
                 trouble = str(exc)
         session = _open_in_memory(parts(), source.replaced, options, entries)
+        if options.group is not None and options.group.weights is not None:
+            warnings.warn(
+                "a model of a group shares no weights, because it is not in the compile cache: "
+                "encrypted models are never stored there, others are unless it is off or unusable",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if store is not None:  # said last: a bad model is an error, and no matter of the cache
             cache.warn(store.place, trouble)
         return session
@@ -422,12 +432,17 @@ def _open_stored(
     folder: Path, options: Options, entries: dict[str, str], source: Source | None = None
 ) -> OrtSession:
     """Open an artefact; without a source it has no weights that may change."""
-    settings = _settings(options, entries)
-    if source is None or not source.variable:  # all was optimised when it was stored
-        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     skeleton = (folder / artefact.SKELETON).read_bytes()
+    fixed = source is None or not source.variable  # so all was optimised when it was stored
     replaced = {} if source is None else source.replaced
-    native = _opened(str(folder / artefact.MODEL), replaced, options, settings)
+
+    def load(model: str | bytes, more: dict[str, str]) -> Native:
+        return _opened(model, replaced, options, entries | more, optimised=fixed)
+
+    if options.group is not None and options.group.weights is not None:
+        native = options.group.weights.opened(folder, load)
+    else:
+        native = load(str(folder / artefact.MODEL), {})
     metadata = native.session.get_modelmeta().custom_metadata_map
     variables = variable.from_file(metadata, folder / artefact.WEIGHTS)
     return OrtSession(native, skeleton, _callers(options), variables)
@@ -439,7 +454,7 @@ def _open_in_memory(
     """Compile a model that is stored nowhere."""
     weights = {**parts.weights, **replaced}
     try:
-        native = _opened(parts.skeleton, weights, options, _settings(options, entries))
+        native = _opened(parts.skeleton, weights, options, entries)
     except EngineError as exc:
         if not parts.variable:
             raise
@@ -453,15 +468,35 @@ def _open_in_memory(
 
 
 def _opened(
-    model: str | bytes, weights: Mapping[str, np.ndarray], options: Options, settings: Any
+    model: str | bytes,
+    weights: Mapping[str, np.ndarray],
+    options: Options,
+    entries: dict[str, str],
+    *,
+    optimised: bool = False,
 ) -> Native:
+    lease = _workspace.lease() if options.group is not None and options.group.workspace else None
+    settings = _settings(options, entries | ENTRIES if lease is not None else entries)
+    if optimised:
+        settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     with binding.bound(options.cores):  # threads that get no core of their own inherit these
-        return _native(model, weights, settings)
+        return _native(model, weights, settings)._replace(lease=lease)
 
 
 def _callers(options: Options) -> tuple[int, ...]:
     """The core to which a run binds its caller."""
     return options.cores[:1] if options.binds_caller else ()
+
+
+def _register_allocator() -> None:
+    """Put a fresh allocator of scratch memory into the environment."""
+    kind, memory = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, ort.OrtMemType.DEFAULT
+    # it grows by what a run needs, not by the next power of two
+    growth = ort.OrtArenaCfg({"max_mem": 0, "arena_extend_strategy": 1})
+    ort.create_and_register_allocator(ort.OrtMemoryInfo("Cpu", kind, 0, memory), growth)
+
+
+_workspace = Workspace(_register_allocator)
 
 
 def _settings(options: Options, entries: dict[str, str]) -> Any:
@@ -490,7 +525,7 @@ def _native(model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any
         raise EngineError(f"ONNX Runtime could not load the model: {readable(exc)}") from exc
     session.disable_fallback()  # it would print, and try the same provider again
     # `run` of the session checks what we checked, and takes 1 us longer than the one it calls
-    return Native(values, session, getattr(session, "_sess", session).run)
+    return Native(None, values, session, getattr(session, "_sess", session).run)
 
 
 def _ort_value(array: np.ndarray) -> Any:
