@@ -192,8 +192,8 @@ def test_all_that_does_not_fit_is_told_at_once(model: mslite.Model) -> None:
     with pytest.raises(InputError) as caught:
         update(model, {"c": filled(1), "b": filled(1)[0]})
     assert str(caught.value) == (
-        "update weight failed! Error is no weight 'c' may change; those that may are 'a', 'b'; "
-        "weight 'b' has shape [8, 8], but got [8]"
+        "update weight failed! Error is no weight 'c' may change; weight 'b' has shape [8, 8], "
+        "but got [8]. The weights that may change are 'a', 'b'"
     )
 
 

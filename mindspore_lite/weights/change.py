@@ -95,16 +95,21 @@ def _misfit(variable: Variable, array: np.ndarray, mode: str) -> str:
     """Why an array cannot take the place of a weight; "" if it can."""
     if array.shape != variable.shape:
         return f"has shape {list(variable.shape)}, but got {list(array.shape)}"
-    if array.dtype != variable.dtype:
+    if array.dtype != variable.dtype and not _widens(array.dtype, variable.dtype):
         return f"is of type {variable.dtype}, but got {array.dtype}; convert it with astype()"
     if mode == "delta" and variable.dtype.name not in _FLOATS:
         return f"is of type {variable.dtype}, to which no delta can be added; use mode replace"
     return ""
 
 
+def _widens(given: np.dtype, wanted: np.dtype) -> bool:
+    """Whether it is we who made another type of a weight: bfloat16 of a MindIR becomes float32."""
+    return (given.name, wanted.name) == ("bfloat16", "float32")
+
+
 def _value(variable: Variable, array: np.ndarray, mode: str) -> np.ndarray:
     if mode != "delta":
-        return np.array(array, order="C")
+        return np.array(array, variable.dtype, order="C")
     row = dtypes.from_numpy(variable.dtype)
     narrow = row is not None and row.item_bytes == 2
     dtype = np.dtype(np.float32) if narrow else variable.dtype

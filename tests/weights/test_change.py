@@ -104,6 +104,12 @@ def test_the_arrays_are_copies(mode: str, given: np.ndarray) -> None:
     np.testing.assert_array_equal(given, before)
 
 
+@pytest.mark.parametrize("mode", ["replace", "delta"])
+def test_bfloat16_is_taken_where_a_model_has_float32_of_it(mode: str) -> None:
+    found = changed([K], [[("", filled(0.5, ml_dtypes.bfloat16))]], mode, {})["k.weight"]
+    np.testing.assert_array_equal(found, filled(0.5 if mode == "replace" else 2.5), strict=True)
+
+
 # --- deltas ---------------------------------------------------------------------------------------
 
 
