@@ -63,39 +63,36 @@ def shared() -> Group:
     return Group(SharedWeights())
 
 
-def distinct() -> int:
+def distinct(cache: Path) -> int:
     """How many weights' worth of pages are in memory; packed weights alone are, after a run."""
-    return len(set(weight_pages())) // PAGES
+    gc.collect()
+    return len(set(weight_pages(cache))) // PAGES
 
 
-@pytest.fixture(autouse=True)
-def _nothing_mapped() -> None:
-    gc.collect()  # sessions of other tests may lie in circles
-    assert weight_pages() == []
-
-
-def test_equal_weights_are_in_memory_once(tmp_path: Path) -> None:
+def test_equal_weights_are_in_memory_once(tmp_path: Path, cache_place: Path) -> None:
     apart = opened(tmp_path, [1, 2], [1, 2], group=None)
-    assert distinct() == 4
+    assert distinct(cache_place) == 4
     apart.clear()
     together = opened(tmp_path, [1, 2], [1, 2], group=shared())
-    assert distinct() == 2
-    assert len(weight_pages()) == 4 * PAGES  # each maps them for itself
+    assert distinct(cache_place) == 2
+    assert len(weight_pages(cache_place)) == 4 * PAGES  # each maps them for itself
     assert len(together) == 2
 
 
-def test_of_three_models_each_weight_is_in_memory_once(tmp_path: Path) -> None:
+def test_of_three_models_each_weight_is_in_memory_once(tmp_path: Path, cache_place: Path) -> None:
     sessions = opened(tmp_path, [1, 2, 3], [3, 4, 1], [4, 5, 2], group=shared())
-    assert distinct() == 5
-    assert len({inode for inode, _ in weight_pages()}) == len(sessions)
+    assert distinct(cache_place) == 5
+    assert len({inode for inode, _ in weight_pages(cache_place)}) == len(sessions)
 
 
-def test_groups_share_nothing_with_each_other_nor_with_others(tmp_path: Path) -> None:
+def test_groups_share_nothing_with_each_other_nor_with_others(
+    tmp_path: Path, cache_place: Path
+) -> None:
     source, other = (chain(tmp_path / f"{rows}.onnx", rows, [1]) for rows in (3, 4))
     sessions = [load(source, shared()), load(other, shared()), load(other)]
     for session in sessions:
         answer(session)
-    assert distinct() == 2
+    assert distinct(cache_place) == 2
 
 
 def test_opening_the_same_model_again_and_again_is_remembered_once(tmp_path: Path) -> None:
@@ -107,7 +104,9 @@ def test_opening_the_same_model_again_and_again_is_remembered_once(tmp_path: Pat
     assert sum(len(known) for known in weights._known.values()) == 2
 
 
-def test_a_transposed_weight_is_another_although_its_raw_form_is_the_same(tmp_path: Path) -> None:
+def test_a_transposed_weight_is_another_although_its_raw_form_is_the_same(
+    tmp_path: Path, cache_place: Path
+) -> None:
     """Packed forms differ by how the weight is used."""
     weight = np.random.default_rng(1).random((SIDE, SIDE), np.float32)
     sessions = []
@@ -122,7 +121,7 @@ def test_a_transposed_weight_is_another_although_its_raw_form_is_the_same(tmp_pa
     for session, want in zip(sessions, (x @ weight, x @ weight.T), strict=True):
         (found,) = session.run([x])
         np.testing.assert_allclose(found, want, rtol=1e-4)
-    assert distinct() == 2
+    assert distinct(cache_place) == 2
 
 
 def test_weights_below_a_page_stay_where_they_are(tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_the_second_goes_on_when_the_first_is_closed_and_removed(
     for folder in cache_place.glob("?" * 64):
         shutil.rmtree(folder)
     np.testing.assert_array_equal(answer(second), want)
-    assert distinct() == 2
+    assert distinct(cache_place) == 2
 
 
 def test_what_was_removed_from_the_cache_is_not_looked_for(
@@ -174,7 +173,7 @@ def test_what_was_removed_from_the_cache_is_not_looked_for(
     wanted = [answer(load(source)) for source in sources]
     first = load(sources[0], group)
     answer(first)
-    ((inode, _), *_) = weight_pages()
+    ((inode, _), *_) = weight_pages(cache_place)
     for folder in cache_place.glob("?" * 64):
         if (folder / artefact.WEIGHTS).stat().st_ino == inode:
             shutil.rmtree(folder)
@@ -182,7 +181,7 @@ def test_what_was_removed_from_the_cache_is_not_looked_for(
     found = [answer(session) for session in sessions]
     for result, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(result, want)
-    assert distinct() == 4  # the removed file's, and those that the other two share
+    assert distinct(cache_place) == 4  # the removed file's, and those that the other two share
     assert group.weights is not None
     assert all(place.there() for known in group.weights._known.values() for place in known)
 
@@ -279,7 +278,7 @@ def test_without_the_cache_it_is_said_that_nothing_is_shared(
     np.testing.assert_array_equal(answer(session), want)
 
 
-def test_models_that_are_opened_at_once_find_each_other(tmp_path: Path) -> None:
+def test_models_that_are_opened_at_once_find_each_other(tmp_path: Path, cache_place: Path) -> None:
     group = shared()
     sources = [chain(tmp_path / f"{rows}.onnx", rows, [1, 2]) for rows in range(3, 11)]
     wanted = [answer(load(source)) for source in sources]
@@ -288,7 +287,7 @@ def test_models_that_are_opened_at_once_find_each_other(tmp_path: Path) -> None:
         for _ in range(5):
             for found, want in zip(pool.map(answer, sessions), wanted, strict=True):
                 np.testing.assert_array_equal(found, want)
-    assert distinct() == 2
+    assert distinct(cache_place) == 2
 
 
 def test_long_weights_are_compared_to_the_end(tmp_path: Path) -> None:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
 from mindspore_lite.engines.artefact import WEIGHTS
 
-_MAPPING = re.compile(rf"(\w+)-(\w+) \S+ (\w+) \S+ (\d+) +.*/{WEIGHTS}(?: \(deleted\))?$")
 _PAGE = 4096  # pagemap counts in these
 _PRESENT = np.uint64(63)  # the bit of a pagemap entry
 
 
-def mappings() -> list[tuple[int, int, int, int]]:
-    """(start, end, offset in the file, inode) of every mapping of a data file."""
+def weight_pages(cache: Path) -> list[tuple[int, int]]:
+    """(inode, page of the file) of every present page, once per mapping that has it.
+
+    Only files of this cache count, removed ones included: other tests may have left sessions.
+    """
+    mapping = re.compile(rf"(\w+)-(\w+) \S+ (\w+) \S+ (\d+) +{re.escape(str(cache))}/.*/{WEIGHTS}")
     with open("/proc/self/maps") as lines:
-        found = [_MAPPING.match(line.rstrip("\n")) for line in lines]
-    return [(int(m[1], 16), int(m[2], 16), int(m[3], 16), int(m[4])) for m in found if m]
-
-
-def weight_pages() -> list[tuple[int, int]]:
-    """(inode, page of the file) of every present page, once per mapping that has it."""
+        found = [match for line in lines if (match := mapping.match(line))]
     pages = []
     with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:
-        for start, end, offset, inode in mappings():
+        for match in found:
+            start, end, offset = (int(text, 16) for text in match.groups()[:3])
             pagemap.seek(start // _PAGE * 8)
             entries = np.frombuffer(pagemap.read((end - start) // _PAGE * 8), np.uint64)
             here = np.flatnonzero(entries >> _PRESENT) + offset // _PAGE
-            pages += [(inode, int(page)) for page in here]
+            pages += [(int(match[4]), int(page)) for page in here]
     return pages
