@@ -18,6 +18,7 @@ import numpy as np
 
 from mindspore_lite.build import Built, any_shape, build, updated, warn_of_unused_targets
 from mindspore_lite.context import Context
+from mindspore_lite.engines import heap
 from mindspore_lite.engines.base import Options, Session
 from mindspore_lite.engines.flip import Flip
 from mindspore_lite.errors import EngineError
@@ -58,6 +59,7 @@ class Changing:
             made = list(pool.map(lambda one: updated(one, replaced), self._built))
         self._flip.flip([*map(any_shape, made), made[0].session])
         self._built = tuple(made)
+        heap.give_back()  # what the sessions before took
 
 
 def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID) -> Placed:
