@@ -123,7 +123,7 @@ class OnnxRuntimeEngine:
             session = _open_stored(folder, options, _precision_entries(options.precision))
         except OSError as exc:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
-        _give_memory_back()
+        heap.give_back()
         return session
 
 
