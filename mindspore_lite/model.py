@@ -16,6 +16,7 @@ from mindspore_lite.base_model import BaseModel
 from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.engines import heap
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.group import Group, group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
@@ -301,6 +302,8 @@ class Model(BaseModel):
                 self._built = updated(built, updating.replacements(built, groups))
             except LiteError as exc:
                 raise exc.prefixed(updating.FAILED) from exc.__cause__
+            del built
+            heap.give_back()  # what the session before took
 
     def close(self) -> None:
         """Release the model; runs under way in other threads finish. Harmless when repeated."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from mindspore_lite.build import Built, any_shape, build, updated, warn_of_unused_targets
 from mindspore_lite.context import Context
+from mindspore_lite.engines import heap
 from mindspore_lite.engines.base import Options, Session
 from mindspore_lite.engines.flip import Flip
 from mindspore_lite.errors import EngineError
@@ -27,16 +28,6 @@ from mindspore_lite.pool.desk import Place
 from mindspore_lite.pool.layout import Layout, Wanted, layout
 from mindspore_lite.pool.width import Lane
 from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A model that workers can run."""
-
-    built: Built  # as seen by the first worker
-    layout: Layout
-    places: tuple[Place, ...]
-    changing: Changing | None = None  # the sessions, where their weights may change
 
 
 class Changing:
@@ -58,6 +49,26 @@ class Changing:
             made = list(pool.map(lambda one: updated(one, replaced), self._built))
         self._flip.flip([*map(any_shape, made), made[0].session])
         self._built = tuple(made)
+        heap.give_back()  # what the sessions before took
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A model that workers can run."""
+
+    model: Built | Changing  # the second where its weights may change
+    layout: Layout
+    places: tuple[Place, ...]
+
+    @property
+    def changing(self) -> Changing | None:
+        """The sessions, where their weights may change."""
+        return self.model if isinstance(self.model, Changing) else None
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+        return self.model.built if isinstance(self.model, Changing) else self.model
 
 
 def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID) -> Placed:
@@ -94,7 +105,7 @@ def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID
     changing = Changing(made) if weights.variable else None
     faces = changing.sessions if changing else [any_shape(one) for one in made]
     sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))
-    return Placed(built, plan, tuple(_places(plan, sessions)), changing)
+    return Placed(changing or built, plan, tuple(_places(plan, sessions)))
 
 
 def _plan(context: Context) -> Layout:

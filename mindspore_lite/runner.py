@@ -19,7 +19,6 @@ import numpy as np
 
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
-from mindspore_lite.build import Built
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend
@@ -271,21 +270,15 @@ class _Loaded:
         return self._placed.built.session if changing is None else changing.quick
 
     @property
-    def _built(self) -> Built:
-        """The model as it is now, as seen by the first worker."""
-        changing = self._placed.changing
-        return self._placed.built if changing is None else changing.built
-
-    @property
     def weights_version(self) -> int:
         """How many times the weights were changed."""
-        return self._built.version
+        return self._placed.built.version
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights for all workers at once."""
         self.pool.check_process()
         with self._changing:
-            replaced = updating.replacements(self._built, groups)
+            replaced = updating.replacements(self._placed.built, groups)
             assert self._placed.changing is not None  # else there were none to replace
             self._placed.changing.change(replaced)
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from support.updates import (
 from support.workers import ROOT
 
 import mindspore_lite as mslite
+from mindspore_lite.engines import heap
 from mindspore_lite.errors import LiteError, ModelFileError, ShapeError
 
 A_AND_B = ("a", "b")
@@ -311,3 +313,14 @@ def test_updates_leave_no_memory_descriptors_or_threads_behind(
     assert after["own KiB"] <= before["own KiB"] + 8192
     for name in ("descriptors", "threads"):
         assert growth.holdings(os.getpid())[name] <= before[name]
+
+
+def test_memory_is_given_back_when_the_session_before_has_gone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = changeable(path, *A_AND_B)
+    before = weakref.ref(model._built.session)  # type: ignore[union-attr]
+    was_gone = []
+    monkeypatch.setattr(heap, "give_back", lambda: was_gone.append(before() is None))
+    update(model, versions(1))
+    assert was_gone[-1]

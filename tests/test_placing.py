@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +224,8 @@ def test_all_sessions_change_at_once_and_workers_keep_theirs(tmp_path: Path) -> 
         changing.change({"w": np.full((256, 256), factor, np.float32)})
         for session in (*made, changing.quick):
             assert np.unique(session.run([x])[0]) == 256 * factor
-    assert (changing.built.version, found.built.version) == (2, 0)
-    assert changing.built.options.threads == 2
+    assert found.built is changing.built
+    assert (found.built.version, found.built.options.threads) == (2, 2)
     close(found)
     with pytest.raises(ClosedError):
         changing.quick.run([x])
@@ -252,5 +253,21 @@ def test_a_session_that_fails_to_load_changes_none(
         found.changing.change({"w": np.zeros((256, 256), np.float32)})
     x = np.ones((2, 256), np.float32)
     assert [float(np.unique(s.run([x])[0])[0]) for s in sessions(found)] == [256, 256]
-    assert found.changing.built.version == 0
+    assert found.built.version == 0
+    close(found)
+
+
+def test_memory_is_given_back_when_the_sessions_before_have_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "m.mindir", large_dense())
+    context = mslite.Context()
+    context.parallel.workers_num, context.cpu.thread_num = 1, 1
+    found = place(Given("MINDIR", path), context, WeightSettings((Entry("w"),)))
+    assert found.changing is not None
+    before = weakref.ref(found.built.session)
+    was_gone = []
+    monkeypatch.setattr(placing.heap, "give_back", lambda: was_gone.append(before() is None))
+    found.changing.change({"w": np.ones((256, 256), np.float32)})
+    assert was_gone[-1]
     close(found)

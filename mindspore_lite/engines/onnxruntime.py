@@ -20,14 +20,13 @@ import re
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache as remembered
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines import artefact, binding, border, cache, digest, variable
+from mindspore_lite.engines import artefact, binding, border, cache, digest, heap, variable
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Options, Session, Source, Stop, Stored, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
@@ -101,7 +100,7 @@ class OnnxRuntimeEngine:
                 if parts.cache_info().currsize:
                     parts.cache_clear()
                     gc.collect()  # graphs hold themselves in circles
-                _give_memory_back()
+                heap.give_back()
                 return session
             except cache.CacheTroubleError as exc:
                 trouble = str(exc)
@@ -134,7 +133,7 @@ class OnnxRuntimeEngine:
             session = _open_stored(folder, options, _precision_entries(options.precision))
         except OSError as exc:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
-        _give_memory_back()
+        heap.give_back()
         return session
 
 
@@ -247,13 +246,6 @@ def readable(exc: BaseException) -> str:
     text = re.sub(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ", "", str(exc))
     text = re.sub(r"/\S+\.(?:cc|h):\d+ .*?\)(?: const)? ", "", text)
     return " ".join(text.split()) or type(exc).__name__
-
-
-def _give_memory_back() -> None:
-    """malloc keeps what was freed; seen with 410 MiB of weights: 500 to 900 MiB after compiling
-    them, 16 MiB after each session that was opened on the artefact."""
-    with suppress(AttributeError):  # a C library without it
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _parts_of(source: Source) -> Parts:
