@@ -41,6 +41,10 @@ def printed(script: str) -> str:
             r"(.*\n)*1000 requests of 16 threads, [1-9]\d* updates of .*: failed 0, mixed 0, "
             r"stale 0, backwards 0; .*\nown memory: .* after 3\n",
         ),
+        (
+            "weight_sharing.py",
+            rf"each of the 2 others, at most: owns [\s\S]* shared / unshared process: {RATIO}",
+        ),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )
