@@ -42,6 +42,10 @@ def printed(script: str) -> str:
             r"stale 0, backwards 0; .*\nown memory: .* after 3\n",
         ),
         ("model_group.py", rf"SHARE_WEIGHT / no group: throughput {RATIO}, results are equal"),
+        (
+            "weight_sharing.py",
+            rf"each of the 2 others, at most: owns [\s\S]* shared / unshared process: {RATIO}",
+        ),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )

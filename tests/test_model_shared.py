@@ -259,15 +259,24 @@ def test_a_compiled_model_that_vanishes_before_it_is_held_is_made_again(
     built(net, using(main)).predict([X])
 
 
-def test_a_compiled_model_that_vanishes_every_time_is_told(
-    net: Path, built: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            FileNotFoundError(2, "gone"),
+            "is removed from the cache again and again",
+        ),
+        (OSError(24, "Too many open files"), "cannot be held (Too many open files)"),
+    ],
+)
+def test_a_compiled_model_that_cannot_be_held_is_told(
+    error: OSError, words: str, net: Path, built: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(folder: Path, **more: Any) -> Any:
-        raise FileNotFoundError(folder)
+    def refused(folder: Path, **more: Any) -> Any:
+        raise error
 
-    monkeypatch.setattr(sharing, "Hold", gone)
-    with pytest.raises(EngineError, match="is removed from the cache again and again"):
-        built(net, pids())
+    monkeypatch.setattr(sharing, "Hold", refused)
+    assert words in refusal(lambda: built(net, pids()))
 
 
 # --- what cannot be shared ------------------------------------------------------------------------

@@ -37,9 +37,14 @@ def load_shared(
             raise _not_stored()
         try:
             hold = Hold(stored.folder, without=[artefact.META])
-        except OSError:
+        except FileNotFoundError:
             session.close()
             continue
+        except OSError as exc:
+            raise EngineError(
+                "the model cannot be shared with other processes: its compiled form in "
+                f"{str(stored.folder)!r} cannot be held ({exc.strerror or exc})"
+            ) from exc
         offer = Offer(hold, stored.identity, device, frozenset(pids))
         return session, Share(offer)
     raise EngineError(

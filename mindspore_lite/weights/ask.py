@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
 from mindspore_lite.errors import (
     ClosedError,
@@ -20,6 +19,7 @@ from mindspore_lite.errors import (
     LiteError,
     ModelFileError,
     RequestTimeoutError,
+    ResourceError,
     WireError,
     WorkerDiedError,
 )
@@ -67,38 +67,49 @@ def borrowed(
 
 
 def _asked(parts: Handle, question: Question, answer_s: float) -> tuple[Answer, list[int]]:
-    descriptors: list[int] = []
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+    """What the process answers, and the descriptors that come with it."""
+    try:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as exc:
+        raise ResourceError(f"no socket can be had to ask for shared weights: {exc}") from exc
+    with connection:
         # the kernel's limits, not settimeout(): without blocking, a full backlog fails at once
-        limit = _TIMEVAL.pack(int(answer_s), int(answer_s % 1 * 1e6))
         connection.settimeout(None)  # whatever the program's default is
+        limit = _TIMEVAL.pack(int(answer_s), int(answer_s % 1 * 1e6))
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
             connection.setsockopt(socket.SOL_SOCKET, option, limit)
         try:
             connection.connect(parts.address)
-            if peer_of(connection).uid != os.geteuid():
-                raise EngineError(
-                    "the handle leads to a process of another user; weights are shared between "
-                    f"processes of one user: {_HOW}"
-                )
-            send(connection, encoded_question(question))
-            frame, descriptors = receive(connection)
-            if not frame:
-                raise ConnectionResetError("it hung up")
-            return decoded_answer(frame), descriptors
+            return _answered(connection, question)
         except BlockingIOError as exc:
             raise RequestTimeoutError(
                 f"process {parts.pid}, which shares the weights, does not answer within "
                 f"{answer_s:g} s; is it stopped?"
             ) from exc
         except OSError as exc:
-            _raise_gone(parts.pid, exc)
+            raise _gone(parts.pid, exc) from exc
         except BadFrameError as exc:
-            _close(descriptors)
             raise WireError(
                 f"process {parts.pid} gives an answer that cannot be understood: {exc}; both "
                 "processes need the same version of mslite"
             ) from exc
+
+
+def _answered(connection: socket.socket, question: Question) -> tuple[Answer, list[int]]:
+    if peer_of(connection).uid != os.geteuid():
+        raise EngineError(
+            "the handle leads to a process of another user; weights are shared between processes "
+            f"of one user: {_HOW}"
+        )
+    send(connection, encoded_question(question))
+    frame, descriptors = receive(connection)
+    try:
+        if not frame:
+            raise ConnectionResetError("it hung up")
+        return decoded_answer(frame), descriptors
+    except BaseException:
+        _close(descriptors)
+        raise
 
 
 def _close(descriptors: list[int]) -> None:
@@ -106,16 +117,16 @@ def _close(descriptors: list[int]) -> None:
         os.close(descriptor)
 
 
-def _raise_gone(pid: int, exc: OSError) -> NoReturn:
+def _gone(pid: int, exc: OSError) -> LiteError:
+    """What it means that there was no answer."""
     if not is_alive(pid):
-        raise WorkerDiedError(
+        return WorkerDiedError(
             f"process {pid}, which shared the weights, has ended; start it again, and {_HOW}"
-        ) from exc
+        )
     if isinstance(exc, ConnectionRefusedError):
-        raise _no_handle(f"process {pid} shares nothing under it") from exc
-    raise EngineError(
-        f"process {pid}, which shares the weights, broke off ({exc.strerror or exc}); try again"
-    ) from exc
+        return _no_handle(f"process {pid} shares nothing under it")
+    why = exc.strerror or exc
+    return EngineError(f"process {pid}, which shares the weights, broke off ({why}); try again")
 
 
 def _no_handle(why: str) -> LiteError:

@@ -130,20 +130,26 @@ class _Office:
         self._begin()
 
     def _open(self) -> None:
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._token = new_token()
-            while not _bound(listening, Handle(os.getpid(), self._token, 0).address):
-                self._token = new_token()
-            listening.listen(_BACKLOG)
-            listening.setblocking(False)
-            threading.Thread(
-                target=self._serve, args=(listening,), name="mslite-weights", daemon=True
-            ).start()
-        except (OSError, RuntimeError) as exc:
-            listening.close()
-            raise ResourceError(f"weights cannot be shared, no socket or thread: {exc}") from exc
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                self._listen(listening)
+            except BaseException:
+                listening.close()
+                raise
+        except (OSError, RuntimeError) as exc:  # RuntimeError: no thread could be started
+            raise ResourceError(f"weights cannot be shared, for there is no room: {exc}") from exc
         self._socket = listening
+
+    def _listen(self, listening: socket.socket) -> None:
+        self._token = new_token()
+        while not _bound(listening, Handle(os.getpid(), self._token, 0).address):
+            self._token = new_token()
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+        threading.Thread(
+            target=self._serve, args=(listening,), name="mslite-weights", daemon=True
+        ).start()
 
     def _serve(self, listening: socket.socket) -> None:
         rest = False

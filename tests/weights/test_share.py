@@ -21,6 +21,7 @@ from mindspore_lite.errors import (
     LiteError,
     ModelFileError,
     RequestTimeoutError,
+    ResourceError,
     WireError,
     WorkerDiedError,
 )
@@ -322,6 +323,19 @@ def test_a_forked_child_can_share_for_itself(mine: Share, folder: Path) -> None:
         return str(ask(own.handle))
 
     assert forked(share_own) == str(folder)
+
+
+def test_no_room_for_a_socket_is_told_on_both_sides(
+    mine: Share, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*kind: int) -> socket.socket:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket, "socket", full)
+    assert "no socket can be had" in refusal(mine.handle, ResourceError)
+    monkeypatch.setattr(share, "_OFFICE", share._Office())
+    with pytest.raises(ResourceError, match=r"there is no room: .*Too many open files"):
+        shared(folder, os.getpid())
 
 
 # --- clients and servers that do not keep to the protocol -----------------------------------------
