@@ -5,7 +5,7 @@ An engine never sees a queue, and a pool never sees an op. Everything swappable 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,12 +42,8 @@ class Options:
     group: Group | None = None  # what is shared with other sessions of this process
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A compiled model on disk: the folder that a session maps, and what it was made of."""
-
-    folder: Path
-    identity: Identity
+# told where a compiled model lies and what it is, at a moment in which nobody can remove it
+Keep = Callable[[Path, Identity], None]
 
 
 class Session(Protocol):
@@ -77,11 +73,8 @@ class Engine(Protocol):
 
     name: str
 
-    def load(self, source: Source, options: Options) -> Session:
-        """Compile, or find compiled, and open."""
-
-    def stored(self, session: Session) -> Stored | None:
-        """Where the compiled model behind a session of ours lies; None: in memory alone."""
+    def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
+        """Compile, or find compiled, and open; `keep` is called if that lies on a disk."""
 
     def identity(self, source: Source, options: Options) -> Identity:
         """What a model is known by among processes, without compiling it."""

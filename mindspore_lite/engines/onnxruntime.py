@@ -28,7 +28,7 @@ import numpy as np
 
 from mindspore_lite.engines import artefact, binding, border, cache, digest, heap, variable
 from mindspore_lite.engines.alignment import align_weights
-from mindspore_lite.engines.base import Options, Session, Source, Stop, Stored, TensorInfo
+from mindspore_lite.engines.base import Keep, Options, Session, Source, Stop, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
 from mindspore_lite.engines.workspace import ENTRIES, Lease, Workspace
 from mindspore_lite.errors import (
@@ -87,7 +87,7 @@ class OnnxRuntimeEngine:
 
     name = "onnxruntime"
 
-    def load(self, source: Source, options: Options) -> Session:
+    def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; binding and precision are checked first."""
         binding.check(options.cores, options.threads)
         entries = _precision_entries(options.precision)
@@ -96,7 +96,7 @@ class OnnxRuntimeEngine:
         trouble = ""
         if store is not None:
             try:
-                session = _load_cached(store, source, parts, options, entries)
+                session = _load_cached(store, source, parts, options, entries, keep)
                 if parts.cache_info().currsize:
                     parts.cache_clear()
                     gc.collect()  # graphs hold themselves in circles
@@ -115,10 +115,6 @@ class OnnxRuntimeEngine:
         if store is not None:  # said last: a bad model is an error, and no matter of the cache
             cache.warn(store.place, trouble)
         return session
-
-    def stored(self, session: Session) -> Stored | None:
-        """The artefact that a session was opened from."""
-        return session.stored if isinstance(session, OrtSession) else None
 
     def identity(self, source: Source, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
@@ -161,7 +157,6 @@ class OrtSession:
         self._options = ort.RunOptions()  # else ONNX Runtime makes one for each run: 0.7 us
         self._cores = cores
         self.mapped = not native.weights
-        self.stored: Stored | None = None
         self._input_names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
         self._inward = {n: inward[n] for n in self._input_names if n in inward}
@@ -309,19 +304,20 @@ def _load_cached(
     parts: Callable[[], Parts],
     options: Options,
     entries: dict[str, str],
+    keep: Keep | None,
 ) -> OrtSession:
     """The session on a cached artefact, which is built first if need be."""
     content = digest.read(source.files, store.seen)
     identity = _identity(source, content, entries)
     key = digest.key(identity)
-    session = _find_or_build(
-        store,
-        key,
-        lambda folder: _try_open(folder, source, options, entries),
-        lambda: _build(store, key, parts(), content, entries),
-    )
-    session.stored = Stored(store.place / key, identity)
-    return session
+
+    def opened(folder: Path | None) -> OrtSession | None:  # under the key's lock
+        session = _try_open(folder, source, options, entries)
+        if session is not None and folder is not None and keep is not None:
+            keep(folder, identity)
+        return session
+
+    return _find_or_build(store, key, opened, lambda: _build(store, key, parts(), content, entries))
 
 
 def _identity(source: Source, content: digest.Content, entries: dict[str, str]) -> Identity:

@@ -7,15 +7,16 @@ nobody can write to what others read.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mindspore_lite.engines import artefact, cache
 from mindspore_lite.engines.base import Engine, Options, Session, Source
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.open_rank import OpenRankError
 from mindspore_lite.weights.ask import borrowed
 from mindspore_lite.weights.hold import Hold
+from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.share import Offer, Share
-
-_TRIES = 3  # an artefact may be removed by others between opening and holding it
 
 
 def load_shared(
@@ -23,34 +24,32 @@ def load_shared(
 ) -> tuple[Session, Share]:
     """Load a model, and share its weights with the listed processes until the Share is closed."""
     _check_storable(source, "shared with other processes")
-    for _ in range(_TRIES):
-        try:
-            session = engine.load(source, options)
-        except OpenRankError as exc:
-            raise EngineError(
-                f"the model cannot be shared with other processes: inputs {list(exc.trial.open)} "
-                "have any number of dims, and it is compiled when a request brings one; leave out "
-                "shareable_weight_pid_list"
-            ) from exc
-        stored = engine.stored(session)
-        if stored is None:
-            raise _not_stored()
-        try:
-            hold = Hold(stored.folder, without=[artefact.META])
-        except FileNotFoundError:
-            session.close()
-            continue
-        except OSError as exc:
-            raise EngineError(
-                "the model cannot be shared with other processes: its compiled form in "
-                f"{str(stored.folder)!r} cannot be held ({exc.strerror or exc})"
-            ) from exc
-        offer = Offer(hold, stored.identity, device, frozenset(pids))
-        return session, Share(offer)
-    raise EngineError(
-        "the model cannot be shared with other processes: its compiled form is removed from the "
-        "cache again and again; raise MSLITE_CACHE_MAX_BYTES"
-    )
+    offers: list[Offer] = []
+
+    def keep(folder: Path, identity: Identity) -> None:
+        offers.append(Offer(_held(folder), identity, device, frozenset(pids)))
+
+    try:
+        session = engine.load(source, options, keep)
+    except OpenRankError as exc:
+        raise EngineError(
+            f"the model cannot be shared with other processes: inputs {list(exc.trial.open)} have "
+            "any number of dims, and it is compiled when a request brings one; leave out "
+            "shareable_weight_pid_list"
+        ) from exc
+    if not offers:
+        raise _not_stored()
+    return session, Share(offers[0])
+
+
+def _held(folder: Path) -> Hold:
+    try:
+        return Hold(folder, without=[artefact.META])
+    except OSError as exc:
+        raise EngineError(
+            "the model cannot be shared with other processes: its compiled form in "
+            f"{str(folder)!r} cannot be held ({exc.strerror or exc})"
+        ) from exc
 
 
 def open_shared(
