@@ -215,21 +215,21 @@ def refuse(error: Exception) -> Callable[[FakeProcess], None]:
 
 
 @pytest.mark.parametrize(
-    ("error", "text"),
+    ("kind", "said", "text"),
     [
-        (InputError("update weight failed! Error is no such weight"), "^no such weight$"),
-        (EngineError("update weight failed! Error is it broke"), "^device [01]: it broke$"),
-        (ResourceError("no memory"), "^device [01]: no memory$"),
+        (InputError, "update weight failed! Error is no such weight", "^no such weight$"),
+        (EngineError, "update weight failed! Error is it broke", "^device [01]: it broke$"),
+        (ResourceError, "no memory", "^device [01]: no memory$"),
     ],
 )
 @pytest.mark.parametrize("first", [0, 1])
 def test_what_one_device_refuses_changes_nothing_anywhere(
-    make: Make, workers: FakeWorkers, error: Exception, text: str, first: int
+    make: Make, workers: FakeWorkers, kind: type[Exception], said: str, text: str, first: int
 ) -> None:
     crew = make(2)
     workers.updates.extend([lambda process: None] * first)
-    workers.updates.append(refuse(error))
-    with pytest.raises(type(error), match=text):
+    workers.updates.append(refuse(kind(said)))
+    with pytest.raises(kind, match=text):
         update(crew, 5)
     assert run(crew, 1, 1) == [2, 2]
     assert version(crew) == 0
