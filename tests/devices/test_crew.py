@@ -498,7 +498,7 @@ def test_statistics_tell_of_the_processes(make: Make, workers: FakeWorkers) -> N
     workers.of(1).silent = True
     one, other = crew.statistics().devices
     assert (one.device, one.state, one.pid, one.cores) == (0, "ready", workers.of(0).pid, (0,))
-    assert (one.runner, other.runner) == ({"stuck": 0}, {})
+    assert (one.runner, other.runner) == ({"stuck": 0, "running": 0}, {})
     crew.close(0.0)
     assert [device.state for device in crew.statistics().devices] == ["closed", "closed"]
 

@@ -47,7 +47,8 @@ class FakeCall:
     # the test's side
 
     def answer(self, result: list[np.ndarray] | Exception | None = None) -> None:
-        self.result = [array * 2 for array in self.arrays] if result is None else result
+        factor = self.model.factor
+        self.result = [array * factor for array in self.arrays] if result is None else result
         self._theirs.send(b"!")
 
     def break_off(self) -> None:
@@ -91,7 +92,7 @@ class FakeCall:
 
 
 class FakeModel:
-    """A model in a fake process; 2 x, at once, unless it is held."""
+    """A model in a fake process; 2 x, at once, unless it is held. Its weight is the 2."""
 
     inputs = (TensorInfo("x", np.dtype(np.float32), (-1, 2)),)
     outputs = (TensorInfo("y", np.dtype(np.float32), (-1, 2)),)
@@ -103,7 +104,22 @@ class FakeModel:
         self.began: list[FakeCall] = []
         self.before_start: Callable[[], object] = lambda: None
         self.after_answer: Callable[[], object] = lambda: None
-        self.stuck = 0
+        self.stuck = self.running = 0
+        self.factor = 2.0
+        self.updates: list[list[Any]] = []  # the groups of each
+        self.closed = threading.Event()
+
+    def update_weights(self, groups: Sequence[Any]) -> None:
+        if self.session.workers.updates:
+            self.session.workers.updates.popleft()(self.session)
+        if not self.session.alive:
+            raise WorkerDiedError("the worker is gone")
+        self.updates.append(list(groups))
+        self.factor = float(groups[-1][-1][1])
+
+    def close(self, drain_s: float, timeout_s: float) -> None:
+        self.session.asked()
+        self.closed.set()
 
     def start(self, arrays: Sequence[np.ndarray], timeout_s: float | None = None) -> FakeCall:
         self.before_start()
@@ -118,7 +134,7 @@ class FakeModel:
 
     def statistics(self, timeout_s: float | None = None) -> str:
         self.session.asked()
-        return json.dumps({"stuck": self.stuck})
+        return json.dumps({"stuck": self.stuck, "running": self.running})
 
 
 class FakeProcess:
@@ -128,7 +144,8 @@ class FakeProcess:
         self.workers = workers
         self.device = device
         self.pid = 1000 + len(workers.processes)
-        self.model = FakeModel(self)
+        self.model = FakeModel(self)  # the last one that was built
+        self.models: list[FakeModel] = []
         self.cancelled: list[int] = []
         self.cancel_answer = ENDED
         self.holds = False  # its requests wait for the test
@@ -144,8 +161,9 @@ class FakeProcess:
     def die(self, why: str = "died") -> None:
         self.why = self.why or why
         self._ended.set()
-        for call in list(self.model.calls):
-            call.break_off()
+        for model in self.models:
+            for call in list(model.calls):
+                call.break_off()
         self._on_end()
 
     # WorkerProcess
@@ -183,6 +201,9 @@ class FakeProcess:
             self.workers.builds.popleft()(self)
         if not self.alive:
             raise WorkerDiedError("the worker is gone")
+        if self.models:
+            self.model = FakeModel(self)
+        self.models.append(self.model)
         return self.model
 
     def next_request(self) -> int:
@@ -204,12 +225,13 @@ class FakeProcess:
 
 
 class FakeWorkers:
-    """Starts fake processes; `starts` and `builds` say what the next ones do instead."""
+    """Starts fake processes; `starts`, `builds` and `updates` say what the next ones do instead."""
 
     def __init__(self) -> None:
         self.processes: list[FakeProcess] = []
         self.starts: deque[Exception] = deque()
         self.builds: deque[Callable[[FakeProcess], None]] = deque()
+        self.updates: deque[Callable[[FakeProcess], None]] = deque()
         self.holds = False  # the requests of all wait for the test
         self._lock = threading.Lock()
 
