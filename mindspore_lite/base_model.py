@@ -1,10 +1,25 @@
-"""What Model and ModelParallelRunner have in common: a path, `with`, and a text."""
+"""What all model classes have in common: kinds of files, a path, `with`, and a text."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import Enum
 from types import TracebackType
 from typing import NoReturn, Self
+
+
+class ModelType(Enum):
+    """What kind of file a model is in; ONNX is an addition of mslite.
+
+    Examples:
+        >>> from mindspore_lite.base_model import ModelType
+        >>> print(ModelType.MINDIR)
+        ModelType.MINDIR
+    """
+
+    MINDIR = 0
+    ONNX = 3
+    MINDIR_LITE = 4
 
 
 class BaseModel(ABC):

@@ -6,22 +6,24 @@ import json
 import mmap
 import os
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 
 import numpy as np
 
 from mindspore_lite import checks, feeds, updating
-from mindspore_lite.base_model import BaseModel
+from mindspore_lite.base_model import ModelType as ModelType
 from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.engines import heap
 from mindspore_lite.engines.fork_lock import ForkLock
-from mindspore_lite.engines.group import Group, group_of
+from mindspore_lite.engines.group import group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.mindir.decrypt import MODES, Key
+from mindspore_lite.model_group import Member
+from mindspore_lite.model_group import ModelGroup as ModelGroup
+from mindspore_lite.model_group import ModelGroupFlag as ModelGroupFlag
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
 from mindspore_lite.tensor import Tensor, TensorMeta
 from mindspore_lite.weights.settings import weight_settings
@@ -38,21 +40,7 @@ _INFO_KEYS = (
 )
 
 
-class ModelType(Enum):
-    """What kind of file a model is in; ONNX is an addition of mslite.
-
-    Examples:
-        >>> from mindspore_lite.model import ModelType
-        >>> print(ModelType.MINDIR)
-        ModelType.MINDIR
-    """
-
-    MINDIR = 0
-    ONNX = 3
-    MINDIR_LITE = 4
-
-
-class Model(BaseModel):
+class Model(Member):
     """A model that is loaded once and run many times.
 
     `predict` may be called from several threads at once, also while `update_weights` changes the
@@ -74,11 +62,9 @@ class Model(BaseModel):
         super().__init__()
         self.lora_name_map: dict[str, str] = {}
         self.provider = ""
-        self._built: Built | None = None
         self._inputs: list[Tensor] = []
         self._closed = False
         self._changing = ForkLock()  # held while the built model is exchanged for another
-        self._group: Group | None = None
 
     def build_from_file(
         self,

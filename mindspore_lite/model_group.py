@@ -7,13 +7,13 @@ from enum import Enum
 from pathlib import Path
 
 from mindspore_lite import checks
-from mindspore_lite.build import build
+from mindspore_lite.base_model import BaseModel, ModelType
+from mindspore_lite.build import Built, build
 from mindspore_lite.context import Context
 from mindspore_lite.engines.group import Group, add_file
 from mindspore_lite.engines.shared_weights import SharedWeights
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
 from mindspore_lite.graph.source import Given
-from mindspore_lite.model import Model, ModelType
 
 
 class ModelGroupFlag(Enum):
@@ -28,6 +28,15 @@ class ModelGroupFlag(Enum):
     SHARE_WEIGHT = 1
     SHARE_WORKSPACE = 2
     SHARE_WEIGHT_WORKSPACE = 3
+
+
+class Member(BaseModel):
+    """A model that can be in a group: what Model is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._built: Built | None = None
+        self._group: Group | None = None
 
 
 class ModelGroup:
@@ -71,7 +80,7 @@ class ModelGroup:
         """Bytes of scratch memory of the most demanding file; 0 before it was worked out."""
         return self._workspace_size
 
-    def add_model(self, models: Sequence[str] | Sequence[Model]) -> None:
+    def add_model(self, models: Sequence[str] | Sequence[Member]) -> None:
         """Add models before they are built, or the files that models will be built from.
 
         Args:
@@ -88,17 +97,17 @@ class ModelGroup:
             raise checks.wrong_type("models", "list/tuple", models)
         if not models:
             raise EngineError("models cannot be empty")
-        kind = Model if isinstance(models[0], Model) else str
+        kind = Member if isinstance(models[0], Member) else str
         for at, model in enumerate(models):
             if not isinstance(model, kind):
                 where = f" at index {at}"
                 raise checks.wrong_type("models element", "all str or Model", model, where)
-        if kind is Model:
+        if kind is Member:
             self._add_models(models)
         else:
             self._add_paths(models)
 
-    def _add_models(self, models: Sequence[Model]) -> None:
+    def _add_models(self, models: Sequence[Member]) -> None:
         if self._flags is ModelGroupFlag.SHARE_WORKSPACE:
             raise _refused("SHARE_WORKSPACE takes paths of model files, got Models")
         for at, model in enumerate(models):

@@ -15,9 +15,9 @@ NAME = "mindspore_lite"
 ORDER = [
     "errors", "dtypes", "checks", "config", "settings", "version", "mindir", "ops", "graph",
     "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map", "tensor",
-    "weight_files", "feeds", "build", "updating", "placing", "base_model", "base_runner", "runner",
-    "model", "model_group", "multi_device", "conversion", "converter", "worker", "inspection",
-    "cli", "__init__",
+    "weight_files", "feeds", "build", "updating", "placing", "base_model", "model_group",
+    "base_runner", "runner", "model", "multi_device", "conversion", "converter", "worker",
+    "inspection", "cli", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -41,8 +41,10 @@ def test_a_public_name_lives_in_the_package(name: str) -> None:
     [
         ("context", ["Context"]),
         ("tensor", ["TensorMeta", "DataType", "Format", "Tensor"]),
-        ("model", ["ModelType", "Model"]),
-        ("model_group", ["ModelGroup", "ModelGroupFlag"]),
+        (
+            "model",
+            ["ModelType", "Model", "ModelParallelRunner", "ModelGroup", "ModelGroupFlag"],
+        ),
         ("converter", ["Converter", "FmkType"]),
         ("version", ["__version__"]),
     ],
