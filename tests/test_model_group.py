@@ -203,6 +203,35 @@ def test_a_grouped_model_is_resized_within_its_group(
     assert len(set(weight_pages(own_cache))) == 2 * PAGES
 
 
+def test_grouped_models_with_variable_weights_share_the_others(
+    nets: dict[int, Path], own_cache: Path
+) -> None:
+    def models(group: ModelGroup | None) -> list[mslite.Model]:
+        found = [mslite.Model() for _ in nets]
+        if group is not None:
+            group.add_model(found)
+        for model, path in zip(found, nets.values(), strict=True):
+            listed = {"common_context": {"variable_weights_list": "w0"}}
+            model.build_from_file(str(path), MINDIR, context(), config_dict=listed)
+        return found
+
+    def answers(first: mslite.Model, second: mslite.Model) -> tuple[list[np.ndarray], int]:
+        new = mslite.Tensor(np.eye(SIDE, dtype=np.float32))
+        first.update_weights([[new]])
+        found = [answer(first, 3), answer(second, 4)]
+        gc.collect()
+        pages = len(set(weight_pages(own_cache)))
+        for model in (first, second):
+            model.close()
+        return found, pages
+
+    want, apart = answers(*models(None))
+    found, together = answers(*models(ModelGroup(WEIGHT)))
+    for array, wanted in zip(found, want, strict=True):
+        np.testing.assert_array_equal(array, wanted)
+    assert apart - together >= PAGES
+
+
 def test_models_from_memory_belong_to_a_group_too(nets: dict[int, Path], own_cache: Path) -> None:
     group = ModelGroup(WEIGHT)
     models = {rows: mslite.Model() for rows in nets}
