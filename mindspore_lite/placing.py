@@ -89,6 +89,8 @@ def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID
     first = built.session
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))
+    elif weights.variable:  # which each session packs for itself, so one wider one is enough
+        plan = replace(plan, widths=tuple(sorted({plan.widths[0], plan.threads}, reverse=True)))
     is_shared = plan.threads == 1 or not (first.mapped or any(plan.cores))
     if not is_shared and not first.mapped and not built.any_rank:
         warnings.warn(

@@ -232,6 +232,16 @@ def test_all_sessions_change_at_once_and_workers_keep_theirs(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("eight_cores")
+def test_a_model_with_variable_weights_has_one_wide_session(tmp_path: Path) -> None:
+    """Each packs these weights for itself."""
+    path = written(tmp_path / "m.mindir", large_dense())
+    found = place(Given("MINDIR", path), mslite.Context(), WeightSettings((Entry("w"),)))
+    assert (found.layout.workers, found.layout.widths) == (8, (8, 1))
+    assert len(sessions(found)) == 2
+    close(found)
+
+
+@pytest.mark.usefixtures("eight_cores")
 def test_a_session_that_fails_to_load_changes_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
