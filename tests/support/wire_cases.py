@@ -270,13 +270,19 @@ def others() -> list[Vector]:
         Field("u32", "groups", 2),
         Field("u32", "groups.0", 1),
         *tensor("groups.0.0", "factor", FLOAT32, [], struct.pack("<f", 2)),
-        Field("u32", "groups.1", 0),
+        Field("u32", "groups.1", 1),
+        *tensor("groups.1.0", "", FLOAT32, [], struct.pack("<f", 3)),
     ]
+    restored = [model, Field("u32", "groups", 0)]
     shapes = [model, Field("u32", "shapes", 1), Field("dims", "shapes.0", [4, 2])]
     rows: list[tuple[str, str, str, list[Field], list[Field]]] = [
         ("describe", "the ends of model 1", "DESCRIBE", [model], _ends(-1)),
         ("resize", "the input of model 1 becomes [4, 2]", "RESIZE", shapes, _ends(4)),
-        ("update-weights", "one weight in the first of two groups", "UPDATE_WEIGHTS", weights, []),
+        (
+            "update-weights", "a weight by its name, then the first one of the list",
+            "UPDATE_WEIGHTS", weights, [],
+        ),
+        ("restore-weights", "all weights of the file again", "UPDATE_WEIGHTS", restored, []),
         (
             "info", "a fact about model 1", "INFO",
             [model, text("key", "author")], [text("value", "J\u00fcrgen")],

@@ -24,6 +24,7 @@ from mindspore_lite.errors import (
     WireError,
     WorkerDiedError,
 )
+from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire.bodies import MODEL, Build
 from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Call, Session, _rounded
 from mindspore_lite.wire.fields import Writer
@@ -376,3 +377,66 @@ def test_a_call_that_cannot_be_sent_gives_its_lane_back() -> None:
             model.predict([np.array(["text"])])
         assert len(session._idle) == 1
         assert isinstance(model.start([SMALL]), Call)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def groups(*sizes: int) -> list[list[tuple[str, np.ndarray]]]:
+    """One group for each size, with a weight of that many numbers and a small one."""
+    return [
+        [(f"w{size}", np.arange(size, dtype=np.float32)), ("", np.array(size, np.int64))]
+        for size in sizes
+    ]
+
+
+@pytest.mark.parametrize("given", [groups(), groups(3), groups(1 << 20, 5, 1 << 16), [[]]])
+def test_weights_arrive_as_they_are(given: list[list[tuple[str, np.ndarray]]]) -> None:
+    twice = Twice()
+    with session_at(twice) as (_, model, guest):
+        model.update_weights(given)
+        wanted = [[(name, array.tobytes()) for name, array in group] for group in given]
+        assert twice.calls == [("update_weights", wanted)]
+        assert guest._blocks == {}
+
+
+def test_large_weights_travel_in_one_block_which_is_not_copied() -> None:
+    seen: list[tuple[bool, int]] = []
+
+    class Looks(Twice):
+        def update_weights(self, weights: list[list[Tensor]]) -> None:
+            (large, _), (other, _) = weights
+            for tensor in (large, other):
+                data = tensor._filled()
+                assert data is not None
+                seen.append((data.flags.owndata, data.ctypes.data % 64))
+
+    with session_at(Looks()) as (_, model, guest):
+        model.predict([LARGE])
+        model.update_weights(groups(1 << 16, 1 << 15))
+        assert seen == [(False, 0)] * 2
+        assert len(guest._blocks) == 1  # that of the lane's outputs
+        model.predict([LARGE])
+        assert len(guest._blocks) == 2
+
+
+def test_what_was_wrong_with_weights_is_told_and_their_block_given_back() -> None:
+    class Refuses(Twice):
+        def update_weights(self, weights: list[list[Tensor]]) -> None:
+            raise InputError("no weight 'w' may change")
+
+    with session_at(Refuses()) as (session, model, guest):
+        with pytest.raises(InputError, match=r"^no weight 'w' may change$") as error:
+            model.update_weights(groups(1 << 16))
+        assert error.value.code == -101
+        assert guest._blocks == {}
+        assert len(session._idle) == 1
+
+
+def test_weights_that_cannot_be_sent_leave_the_lane_usable() -> None:
+    with session_at(Twice()) as (session, model, guest):
+        large = np.zeros(1 << 16, ">f4")
+        with pytest.raises(InputError, match="cannot be sent to another process"):
+            model.update_weights([[("w", large)]])
+        assert guest._blocks == {}
+        assert len(session._idle) == 1

@@ -88,7 +88,7 @@ def test_settings_are_those_of_a_context() -> None:
     assert from_map({name: text for name, text in told.items() if text}).cpu.thread_num == 0
 
 
-@pytest.mark.parametrize("name", ["01-greeting", "03-build", "05-predict", "17-exit"])
+@pytest.mark.parametrize("name", ["01-greeting", "03-build", "05-predict", "18-exit"])
 def test_the_conversation_is_from_the_vectors(name: str) -> None:
     lines = (FOLDER / f"{name}.txt").read_text(encoding="ascii")
     section = PAGE.split("## A whole conversation\n", 1)[1].split("\n## ", 1)[0]

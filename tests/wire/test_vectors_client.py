@@ -17,7 +17,6 @@ from mindspore_lite.wire.fields import Writer
 from mindspore_lite.wire.frames import Message
 from mindspore_lite.wire.handshake import Hello, greet
 from mindspore_lite.wire.memory import Block
-from mindspore_lite.wire.tensors import write_arrays
 
 VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
 CONVERSATION = [v for name, v in VECTORS.items() if name[:2].isdigit() and "greeting" not in name]
@@ -83,7 +82,9 @@ def test_the_conversation_is_led_byte_by_byte(
         _ask_what_the_client_has_no_method_for(session)
         model.resize([[4, 2]])
         assert model.outputs[0].shape == (4, 2)
-        _update_weights(session)
+        two, three = np.array(2, np.float32), np.array(3, np.float32)
+        model.update_weights([[("factor", two)], [("", three)]])
+        model.update_weights([])
         assert model.info(asked["info"].text("key")) == told["info"].text("value")
         assert model.statistics() == told["statistics"].text("statistics")
         assert session.cancel(6, 1.0, timeout_s=30) == ENDED
@@ -100,15 +101,6 @@ def _ask_what_the_client_has_no_method_for(session: Session) -> None:
     out.u32(1)
     found = read_description(session.ask(Message.DESCRIBE, out.data))
     assert [info.name for info in found.inputs + found.outputs] == ["x", "y"]
-
-
-def _update_weights(session: Session) -> None:
-    out = Writer()
-    out.u32(1)
-    out.u32(2)
-    write_arrays(out, ["factor"], [np.array(2, np.float32)], [None])
-    write_arrays(out, [], [], [])
-    session.ask(Message.UPDATE_WEIGHTS, out.data)
 
 
 def _free_blocks(session: Session) -> None:

@@ -64,7 +64,8 @@ def test_the_conversation_is_understood(model: Twice) -> None:
     asked = {vector.name[3:]: vector.parts[0] for vector in CONVERSATION}
     for part in asked.values():
         answered(guest, part)
-    by_path, by_bytes, small, large, again, resize, update, info, statistics, close = model.calls
+    by_path, by_bytes, small, large, again, *others = model.calls
+    resize, update, restore, info, statistics, close = others
 
     _, build, contents = by_path
     assert isinstance(build, Build)
@@ -86,10 +87,10 @@ def test_the_conversation_is_understood(model: Twice) -> None:
     assert small == ("predict", [asked["predict"]["inputs.0.data"]], 0.25)
     assert large == again == ("predict", [bytes(32768)], None)
     assert resize == ("resize", [(4, 2)])
-    assert update == (
-        "update_weights",
-        [[("factor", asked["update-weights"]["groups.0.0.data"])], []],
-    )
+    part = asked["update-weights"]
+    groups = [[("factor", part["groups.0.0.data"])], [("", part["groups.1.0.data"])]]
+    assert update == ("update_weights", groups)
+    assert restore == ("update_weights", [])
     assert info == ("info", asked["info"].text("key"))
     assert statistics == ("statistics",)
     assert close == ("close", 2.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -12,12 +13,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 from support.fake_engine import wait_for
+from support.mindir_builder import Net, encode
 from support.models import ENDLESS, dense_net, looping, written
+from support.updates import variable
 from support.workers import ROOT, X, child, connected, file_build, listening
 
-from mindspore_lite.errors import LiteError
+from mindspore_lite.errors import InputError, LiteError
 from mindspore_lite.wire.bodies import MODEL, RUNNER
-from mindspore_lite.wire.client import Session
+from mindspore_lite.wire.client import Model, Session
 
 CYCLES = 30
 LARGE = np.ones((1 << 14, 3), np.float32)  # 192 KiB, which take a block of shared memory
@@ -66,6 +69,24 @@ def test_models_that_are_built_and_closed_leave_nothing(
 ) -> None:
     with child() as (worker, session):
         does_not_grow(worker.pid, partial(use, session, dense, kind))
+
+
+@pytest.mark.parametrize("kind", [MODEL, RUNNER])
+def test_updates_leave_nothing(kind: int, tmp_path: Path, does_not_grow: Assert) -> None:
+    net = Net()
+    weight = np.ones((128, 128), np.float32)  # 64 KiB, which take a block of shared memory
+    product = net.call("MatMulExt", net.input("x", (-1, 128)), net.weight("w", weight))
+    path = written(tmp_path / "square.mindir", encode(net.model(product)))
+
+    def change(model: Model) -> None:
+        model.update_weights([[("w", weight)]])
+        with pytest.raises(InputError):
+            model.update_weights([[("w", weight), ("v", weight)]])
+        model.update_weights([])
+
+    with child() as (worker, session):
+        build = replace(file_build(path, kind=kind), config=variable("w"))
+        does_not_grow(worker.pid, partial(change, session.build(build)))
 
 
 def fail(session: Session, dense: Path, loop: Path) -> None:

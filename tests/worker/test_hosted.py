@@ -226,6 +226,7 @@ def test_a_runner_has_neither_resize_nor_facts_nor_new_weights(dense: Path) -> N
         runner.resize([(5, 3)])
     with pytest.raises(ValueError, match="there is no model info 'x'"):
         runner.info("x")
+    assert runner.info("weights_version") == "0"
     with pytest.raises(EngineError, match="no weight of this model may change"):
         runner.update_weights([])
     runner.close(None)
