@@ -99,6 +99,15 @@ def model_file(settings: Sections) -> Path | None:
     return None
 
 
+def with_absolute_paths(settings: Sections) -> Sections:
+    """The same for a process whose working directory is another."""
+    path = model_file(settings)
+    if path is None:
+        return settings
+    entry = {"mindir_path": os.path.abspath(path)}
+    return merged(settings, {name: entry for name in settings if name.lower() == "model_file"})
+
+
 def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Number and trimmed text of each line that is neither blank nor a comment."""
     count = size = 0

@@ -22,7 +22,7 @@ import numpy as np
 
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
-from mindspore_lite.config import Sections, read_settings
+from mindspore_lite.config import Sections, read_settings, with_absolute_paths
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
@@ -265,8 +265,8 @@ class _Loaded:
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
         weights = _weights(sections, settings.config_path)
         self._may_change = bool(weights.variable)
-        places = _places(path, context, spelled_out(sections, weights))
-        self.crew = Crew(places, retries=retries)
+        config = with_absolute_paths(spelled_out(sections, weights))
+        self.crew = Crew(_places(path, context, config), retries=retries)
         models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
         self._shapes = [info.shape for info in self.inputs]

@@ -203,3 +203,18 @@ def test_merging_prefers_the_second_and_changes_neither() -> None:
 def test_a_file_without_an_end_is_refused() -> None:
     with pytest.raises(ValueError, match="'/dev/zero' has more than 16777216 characters"):
         config.read_config("/dev/zero")
+
+
+@pytest.mark.parametrize("section", ["model_file", "model_File"])
+def test_paths_are_made_absolute_for_another_process(
+    section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {section: {"mindir_path": "net.mindir", "other": "x"}, "a": {"b": "c"}}
+    found = config.with_absolute_paths(given)
+    assert found == {
+        section: {"mindir_path": f"{tmp_path}/net.mindir", "other": "x"},
+        "a": {"b": "c"},
+    }
+    assert given[section]["mindir_path"] == "net.mindir"
+    assert config.with_absolute_paths({"a": {"b": "c"}}) == {"a": {"b": "c"}}

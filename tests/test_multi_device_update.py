@@ -265,7 +265,7 @@ def test_a_model_that_mixes_rows_with_other_weights_is_tried_again(tmp_path: Pat
         ),
         (
             {**versions(5), "b": np.zeros(3, np.float32)},
-            r"^update weight failed! Error is weight 'b' has shape \[8, 8\], but got \[3\]$",
+            r"^update weight failed! Error is weight 'b' has shape \[8, 8\], but got \[3\]\.",
         ),
         ({"a": np.zeros((SIDE, SIDE))}, "Error is weight 'a' is of type float32, but got float64"),
     ],

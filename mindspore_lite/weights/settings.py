@@ -63,15 +63,12 @@ def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings
 
 
 def spelled_out(sections: Sections, settings: WeightSettings) -> Sections:
-    """The same for a process with another working directory, and when files may be gone."""
-    found = {name: dict(pairs) for name, pairs in sections.items()}
-    for pairs in found.values():
-        if path := pairs.get("mindir_path"):
-            pairs["mindir_path"] = os.path.abspath(path)
+    """The sections with the names themselves, for a process that may not find the file of them."""
+    found = {
+        section: {key: text for key, text in pairs.items() if key not in _VARIABLE}
+        for section, pairs in sections.items()
+    }
     if settings.variable:
-        for section in SECTIONS:
-            for key in _VARIABLE:
-                found.get(section, {}).pop(key, None)
         found.setdefault(SECTIONS[0], {})["variable_weights_lines"] = as_lines(settings.variable)
     return found
 

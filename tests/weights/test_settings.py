@@ -8,7 +8,13 @@ import pytest
 
 from mindspore_lite.config import Sections, checked_sections, read_config
 from mindspore_lite.errors import EngineError, ModelFileError
-from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings, weight_settings
+from mindspore_lite.weights.names import Entry
+from mindspore_lite.weights.settings import (
+    NOTHING_SAID,
+    WeightSettings,
+    spelled_out,
+    weight_settings,
+)
 
 MAX = str(2**64 - 1)
 SECTIONS = ("ascend_context", "common_context")
@@ -111,6 +117,44 @@ def test_the_lines_of_the_guide_are_understood(names: Path) -> None:
     config = names.with_name("config.ini")
     config.write_text('[ascend_context]\nvariable_weights_file="names.txt"\n')
     assert weight_settings(read_config(config), str(config)).variable == LISTED
+
+
+def test_the_lines_of_a_file_may_be_given_instead_of_it() -> None:
+    sections = {"common_context": {"variable_weights_lines": "fc.weight\n up , /enc/fc1 \n"}}
+    assert weight_settings(sections).variable == LISTED
+
+
+@pytest.mark.parametrize("text", ["a,b,c", "a\n\nb", "a\n,b"])
+def test_lines_that_mean_nothing_are_refused(text: str) -> None:
+    with pytest.raises(ModelFileError, match=r"variable_weights_lines:\d: only support 1 or 2 row"):
+        weight_settings({"ascend_context": {"variable_weights_lines": text}})
+
+
+def test_spelled_out_it_is_the_same_without_the_file(names: Path) -> None:
+    config = str(names.with_name("config.ini"))
+    sections = {
+        "ascend_context": {"variable_weights_file": "names.txt", "provider": "ge"},
+        "common_context": {"variable_weights_list": "x", "variable_weights_mode": "delta"},
+        "batching": {"max_batch_rows": "8"},
+    }
+    before = weight_settings(sections, config)
+    names.unlink()
+    found = spelled_out(sections, before)
+    assert weight_settings(found) == before
+    assert before.variable == (*LISTED, ("x", ""))
+    assert found["ascend_context"].keys() == {"provider", "variable_weights_lines"}
+    assert found["batching"] == sections["batching"]
+    assert sections["ascend_context"]["variable_weights_file"] == "names.txt"
+
+
+def test_one_line_of_two_names_stays_one() -> None:
+    """With commas between names, it would be two."""
+    settings = WeightSettings((Entry("up", "/enc/fc1"),))
+    assert weight_settings(spelled_out({}, settings)) == settings
+
+
+def test_where_nothing_may_change_nothing_is_added() -> None:
+    assert spelled_out({"a": {"b": "c"}}, NOTHING_SAID) == {"a": {"b": "c"}}
 
 
 # --- what makes no sense --------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_what_is_wrong_is_told_in_the_worker_s_words_and_changes_nothing(
         session = here.session()
         model = session.build(build_of(telling, kind, "a", "b"))
         wrong = {**versions(3), "b": np.zeros(5, np.float32)}
-        text = r"^update weight failed! Error is weight 'b' has shape \[8, 8\], but got \[5\]$"
+        text = r"^update weight failed! Error is weight 'b' has shape \[8, 8\], but got \[5\]\."
         with pytest.raises(InputError, match=text):
             model.update_weights([list(wrong.items())])
         with pytest.raises(InputError, match="list 0 is empty"):
