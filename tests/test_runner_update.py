@@ -34,6 +34,7 @@ import mindspore_lite as mslite
 from mindspore_lite import build as building
 from mindspore_lite import placing
 from mindspore_lite.errors import ClosedError, EngineError, InputError
+from mindspore_lite.pool import batcher
 from mindspore_lite.pool.cores import Core
 
 A_AND_B = ("a", "b")
@@ -167,6 +168,24 @@ def test_batched_requests_follow_the_weights(tmp_path: Path) -> None:
             found = [future.result(LIMIT_S)[0].get_data_to_numpy() for future in futures]
             assert np.unique(found) == number
         assert runner.statistics().batches == {8: 3}
+
+
+def test_a_request_of_many_rows_runs_in_parts_that_see_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "open.mindir", telling_net(-1))
+    cut = batcher.pieces
+    with changeable_runner(path, *A_AND_B, workers_num=1, max_batch_rows=2) as runner:
+
+        def change_between(*args: Any) -> Iterator[list[np.ndarray]]:
+            for number, part in enumerate(cut(*args)):
+                if number:
+                    update(runner, versions(number))
+                yield part
+
+        monkeypatch.setattr(batcher, "pieces", change_between)
+        assert told(runner, 6) == 0
+        assert version(runner) == "2"
 
 
 # --- all sessions ---------------------------------------------------------------------------------

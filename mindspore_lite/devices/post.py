@@ -36,6 +36,7 @@ from mindspore_lite.devices.process import WorkerProcess
 from mindspore_lite.devices.vigil import vigil
 from mindspore_lite.devices.weights import Weights
 from mindspore_lite.errors import (
+    ClosedError,
     InputError,
     LiteError,
     ModelFileError,
@@ -375,6 +376,8 @@ class Post:
             return question()
         except (RequestTimeoutError, WorkerDiedError) as exc:
             self._end(life, f"it did not answer ({exc})")
+        except ClosedError:  # the model went with its weights, or the worker is about to end
+            pass
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
             _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
         return None

@@ -57,6 +57,10 @@ class FlipSession:
         """Compute the outputs with the session that is in place now."""
         return self._flip.now[self._at].run(inputs, stop)
 
+    def held(self) -> Session:
+        """The session that is in place now, for several runs that belong together."""
+        return self._flip.now[self._at]
+
     def skeleton(self) -> bytes:
         """The graph, which is the same in all states."""
         return self._flip.now[self._at].skeleton()
@@ -64,3 +68,8 @@ class FlipSession:
     def close(self) -> None:
         """Close the sessions of all places: they end together."""
         self._flip.close()
+
+
+def held(session: Session) -> Session:
+    """A session that stays as it is, whatever is exchanged meanwhile."""
+    return session.held() if isinstance(session, FlipSession) else session

@@ -44,12 +44,13 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
     """
     import onnx_ir as ir
 
+    _drop_unused(model.graph)
     weights: dict[str, np.ndarray] = {}
     for value in model.graph.initializers.values():
         tensor = value.const_value
         if tensor is None or value.name is None:
             continue
-        if value.name not in variable and not _is_large(tensor):
+        if value.name not in variable and not (_is_large(tensor) and _is_used(value)):
             continue
         weights[value.name] = aligned(tensor.numpy())
         value.const_value = ir.ExternalTensor(
@@ -69,6 +70,17 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
             "must stay under 2 GB together: make them weights of the main graph"
         ) from exc
     return Parts(skeleton, weights, tuple(variable))
+
+
+def _drop_unused(graph: ir.Graph) -> None:
+    """Take out weights that nobody uses, which ONNX Runtime does not take from elsewhere."""
+    for name, value in list(graph.initializers.items()):
+        if not _is_used(value) and not value.is_graph_input():
+            del graph.initializers[name]
+
+
+def _is_used(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
 
 
 def _is_large(tensor: ir.TensorProtocol) -> bool:

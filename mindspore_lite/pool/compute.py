@@ -10,6 +10,7 @@ import logging
 import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.engines.flip import held
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.pool import batcher
 from mindspore_lite.pool.desk import Slot
@@ -42,8 +43,9 @@ def one(slot: Slot, request: Request, most_rows: int) -> Result:
     if not most_rows or request.key is None or request.rows <= most_rows:
         return _run(slot.lane.session, request.inputs, slot.stop)
     parts = []
+    session = held(slot.lane.session)  # all parts see the same weights
     for part in batcher.pieces(request.inputs, most_rows):
-        outputs, error = _run(slot.lane.session, part, slot.stop)
+        outputs, error = _run(session, part, slot.stop)
         if outputs is None:
             return None, error
         parts.append(outputs)

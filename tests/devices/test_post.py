@@ -16,6 +16,7 @@ from support.fake_workers import FakeProcess, FakeWorkers, place
 from mindspore_lite.devices import post as module
 from mindspore_lite.devices.post import Post, State
 from mindspore_lite.errors import (
+    ClosedError,
     ModelFileError,
     ResourceError,
     WireError,
@@ -239,9 +240,21 @@ def test_nothing_is_sent_to_a_worker_that_cannot_even_be_killed(
     hung.die()
 
 
-@pytest.mark.parametrize("error", [ResourceError("no socket"), WireError("refused")])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ResourceError("no socket"), True),
+        (WireError("refused"), True),
+        (ClosedError("there is no model 1"), False),  # it went when the weights changed
+    ],
+)
 def test_a_worker_that_cannot_be_asked_is_not_blamed_for_it(
-    post: Watched, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch, error: Exception
+    post: Watched,
+    workers: FakeWorkers,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    said: bool,
 ) -> None:
     life, asked = ready(post), threading.Semaphore(0)
 
@@ -257,6 +270,7 @@ def test_a_worker_that_cannot_be_asked_is_not_blamed_for_it(
     post._events.put(done.set)
     assert done.wait(LIMIT_S)
     assert (post.state, workers.of(0).alive) == (State.READY, True)
+    assert ("cannot be asked" in caplog.text) == said
 
 
 @pytest.mark.parametrize("stuck", [0, 1])

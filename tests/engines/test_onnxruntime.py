@@ -102,6 +102,24 @@ def test_weights_read_from_a_file_of_their_own(
 
 
 @CACHES
+@pytest.mark.parametrize("declared", [[], [tensor("spare", [32, 32])]], ids=["plain", "an input"])
+def test_a_weight_that_nobody_uses_does_no_harm(
+    cached: str, declared: list[Any], source_of: MakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_CACHE", cached)
+    made = model(
+        [helper.make_node("Neg", ["x"], ["y"])],
+        [tensor("x", [2]), *declared],
+        [tensor("y", [2])],
+        spare=np.ones((32, 32), np.float32),
+    )
+    made.ir_version = 3  # where weights are declared as inputs, too
+    session = ENGINE.load(source_of(made), Options())
+    assert [info.name for info in session.inputs] == ["x"]
+    np.testing.assert_array_equal(session.run([np.ones(2, np.float32)])[0], [-1, -1])
+
+
+@CACHES
 def test_bfloat16_weights(
     cached: str, source_of: MakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
