@@ -28,7 +28,7 @@ from mindspore_lite.context_map import to_map
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.groups import masks
-from mindspore_lite.devices.post import Place, stamp
+from mindspore_lite.devices.post import Life, Place, stamp
 from mindspore_lite.devices.report import MultiDeviceStatistics
 from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
@@ -293,11 +293,18 @@ class _Loaded:
         """Change weights on all devices at once."""
         if not self._may_change:
             raise updating.fixed()
+        verdicts: dict[trial.Cuts, str] = {}
+
+        def look(life: Life) -> None:
+            """Whether rows mix may depend on the weights; requests need not wait to know it."""
+            for cuts in list(self._verdicts):
+                self._tried(cuts, life.predict, verdicts)
+
         # copies: what a process that starts again is to be told must not change
         self.crew.update(
-            [[(tensor.name, np.array(updating.data(tensor))) for tensor in g] for g in groups]
+            [[(tensor.name, np.array(updating.data(tensor))) for tensor in g] for g in groups], look
         )
-        self._verdicts = {}  # whether rows mix may depend on the weights
+        self._verdicts = verdicts
 
     def split(
         self,

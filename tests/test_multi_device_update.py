@@ -40,7 +40,7 @@ from support.updates import (
 )
 
 import mindspore_lite as mslite
-from mindspore_lite.devices import post, vigil
+from mindspore_lite.devices import post, trial, vigil
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
@@ -251,6 +251,20 @@ def test_a_model_that_mixes_rows_with_other_weights_is_tried_again(tmp_path: Pat
             runner.predict([x])
         runner.update_weights([])
         np.testing.assert_array_equal(outputs(runner, x)[0], x)
+
+
+def test_requests_do_not_wait_while_it_is_tried_whether_rows_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "open.mindir", telling_net(-1))
+    with changing(path, "a", "b") as runner:
+        tries: list[object] = []
+        original = trial.difference
+        monkeypatch.setattr(trial, "difference", lambda *a: tries.append(a) or original(*a))
+        update(runner, versions(1))
+        assert len(tries) == 1
+        assert told(runner, 4) == 1
+        assert len(tries) == 1
 
 
 # --- refusals -------------------------------------------------------------------------------------

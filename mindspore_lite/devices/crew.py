@@ -27,7 +27,7 @@ import numpy as np
 from mindspore_lite.devices import report
 from mindspore_lite.devices.post import ANSWER_S, REAP_S, Life, Place, Post, Start, State
 from mindspore_lite.devices.process import WorkerProcess
-from mindspore_lite.devices.renewal import LEAVING, Renewal
+from mindspore_lite.devices.renewal import LEAVING, Look, Renewal
 from mindspore_lite.devices.report import MultiDeviceStatistics
 from mindspore_lite.devices.request import Arrays, Flight, Request, Result
 from mindspore_lite.devices.weights import Group
@@ -134,16 +134,21 @@ class Crew:
             with self._changed:
                 self.weights.let_go(life.weights)
 
-    def update(self, groups: Sequence[Group]) -> None:
+    def update(self, groups: Sequence[Group], look: Look = lambda life: None) -> None:
         """Change weights on all devices, or on none; no groups restore those of the file.
 
         Requests that begin afterwards use the new ones. Nobody may change the arrays any more.
+
+        Args:
+            groups: What is applied, one after the other.
+            look: Called with a device that has the new weights, before any request has them; what
+                it raises because of that device tells nothing.
 
         Raises:
             LiteError: A device refuses them, or there is none.
         """
         self._check_forked()
-        self.weights.update(groups)
+        self.weights.update(groups, look)
 
     def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
         """Compute all parts of a taken request, and return what `use` makes of their outputs.

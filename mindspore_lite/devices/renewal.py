@@ -13,9 +13,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from mindspore_lite.devices.post import REAP_S, Life, Post, told
 from mindspore_lite.devices.request import Request
+from mindspore_lite.devices.vigil import vigil
 from mindspore_lite.devices.weights import Group, Weights
 from mindspore_lite.errors import (
     CancelledError,
@@ -30,6 +32,7 @@ from mindspore_lite.errors import (
 LEAVING = (WorkerDiedError, ClosedError, CancelledError)
 
 Lives = list[tuple[Post, Life]]
+Look = Callable[[Life], object]
 
 
 class Renewal:
@@ -64,14 +67,15 @@ class Renewal:
         weights.users -= 1
         self._dismiss(weights)
 
-    def update(self, groups: Sequence[Group]) -> None:
-        """Change weights on all devices, or on none."""
+    def update(self, groups: Sequence[Group], look: Look) -> None:
+        """Change weights on all devices, or on none; see Crew.update."""
         with self._updating:
             wanted = self.now.after(groups)
             made: dict[Post, Life] = {}
             try:
                 while lacking := self._flip(wanted, made):
                     _make(lacking, wanted, made)
+                    _show(made, look)
             except BaseException:
                 for post, life in made.items():
                     post.retire(life)
@@ -128,3 +132,10 @@ def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life]) -> None:
         raise ResourceError(f"no thread can be started to update a device: {exc}") from exc
     for task in tasks:
         task.result()
+
+
+def _show(made: dict[Post, Life], look: Look) -> None:
+    """Have a model with the new weights looked at while nobody waits for it."""
+    for life in list(made.values())[:1]:
+        with suppress(LiteError), vigil(life.process):  # it may have died: that is seen elsewhere
+            look(life)
