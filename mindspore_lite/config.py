@@ -95,7 +95,7 @@ def model_file(settings: Sections) -> Path | None:
     """Where the side files of a model are looked for, if the configuration says so."""
     for section, entries in settings.items():  # the original's documents write [model_File]
         if section.lower() == "model_file" and entries.get("mindir_path"):
-            return Path(entries["mindir_path"])
+            return Path(entries["mindir_path"]).absolute()
     return None
 
 

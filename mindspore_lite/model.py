@@ -108,7 +108,8 @@ class Model(Member):
         self.model_path_ = model_path
         settings = read_settings("build_from_file", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
-        given = Given(kind, Path(model_path), beside=model_file(settings), key=key)
+        path = Path(model_path).absolute()  # it is read again later, wherever the program is then
+        given = Given(kind, path, beside=model_file(settings), key=key)
         self._build("build_from_file", given, context, settings, config_path)
 
     def build_from_buffer(

@@ -86,7 +86,8 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
             RuntimeError: A file is missing or cannot be loaded, or a setting cannot be met.
         """
         context = self._checked(model_path, context)
-        given = Given(_KINDS.get(Path(model_path).suffix, "MINDIR"), Path(model_path))
+        path = Path(model_path).absolute()  # it is read again later, wherever the program is then
+        given = Given(_KINDS.get(path.suffix, "MINDIR"), path)
         self._build(given, context)
         self.model_path_ = model_path
 

@@ -74,6 +74,15 @@ def test_a_weight_that_is_not_given_stays_as_the_last_update_left_it(model: msli
     assert told(model) == 4
 
 
+def test_a_program_may_go_to_another_directory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    with changeable(Path(path.name), *A_AND_B) as model:
+        monkeypatch.chdir("/")
+        update(model, versions(1))
+        model.resize(model.get_inputs(), [[5, SIDE]])
+        assert told(model, 5) == 1
+
+
 def test_of_several_lists_the_last_one_counts(model: mslite.Model) -> None:
     lists = [[named(n, filled(v)) for n in A_AND_B] for v in (1, 2)]
     model.update_weights(lists)

@@ -92,6 +92,15 @@ def test_names_may_come_from_a_configuration_file(path: Path, tmp_path: Path) ->
         assert told(runner) == 1
 
 
+def test_a_program_may_go_to_another_directory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As daemons do; updates and other sizes read the model file again."""
+    monkeypatch.chdir(path.parent)
+    with changeable_runner(Path(path.name), *A_AND_B) as runner:
+        monkeypatch.chdir("/")
+        update(runner, versions(1))
+        assert (told(runner), told(runner, 5)) == (1, 1)
+
+
 def test_one_tensor_that_does_not_fit_leaves_all_weights_as_they_are(
     runner: mslite.ModelParallelRunner,
 ) -> None:
