@@ -8,8 +8,8 @@ closes or forgets a Share, read by the daemon thread. Every step is one operatio
 that no lock is needed, not even when a garbage collection closes a Share.
 
 Who may ask: processes of the same user whose ids are listed, as the kernel says. A client that
-says nothing, or nonsense, costs a place in a short list until its time is over; no client can keep
-the thread from answering others.
+says nothing, or nonsense, costs a place in a short list until its time is over, or others come; no
+client can keep the thread from answering others.
 
 A forked child gives nothing: it closes its copies of socket and descriptors, so that the handle
 ends with the parent.
@@ -48,7 +48,7 @@ from mindspore_lite.weights.identity import Identity
 _LOG = logging.getLogger(__name__)
 PATIENCE_S = 5.0  # for a client to say what it wants; it has connected to do just that
 _BACKLOG = 128
-_CLIENTS = 64  # who are connected at once; others wait in the backlog
+_CLIENTS = 64  # who are connected and have not asked yet
 _REST_S = 0.1  # when there are no descriptors for another client
 _CLOSED = 1000  # handles of closed models that are remembered
 
@@ -155,12 +155,11 @@ class _Office:
         rest = False
         while True:
             poll = select.poll()
-            if not rest and len(self._clients) < _CLIENTS:
+            if not rest:
                 poll.register(listening, select.POLLIN)
             for number in self._clients:
                 poll.register(number, select.POLLIN)
             ready = {number for number, _ in poll.poll(self._wait_ms(rest))}
-            rest = listening.fileno() in ready and not self._admitted(listening)
             now = time.monotonic()
             for number, (client, until) in list(self._clients.items()):
                 if number in ready or until < now:
@@ -168,6 +167,8 @@ class _Office:
                         if number in ready:
                             self._answer(client)
                     del self._clients[number]
+            # last: who asked already has been answered when somebody must go to make room
+            rest = listening.fileno() in ready and not self._admitted(listening)
 
     def _wait_ms(self, rest: bool) -> float | None:
         untils = [until for _, until in self._clients.values()]
@@ -183,6 +184,8 @@ class _Office:
             return exc.errno in (errno.EAGAIN, errno.ECONNABORTED)  # it went away again
         client.setblocking(False)
         if peer_of(client).uid == os.geteuid():
+            if len(self._clients) == _CLIENTS:  # who has been silent for longest goes
+                self._clients.pop(next(iter(self._clients)))[0].close()
             self._clients[client.fileno()] = client, time.monotonic() + PATIENCE_S
             return True
         with client, suppress(OSError):  # told at once: other users get no place in the list

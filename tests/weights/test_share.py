@@ -341,9 +341,13 @@ def test_no_room_for_a_socket_is_told_on_both_sides(
 # --- clients and servers that do not keep to the protocol -----------------------------------------
 
 
-def test_silent_clients_keep_nobody_waiting(mine: Share, folder: Path) -> None:
+@pytest.mark.parametrize("silent", [30, share._CLIENTS, share._CLIENTS + 30])
+def test_silent_clients_keep_nobody_waiting(
+    mine: Share, folder: Path, monkeypatch: pytest.MonkeyPatch, silent: int
+) -> None:
+    monkeypatch.setattr(share, "PATIENCE_S", 600.0)
     with ExitStack() as stack:
-        for _ in range(30):
+        for _ in range(silent):
             stack.enter_context(raw(mine.handle))
         assert ask(mine.handle) == folder
 
