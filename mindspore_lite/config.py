@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from numbers import Integral
 from pathlib import Path
 
 from mindspore_lite import checks
@@ -59,7 +60,8 @@ def checked_sections(value: object, name: str) -> Sections:
         checks.string(f"{name}_key", key)
         if key in SHORT and not isinstance(entries, dict):
             section, entry_key = SHORT[key]
-            text = str(entries) if type(entries) is int else checks.string(f"{name}_value", entries)
+            is_number = isinstance(entries, Integral) and not isinstance(entries, bool)
+            text = str(int(entries)) if is_number else checks.string(f"{name}_value", entries)
             sections.setdefault(section, {})[entry_key] = text
             continue
         copied = sections.setdefault(key, {})

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mindspore_lite import config
@@ -162,6 +163,7 @@ def test_checked_sections_are_a_deep_copy() -> None:
     [
         ({"pids": "1, 2"}, {"ascend_context": {"shareable_weight_pid_list": "1, 2"}}),
         ({"pids": 7}, {"ascend_context": {"shareable_weight_pid_list": "7"}}),
+        ({"pids": np.int64(7)}, {"ascend_context": {"shareable_weight_pid_list": "7"}}),
         (
             {"shared_mem_handle": 2**64 - 1},
             {"ascend_context": {"shareable_weight_mem_handle": str(2**64 - 1)}},
