@@ -207,6 +207,7 @@ class Crew:
             self._inside -= 1
             if request is not None and request.weights is not None:
                 self.weights.let_go(request.weights)
+                request.weights = None  # a Future refers to the request for as long as it is kept
             if self._closed:
                 self._changed.notify_all()
 

@@ -88,7 +88,11 @@ class Place:
 
     def check_unchanged(self) -> None:
         """Raise when the file that was built is another by now: devices must not differ."""
-        if self.stamp and stamp(self.build.path) != self.stamp:
+        try:
+            is_same = not self.stamp or stamp(self.build.path) == self.stamp
+        except OSError:
+            is_same = False
+        if not is_same:
             raise ModelFileError(f"{self.build.path!r} changed since it was built; build it again")
 
 
@@ -295,9 +299,8 @@ class Post:
         self._was_ready = True
         since_s = self._clock()
         while not self._stopping and process.alive:
-            event = self._events.get()
             try:
-                event()
+                self._events.get()()  # and keep nothing of it: it may refer to large weights
             except Exception:  # noqa: BLE001 - the device must be watched all the same
                 _LOG.exception("device %d could not be looked after", self.place.device)
         self._ready_s += self._clock() - since_s

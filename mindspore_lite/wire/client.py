@@ -131,16 +131,19 @@ class Session:
     ) -> Reader:
         """Send a request whose arrays are as large as models are; nothing like it follows soon.
 
-        `write` appends the body, given the places of the arrays. Their memory is given back.
+        `write` appends the body, given the places of the arrays. Memory that was made for them is
+        given back.
         """
         lane = self.lane()
+        usual = lane._inputs
         try:
             out = Writer()
             write(out, lane.bring(arrays))
             return lane.ask(message, out.data)
         finally:
             try:
-                lane.free_inputs()
+                if lane._inputs is not usual:
+                    lane.free_inputs()
             finally:
                 lane.give_back()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,7 @@ from support.fake_workers import (
     out,
     request,
     run,
+    values,
     wait_for_state,
 )
 
@@ -177,6 +180,20 @@ def test_whoever_asks_a_device_something_keeps_its_model(make: Make, workers: Fa
     assert_set(model.closed)
 
 
+def test_a_request_that_is_kept_does_not_keep_its_weights(make: Make) -> None:
+    """As a Future does that somebody holds."""
+    crew = make(2)
+    array = np.array(5.0)
+    crew.update([[("w", array)]])
+    kept = request(crew, 1, 1)
+    crew.take()
+    assert crew.run(kept, values) == [5, 5]
+    update(crew, 6)
+    known = weakref.ref(array)
+    del array
+    wait_for(lambda: gc.collect() >= 0 and known() is None)
+
+
 def test_a_run_that_ends_late_keeps_its_model(
     make: Make, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,7 +345,7 @@ def test_a_process_that_starts_again_is_told_of_all_updates(
     wait_for(lambda: workers.of(0) is not first)
     wait_for_state(crew, 0, State.READY)
     (groups,) = models(workers, 0)[0].updates
-    assert [[(name, float(array)) for name, array in g] for g in groups] == [[("a", 3)], [("b", 4)]]
+    assert groups == [[("a", 3)], [("b", 4)]]
 
 
 def test_after_a_restore_it_is_told_of_nothing(make: Make, workers: FakeWorkers) -> None:

@@ -114,7 +114,7 @@ class FakeModel:
             self.session.workers.updates.popleft()(self.session)
         if not self.session.alive:
             raise WorkerDiedError("the worker is gone")
-        self.updates.append(list(groups))
+        self.updates.append([[(name, float(array)) for name, array in g] for g in groups])
         self.factor = float(groups[-1][-1][1])
 
     def close(self, drain_s: float, timeout_s: float) -> None:
