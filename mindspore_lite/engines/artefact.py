@@ -79,7 +79,8 @@ def sound(folder: Path, key: str) -> bool:
 
 def size_bytes(folder: Path) -> int:
     """What the files of a folder take together."""
-    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder))
+    with os.scandir(folder) as entries:  # closed, too, when one of them is removed meanwhile
+        return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
 
 def _names(folder: Path) -> set[str]:

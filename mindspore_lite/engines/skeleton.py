@@ -44,7 +44,7 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
     """
     import onnx_ir as ir
 
-    _drop_unused(model.graph)
+    _drop_unused(model.graph, but_for=variable)
     weights: dict[str, np.ndarray] = {}
     for value in model.graph.initializers.values():
         tensor = value.const_value
@@ -72,10 +72,10 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
     return Parts(skeleton, weights, tuple(variable))
 
 
-def _drop_unused(graph: ir.Graph) -> None:
+def _drop_unused(graph: ir.Graph, but_for: Collection[str]) -> None:
     """Take out weights that nobody uses, which ONNX Runtime does not take from elsewhere."""
     for name, value in list(graph.initializers.items()):
-        if not _is_used(value) and not value.is_graph_input():
+        if not _is_used(value) and not value.is_graph_input() and name not in but_for:
             del graph.initializers[name]
 
 

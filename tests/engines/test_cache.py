@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -344,6 +344,36 @@ def test_artefact_in_use_is_not_evicted(
     with store.locked(first, alone=False):
         load(make_dense(1))
     assert first in keys(cache_place)
+
+
+class Removing:
+    """os.scandir, with somebody else removing each file just before it is looked at."""
+
+    scandir = staticmethod(os.scandir)
+
+    def __init__(self, folder: Path) -> None:
+        self._entries = self.scandir(folder)
+
+    def __enter__(self) -> Removing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._entries.close()
+
+    def __iter__(self) -> Iterator[os.DirEntry[str]]:
+        for entry in self._entries:
+            os.unlink(entry.path)
+            yield entry
+
+
+def test_files_that_go_while_they_are_measured_leave_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        (tmp_path / name).touch()
+    monkeypatch.setattr(os, "scandir", Removing)
+    with pytest.raises(FileNotFoundError):  # and no ResourceWarning, which would be an error
+        artefact.size_bytes(tmp_path)
 
 
 def test_evicted_model_goes_on_working(
