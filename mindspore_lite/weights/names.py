@@ -25,6 +25,8 @@ def read_names(path: Path) -> tuple[Entry, ...]:
     """Read a file of one `name` or `name,node` per line; blank lines and comments are left out."""
     if not os.path.exists(path):  # false for a name that no file system takes, too
         raise ModelFileError(f"variable weight name list is not exists: {str(path)!r}")
+    if not path.is_file():  # a pipe would be waited for
+        raise ModelFileError(f"variable weight name list {str(path)!r} is no plain file")
     try:
         found = entries(list(useful_lines(path)), str(path))
     except (OSError, ValueError) as exc:

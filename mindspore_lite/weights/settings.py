@@ -37,8 +37,9 @@ NOTHING_SAID = WeightSettings()
 
 def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings:
     """Read the entries about weights; `config_path` is the file that some of them come from."""
-    file, listed, written = (_entry(sections, key) for key in _VARIABLE)
+    file, listed, written = (_entry(sections, key) or "" for key in _VARIABLE)
     mode = _entry(sections, "variable_weights_mode") or "replace"
+    # with these an empty text is no wish, but a mistake: a process would hold its own weights
     pids = _entry(sections, "shareable_weight_pid_list")
     handle = _entry(sections, "shareable_weight_mem_handle")
     if mode not in MODES:
@@ -47,18 +48,21 @@ def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings
     variable += tuple(Entry(name.strip()) for name in listed.split(",") if name.strip())
     lines = enumerate(written.split("\n") if written else (), start=1)
     variable += entries(lines, "variable_weights_lines")
-    if pids and handle:
+    if pids is not None and handle is not None:
         raise EngineError(
             "shareable_weight_pid_list and shareable_weight_mem_handle are both set; the process "
             "that shares its weights sets the first, those that use them the second"
         )
-    if variable and (pids or handle):
+    if variable and (pids, handle) != (None, None):
         raise EngineError(
             "weights that may change (variable_weights_file) cannot be shared with other "
             "processes; leave one of the two out"
         )
     return WeightSettings(
-        variable, mode, _pids(pids) if pids else None, _handle(handle) if handle else None
+        variable,
+        mode,
+        None if pids is None else _pids(pids),
+        None if handle is None else _handle(handle),
     )
 
 
@@ -73,11 +77,11 @@ def spelled_out(sections: Sections, settings: WeightSettings) -> Sections:
     return found
 
 
-def _entry(sections: Sections, key: str) -> str:
-    for section in SECTIONS:
-        if text := sections.get(section, {}).get(key, "").strip().strip('"'):
-            return text
-    return ""
+def _entry(sections: Sections, key: str) -> str | None:
+    """The text of the first section that has one; "" where it is empty, None where none has it."""
+    found = [sections[name][key] for name in SECTIONS if key in sections.get(name, {})]
+    texts = [text.strip().strip('"') for text in found]
+    return next(filter(None, texts), "") if texts else None
 
 
 def _found(file: str, config_path: str) -> Path:

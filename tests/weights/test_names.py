@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_missing_file_is_told_in_the_words_of_the_original(tmp_path: Path, nam
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"cannot be read: .*UTF-8"):
         read(tmp_path, b"a\nb\xff\n")
-    with pytest.raises(ModelFileError, match="cannot be read"):
+    with pytest.raises(ModelFileError, match="is no plain file"):
         read_names(tmp_path)
 
 
@@ -73,3 +74,9 @@ def test_many_texts_are_cut() -> None:
     texts = list("abcdefghijkl")
     assert shortened(texts[:10]) == "a, b, c, d, e, f, g, h, i, j"
     assert shortened(texts, "; ") == "a; b; c; d; e; f; g; h; i; j; and 2 more"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "names")
+    with pytest.raises(ModelFileError, match="is no plain file"):
+        read_names(tmp_path / "names")

@@ -210,3 +210,10 @@ def test_the_short_form_of_the_guide_is_understood(
     short: dict[str, object], want: WeightSettings
 ) -> None:
     assert weight_settings(checked_sections(short, "config_dict")) == want
+
+
+@pytest.mark.parametrize("text", ["", " ", '""'])
+@pytest.mark.parametrize("key", ["shareable_weight_pid_list", "shareable_weight_mem_handle"])
+def test_nobody_builds_unshared_by_an_empty_setting(key: str, text: str) -> None:
+    with pytest.raises(EngineError, match=f"{key} is ''"):
+        weight_settings({"common_context": {key: text}})
