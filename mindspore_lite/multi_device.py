@@ -38,6 +38,7 @@ from mindspore_lite.errors import (
     LiteError,
     QueueFullError,
     ResourceError,
+    WorkerDiedError,
 )
 from mindspore_lite.model import ModelType
 from mindspore_lite.pool.two_rows import Run
@@ -330,14 +331,22 @@ class _Loaded:
         """Refuse to cut a batch so that its rows give something else; tried once for each way."""
         verdicts = self._verdicts  # for these weights
         if cuts not in verdicts:
-            with self.crew.any_life(request) as life:
-                self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()), verdicts)
+            try:
+                self._try_on_any(cuts, request, verdicts)
+            except WorkerDiedError:  # perhaps of something else: then it is tried elsewhere
+                self._try_on_any(cuts, request, verdicts)
         why = verdicts.setdefault(cuts, "")  # nobody knows: it is believed
         if why:
             raise EngineError(
                 f"the batch cannot be split: {why}; call predict_parts() for batches that are to "
                 "be computed apart, or use one device"
             )
+
+    def _try_on_any(
+        self, cuts: trial.Cuts, request: Request, verdicts: dict[trial.Cuts, str]
+    ) -> None:
+        with self.crew.any_life(request) as life:
+            self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()), verdicts)
 
     def _tried(self, cuts: trial.Cuts, run: Run, verdicts: dict[trial.Cuts, str]) -> bool:
         """Keep whether a batch may be cut so; False when no made-up input could be run."""

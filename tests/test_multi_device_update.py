@@ -267,6 +267,27 @@ def test_requests_do_not_wait_while_it_is_tried_whether_rows_mix(
         assert len(tries) == 1
 
 
+def test_a_death_costs_no_request_that_is_tried_first(
+    runner: mslite.MultiDeviceRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request after an update is: its device dies just before."""
+    update(runner, versions(1))
+    victims: list[int] = []
+    start = Model.start
+
+    def late(self: Model, *arguments: Any) -> Any:
+        if not victims:
+            victims.append(self.session.pid)
+            os.kill(victims[0], signal.SIGKILL)
+            assert has_ended(victims[0])
+        return start(self, *arguments)
+
+    monkeypatch.setattr(Model, "start", late)
+    assert told(runner, ROWS) == 1
+    assert len(victims) == 1
+    assert runner.statistics().failed == 0
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

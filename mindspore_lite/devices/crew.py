@@ -124,9 +124,10 @@ class Crew:
         """
         self._check_forked()
         with self._changed:
-            while not (lives := self._lives()):
+            # one that died just now is soon seen to have
+            while not (alive := [life for _, life in self._lives() if life.process.alive]):
                 self._wait(request)
-            life = lives[0][1]
+            life = alive[0]
             life.weights.users += 1
         try:
             yield life
