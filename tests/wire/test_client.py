@@ -227,7 +227,8 @@ def test_a_closed_session_says_so_and_wakes_who_waits() -> None:
         assert waits.began.wait(LIMIT_S)
         session.close()
         session.close()  # harmless
-        with pytest.raises(WorkerDiedError):
+        # the worker, whose client has left, may still say that it ends the request
+        with pytest.raises((WorkerDiedError, CancelledError)):
             call.outputs()
         with pytest.raises(WorkerDiedError, match="session with the worker is over"):
             model.predict([SMALL])
