@@ -247,13 +247,13 @@ def word_bag(path: Path, vocabulary: int = 1000, hidden: int = 256, labels: int 
     return net.save(path, net.dense(x, "b", hidden, labels))
 
 
-def telling(path: Path, hidden: int = 256, parts: int = 8) -> Path:
+def telling(path: Path, rows: int = 1, hidden: int = 256, parts: int = 8) -> Path:
     """x of ones in, x @ w for each of some weights out, side by side; w0, w1, ... are zeros.
 
     Weights filled with v / hidden make all outputs v, so that a run tells with which it was made.
     """
     net = Network("telling")
-    x = net.input("x", [1, hidden])
+    x = net.input("x", [rows, hidden])
     zeros = np.zeros((hidden, hidden), np.float32)
     names = [net._weight(f"w{part}", zeros) for part in range(parts)]
     products = [net.op("MatMul", [x, name, False, False]) for name in names]

@@ -45,7 +45,7 @@ from mindspore_lite.engines import heap
 MIB = 2**20
 PARTS = ("steady", "update", "versions", "memory")
 CLIENTS, EVERY_S = 16, 0.05
-HIDDEN, PIECES = 512, 8  # of the network that tells its version
+ROWS, HIDDEN, PIECES = 64, 256, 8  # of the network that tells its version
 
 
 def projections(layers: int) -> list[str]:
@@ -250,7 +250,7 @@ class Watch:
 
     def client(self) -> Counter[str]:
         """Send requests until there are none left; returns what was wrong with answers."""
-        x, before, wrong = np.ones((1, HIDDEN), np.float32), 0, Counter[str]()
+        x, before, wrong = np.ones((ROWS, HIDDEN), np.float32), 0, Counter[str]()
         for _ in self.left:
             least = self.updated
             try:
@@ -277,7 +277,7 @@ class Watch:
 
 def versions(folder: Path, args: argparse.Namespace) -> None:
     """Print what requests saw that were sent while weights changed."""
-    mindir = networks.telling(folder / "telling.mindir", HIDDEN, PIECES)
+    mindir = networks.telling(folder / "telling.mindir", ROWS, HIDDEN, PIECES)
     context = mslite.Context()
     listed = ",".join(f"w{piece}" for piece in range(PIECES))
     context.parallel.config_info = {"ascend_context": {"variable_weights_list": listed}}
