@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from enum import Enum
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import ClassVar, NoReturn, Self
+
+from mindspore_lite import checks
 
 
 class ModelType(Enum):
@@ -25,12 +28,39 @@ class ModelType(Enum):
 class BaseModel(ABC):
     """Something that is built from a model file, used in one process, and closed."""
 
+    _info_keys: ClassVar[tuple[str, ...]] = (
+        "current_pid",
+        "weights_version",
+        "shareable_weight_mem_handle",
+    )
+
     def __init__(self) -> None:
         self.model_path_ = ""
 
     @abstractmethod
     def close(self) -> None:
         """Release the model."""
+
+    def get_model_info(self, key: str | None = None) -> str:
+        """One fact about the model as text, `""` where there is nothing to tell.
+
+        Keys: current_pid, weights_version (how many times update_weights() succeeded),
+        shareable_weight_mem_handle; of a Model also user_info (JSON), input_shape, dynamic_dims.
+
+        Raises:
+            TypeError: The key is no str.
+            ValueError: There is no such key.
+        """
+        wanted = checks.string("key", key)
+        if wanted not in self._info_keys:
+            raise ValueError(
+                f"there is no model info {key!r}, wanted one of {', '.join(self._info_keys)}"
+            )
+        return str(os.getpid()) if wanted == "current_pid" else self._info(wanted)
+
+    @abstractmethod
+    def _info(self, key: str) -> str:
+        """What get_model_info() tells, but for what it knows itself."""
 
     def __enter__(self) -> Self:
         return self

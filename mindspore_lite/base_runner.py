@@ -13,8 +13,6 @@ from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError
 from mindspore_lite.tensor import Tensor, TensorMeta
 
-_INFO_KEYS = ("current_pid", "weights_version", "shareable_weight_mem_handle")
-
 
 class Loaded(Protocol):
     """What a built runner holds knows at least the model's ends."""
@@ -84,22 +82,7 @@ class BaseRunner(BaseModel, Generic[L]):
         except LiteError as exc:
             raise exc.prefixed(updating.FAILED) from exc.__cause__
 
-    def get_model_info(self, key: str) -> str:
-        """One fact about the model as text, `""` where there is nothing to tell.
-
-        Keys: current_pid, weights_version (how many times update_weights() succeeded),
-        shareable_weight_mem_handle.
-
-        Raises:
-            TypeError: The key is no str.
-            ValueError: There is no such key.
-        """
-        if checks.string("key", key) not in _INFO_KEYS:
-            raise ValueError(
-                f"there is no model info {key!r}, wanted one of {', '.join(_INFO_KEYS)}"
-            )
-        if key == "current_pid":
-            return str(os.getpid())
+    def _info(self, key: str) -> str:
         if self._loaded is None:
             return ""
         if key == "shareable_weight_mem_handle":

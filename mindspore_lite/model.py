@@ -30,15 +30,6 @@ from mindspore_lite.weights.settings import weight_settings
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
-_INFO_KEYS = (
-    "user_info",
-    "input_shape",
-    "dynamic_dims",
-    "current_pid",
-    "shareable_weight_mem_handle",
-    "weights_version",
-)
-
 
 class Model(Member):
     """A model that is loaded once and run many times.
@@ -57,6 +48,8 @@ class Model(Member):
         >>> probabilities.shape
         [1, 10]
     """
+
+    _info_keys = (*Member._info_keys, "user_info", "input_shape", "dynamic_dims")
 
     def __init__(self) -> None:
         super().__init__()
@@ -233,22 +226,7 @@ class Model(Member):
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             tensor._reshape(shape)
 
-    def get_model_info(self, key: str | None = None) -> str:
-        """One fact about the model as text, `""` where there is nothing to tell.
-
-        Keys: user_info (JSON), input_shape, dynamic_dims, current_pid, shareable_weight_mem_handle,
-        weights_version (how many times update_weights() succeeded).
-
-        Raises:
-            TypeError: The key is no str.
-            ValueError: There is no such key.
-        """
-        if checks.string("key", key) not in _INFO_KEYS:
-            raise ValueError(
-                f"there is no model info {key!r}, wanted one of {', '.join(_INFO_KEYS)}"
-            )
-        if key == "current_pid":
-            return str(os.getpid())
+    def _info(self, key: str) -> str:
         if self._built is None:
             return ""
         if key == "weights_version":
