@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +19,14 @@ from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.base import ANY_RANK, Engine, Group, Options, Session, TensorInfo
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
-from mindspore_lite.engines.sharing import load_shared, open_shared
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
 from mindspore_lite.graph.source import Given, Shapes, Source, source_of
 from mindspore_lite.pool import cores
 from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
-from mindspore_lite.weights.share import Share
+
+if TYPE_CHECKING:
+    from mindspore_lite.weights.share import Share
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,15 @@ def _opened(
     engine: Engine, source: Source, options: Options, context: Context, weights: WeightSettings
 ) -> tuple[Session, Share | None]:
     """The session of a model, whose weights may be shared with others, or be another process's."""
+    if weights.handle is None and weights.pids is None:
+        return engine.load(source, options), None
+    from mindspore_lite.engines.sharing import load_shared, open_shared  # most programs never do
+
     if weights.handle is not None:
         session = open_shared(engine, source, options, _device(context), weights.handle)
         return session, None
-    if weights.pids is not None:
-        return load_shared(engine, source, options, _device(context), weights.pids)
-    return engine.load(source, options), None
+    assert weights.pids is not None
+    return load_shared(engine, source, options, _device(context), weights.pids)
 
 
 def _device(context: Context) -> str:

@@ -11,7 +11,6 @@ from mindspore_lite.base_model import BaseModel, ModelType
 from mindspore_lite.build import Built, build
 from mindspore_lite.context import Context
 from mindspore_lite.engines.group import Group, add_file
-from mindspore_lite.engines.shared_weights import SharedWeights
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
 from mindspore_lite.graph.source import Given
 
@@ -67,6 +66,8 @@ class ModelGroup:
                 "ModelGroupFlag.SHARE_WEIGHT or ModelGroupFlag.SHARE_WEIGHT_WORKSPACE, "
                 f"but got {flags!r}"
             )
+        from mindspore_lite.engines.shared_weights import SharedWeights  # for few programs
+
         self._flags = flags
         self._group = Group(
             None if flags is ModelGroupFlag.SHARE_WORKSPACE else SharedWeights(),

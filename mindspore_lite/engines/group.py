@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import weakref
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mindspore_lite.engines.shared_weights import SharedWeights
+if TYPE_CHECKING:
+    from mindspore_lite.engines.shared_weights import SharedWeights
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -68,6 +67,8 @@ class Near:
 
     def __call__(self, name: str) -> str:
         """The end of a sentence about an unknown name; "" if no other resembles it."""
+        import difflib  # for errors alone
+
         self._left -= 1
         found = difflib.get_close_matches(name, self._known) if self._left >= 0 else []
         return f", but {' or '.join(map(repr, found))}" if found else ""
