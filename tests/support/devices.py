@@ -115,7 +115,7 @@ def loads_engine(pid: int) -> bool:
 def shared_memory() -> set[str]:
     """What lies in the file system of shared memory."""
     # semaphores of multiprocessing come and go with tests beside this one
-    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
+    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}
 
 
 def stop_process(pid: int) -> None:
