@@ -337,7 +337,10 @@ class Lane:
             raise WireError(f"the answer to request {frame.request} came, wanted {self.request}")
         self.request = 0
         if frame.message is Message.ERROR:
-            raise faults.read_error(body)
+            error = faults.read_error(body)
+            if self.session._closed:  # it may be called off because of that
+                raise WorkerDiedError("the session with the worker is over") from error
+            raise error
         if frame.message not in (Message.REPLY, Message.BUILD_FINISH):
             raise WireError(f"{frame.message.name} came as an answer")
         return body

@@ -227,11 +227,25 @@ def test_a_closed_session_says_so_and_wakes_who_waits() -> None:
         assert waits.began.wait(LIMIT_S)
         session.close()
         session.close()  # harmless
-        # the worker, whose client has left, may still say that it ends the request
-        with pytest.raises((WorkerDiedError, CancelledError)):
+        with pytest.raises(WorkerDiedError):
             call.outputs()
         with pytest.raises(WorkerDiedError, match="session with the worker is over"):
             model.predict([SMALL])
+
+
+def test_the_session_is_over_also_for_who_is_told_of_the_end_of_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker whose client leaves calls off its requests, and may still say so."""
+    waits = Waits()
+    with session_at(waits) as (session, model, guest):
+        call = model.start([SMALL])
+        assert waits.began.wait(LIMIT_S)
+        with monkeypatch.context() as patch:
+            patch.setattr(session, "_closed", True)  # close() would race with the worker's words
+            guest.cancel()
+            with pytest.raises(WorkerDiedError, match="session with the worker is over"):
+                call.outputs()
 
 
 def test_a_lane_that_opens_while_the_session_ends_is_closed(
