@@ -1,0 +1,11 @@
+// Words for whoever runs the program, on stderr: one line each, begun by "mslite: ".
+#ifndef MSLITE_SRC_LOG_H_
+#define MSLITE_SRC_LOG_H_
+
+#include <string>
+
+namespace mslite {
+void LogWarning(const std::string &words) noexcept;
+void LogError(const std::string &words) noexcept;
+}  // namespace mslite
+#endif  // MSLITE_SRC_LOG_H_
