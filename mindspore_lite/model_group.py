@@ -29,6 +29,16 @@ class ModelGroupFlag(Enum):
     SHARE_WEIGHT_WORKSPACE = 3
 
 
+def shared_by(flags: ModelGroupFlag) -> Group:
+    """What a new group with these flags has in common."""
+    from mindspore_lite.engines.shared_weights import SharedWeights  # for few programs
+
+    return Group(
+        None if flags is ModelGroupFlag.SHARE_WORKSPACE else SharedWeights(),
+        flags is not ModelGroupFlag.SHARE_WEIGHT,
+    )
+
+
 class Member(BaseModel):
     """A model that can be in a group: what Model is."""
 
@@ -66,13 +76,8 @@ class ModelGroup:
                 "ModelGroupFlag.SHARE_WEIGHT or ModelGroupFlag.SHARE_WEIGHT_WORKSPACE, "
                 f"but got {flags!r}"
             )
-        from mindspore_lite.engines.shared_weights import SharedWeights  # for few programs
-
         self._flags = flags
-        self._group = Group(
-            None if flags is ModelGroupFlag.SHARE_WORKSPACE else SharedWeights(),
-            flags is not ModelGroupFlag.SHARE_WEIGHT,
-        )
+        self._group = shared_by(flags)
         self._paths: list[str] = []
         self._workspace_size = 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import Engine
 from mindspore_lite.errors import EngineUnavailableError
@@ -26,6 +28,16 @@ def engine_for(target: str) -> Engine:
             "pip install onnxruntime"
         ) from exc
     return OnnxRuntimeEngine()
+
+
+def usable_targets() -> list[str]:
+    """The targets for which a model can be built here."""
+    found = []
+    for target in ("cpu", "gpu", "ascend"):
+        with suppress(EngineUnavailableError):
+            engine_for(target)
+            found.append(target)
+    return found
 
 
 def available() -> list[tuple[str, str | None, str]]:

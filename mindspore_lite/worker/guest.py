@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from mindspore_lite.engines.select import usable_targets
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
@@ -38,6 +39,7 @@ from mindspore_lite.wire.frames import Frame, Message
 from mindspore_lite.wire.handshake import TOKEN_BYTES
 from mindspore_lite.wire.memory import MAX_BLOCK, Block, remedy
 from mindspore_lite.wire.tensors import Place, array_of, laid_out, put, write_arrays
+from mindspore_lite.worker.groups import Groups
 from mindspore_lite.worker.hosted import Hosted, Running, built
 
 MAX_BLOCKS = 4096
@@ -61,6 +63,7 @@ class Guest:
         self._lock = threading.Lock()
         self._closed = False
         self._models: dict[int, Hosted] = {}
+        self._groups = Groups()
         self._blocks: dict[int, Block] = {}
         self._makers: dict[int, int] = {}  # of each block, the thread of the lane it was made for
         self._running: dict[int, Running] = {}
@@ -162,7 +165,7 @@ class Guest:
         if len(self._models) >= MAX_MODELS:
             raise ResourceError(f"there are {MAX_MODELS} models already; close some")
         with self._known(running), _noted() as notes:
-            model = built(asked, contents)
+            model = built(asked, contents, self._groups.group(asked.settings))
             key = next(self._numbers)
             out = Writer()
             out.u32(key)
@@ -335,6 +338,7 @@ def _own_info(name: str) -> str:
         "version": lambda: __version__,
         "pid": os.getpid,
         "cores": lambda: ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+        "targets": lambda: ",".join(usable_targets()),
     }
     if name not in facts:
         raise ValueError(f"there is no worker info {name!r}, wanted one of {', '.join(facts)}")

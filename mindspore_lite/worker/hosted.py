@@ -19,7 +19,7 @@ import numpy as np
 from mindspore_lite import feeds
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import from_map
-from mindspore_lite.engines.base import Stop
+from mindspore_lite.engines.base import Group, Stop
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
@@ -35,6 +35,7 @@ from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.runner import ModelParallelRunner
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire.bodies import MODEL, RUNNER, Build, Description
+from mindspore_lite.worker.groups import others
 
 
 class Running:
@@ -227,19 +228,22 @@ class HostedRunner(Hosted):
         self._runner.close(drain_s)
 
 
-def built(build: Build, contents: list[bytes]) -> Hosted:
-    """Load what a client asks for."""
-    context = from_map(build.settings)
+def built(build: Build, contents: list[bytes], group: Group | None = None) -> Hosted:
+    """Load what a client asks for, as one of a group."""
+    context = from_map(others(build.settings))
     if build.kind == MODEL:
-        return HostedModel(_model(build, contents, context))
+        return HostedModel(_model(build, contents, context, group))
     if build.kind == RUNNER:
+        if group is not None:
+            raise ValueError("a ModelParallelRunner cannot be in a group; its workers share all")
         return HostedRunner(_runner(build, contents, context))
     raise ValueError(f"there is no kind {build.kind} of model, wanted {MODEL} or {RUNNER}")
 
 
-def _model(build: Build, contents: list[bytes], context: Context) -> Model:
+def _model(build: Build, contents: list[bytes], context: Context, group: Group | None) -> Model:
     kind = ModelType(build.model_type)
     model = Model()
+    model._group = group
     key = build.key or None
     mode = build.key_mode or "AES-GCM"
     if not contents:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mindspore_lite
 from mindspore_lite.cli import main as main_module
 from mindspore_lite.version import __version__
 
@@ -45,3 +49,14 @@ def test_an_interrupt_ends_quietly(mslite: Run, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("mindspore_lite.cli.demo.samples", interrupted)
     done = mslite("demo")
     assert (done.code, done.err) == (130, "mslite: interrupted\n")
+
+
+def test_the_package_run_as_a_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "mindspore_lite", "--version"],
+        env={"PYTHONPATH": str(Path(mindspore_lite.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == mindspore_lite.__version__

@@ -438,6 +438,7 @@ def test_facts_about_the_worker_are_told_and_no_others() -> None:
         session = here.session()
         assert session.info("pid") == str(os.getpid())
         assert session.info("cores") == ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        assert "cpu" in session.info("targets").split(",")
         with pytest.raises(ValueError, match="no worker info 'wealth', wanted one of version"):
             session.info("wealth")
 
