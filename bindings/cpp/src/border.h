@@ -1,0 +1,27 @@
+// The border of the library: whatever is thrown inside of it becomes a Status.
+#ifndef MSLITE_SRC_BORDER_H_
+#define MSLITE_SRC_BORDER_H_
+
+#include <exception>
+#include <new>
+
+#include "include/api/status.h"
+#include "src/failure.h"
+
+namespace mslite {
+// Runs `act`, which returns nothing, and tells how it ended.
+template <class Act>
+mindspore::Status Guarded(const Act &act) noexcept {
+  try {
+    act();
+    return mindspore::kSuccess;
+  } catch (const Failure &failure) {
+    return mindspore::Status(failure.code(), failure.what());
+  } catch (const std::bad_alloc &) {
+    return mindspore::Status(mindspore::kLiteMemoryFailed, "there is not enough memory");
+  } catch (const std::exception &error) {
+    return mindspore::Status(mindspore::kCoreFailed, error.what());
+  }
+}
+}  // namespace mslite
+#endif  // MSLITE_SRC_BORDER_H_

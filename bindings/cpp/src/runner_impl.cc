@@ -1,0 +1,148 @@
+#include "src/runner_impl.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "src/build_request.h"
+#include "src/config_file.h"
+#include "src/exchange.h"
+#include "src/failure.h"
+#include "src/log.h"
+
+namespace mslite {
+namespace {
+using mindspore::MSTensor;
+
+// The RunnerConfig's part of a request; without one, or without a context in it, the CPU's defaults.
+void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequest *request) {
+  std::shared_ptr<mindspore::Context> context;
+  if (config != nullptr) {
+    context = config->GetContext();
+    if (!config->GetConfigPath().empty()) {
+      request->config = ReadConfigFile(config->GetConfigPath());
+    }
+    Merge(config->GetConfigInfo(), &request->config);
+    MakePathsAbsolute("", &request->config);
+    MoveParallelEntries(request);
+    if (config->GetWorkersNum() != 0) {
+      request->settings.emplace_back("parallel.workers_num", std::to_string(config->GetWorkersNum()));
+    }
+    std::string ids;
+    for (uint32_t id : config->GetDeviceIds()) {
+      ids += (ids.empty() ? "" : ",") + std::to_string(id);
+    }
+    if (!ids.empty()) {
+      request->settings.emplace_back("parallel.device_ids", ids);
+    }
+  }
+  if (context != nullptr) {
+    AddContext(*context, request);
+  }
+}
+}  // namespace
+
+Pool::Pool() : process_(getpid()) {}
+
+class Pool::Use {
+ public:
+  explicit Use(Pool *pool) : pool_(pool) {
+    std::lock_guard<std::mutex> guard(pool_->lock_);
+    runner_ = pool_->runner_;
+    pool_->uses_ += 1;
+  }
+  ~Use() {
+    std::lock_guard<std::mutex> guard(pool_->lock_);
+    pool_->uses_ -= 1;
+    if (pool_->uses_ == 0) {
+      pool_->unused_.notify_all();
+    }
+  }
+  Use(const Use &) = delete;
+  Use &operator=(const Use &) = delete;
+
+  const Runner *runner() const { return runner_.get(); }
+
+ private:
+  Pool *pool_;
+  std::shared_ptr<const Runner> runner_;
+};
+
+void Pool::Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config) {
+  std::lock_guard<std::mutex> building(building_);
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (runner_ != nullptr) {
+      return;
+    }
+  }
+  request.kind = BuildRequest::kRunner;
+  AddConfig(config, &request);
+  auto runner = std::make_shared<Runner>();
+  runner->session = Session::Current();
+  Built built = runner->session->Build(request);
+  for (const auto &note : built.notes) {
+    LogWarning(note);
+  }
+  runner->model = built.model;
+  runner->description = std::move(built.description);
+  std::lock_guard<std::mutex> guard(lock_);
+  runner_ = std::move(runner);
+}
+
+void Pool::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
+  Use use(this);
+  if (use.runner() == nullptr) {
+    throw Failure(mindspore::kLiteNullptr, "ClosedError", "Predict needs a runner; call Init first");
+  }
+  if (outputs == nullptr) {
+    throw Failure(mindspore::kLiteNullptr, "ValueError",
+                  "Predict needs a vector for the outputs, got nullptr");
+  }
+  if (inputs.empty()) {
+    throw Failure(mindspore::kLiteError, "InputError", "Predict got no inputs; GetInputs has them");
+  }
+  const Runner &runner = *use.runner();
+  auto results = runner.session->Predict(runner.model, Contents(inputs, "input"));
+  std::vector<MSTensor> given = std::move(*outputs);
+  outputs->clear();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < given.size() && CopyInto(results[i], given[i])) {
+      outputs->push_back(given[i]);
+    } else {
+      outputs->push_back(EmptyTensor(results[i].info, runner.session));
+      Bind(results[i], &outputs->back());
+    }
+  }
+}
+
+std::vector<MSTensor> Pool::Inputs() {
+  Use use(this);
+  auto runner = use.runner();
+  return runner == nullptr ? std::vector<MSTensor>()
+                           : EmptyTensors(runner->description.inputs, runner->session);
+}
+
+std::vector<MSTensor> Pool::Outputs() {
+  Use use(this);
+  auto runner = use.runner();
+  return runner == nullptr ? std::vector<MSTensor>()
+                           : EmptyTensors(runner->description.outputs, runner->session);
+}
+
+void Pool::Close() noexcept {
+  if (process_ != getpid()) {
+    return;  // of a parent, whose threads are not here to leave what they are in
+  }
+  std::shared_ptr<const Runner> runner;
+  {
+    std::unique_lock<std::mutex> guard(lock_);
+    runner.swap(runner_);  // later calls find none
+    unused_.wait(guard, [this] { return uses_ == 0; });
+  }
+  if (runner != nullptr) {
+    runner->session->Close(runner->model);
+  }
+}
+}  // namespace mslite

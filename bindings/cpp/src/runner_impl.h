@@ -1,0 +1,62 @@
+// What is behind a ModelParallelRunner: a runner of the worker, used by any number of threads.
+//
+// Calls hold a Pool as long as they last; the handles of the user hold the ModelParallelRunnerImpl,
+// whose end closes the pool: it waits for the calls that are inside, and refuses later ones.
+#ifndef MSLITE_SRC_RUNNER_IMPL_H_
+#define MSLITE_SRC_RUNNER_IMPL_H_
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "include/api/model_parallel_runner.h"
+#include "src/wire/session.h"
+
+namespace mslite {
+class Pool {
+ public:
+  Pool();
+  // Throws Failure. Does nothing when there is a runner already, as the original.
+  void Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config);
+  void Predict(const std::vector<mindspore::MSTensor> &inputs,
+               std::vector<mindspore::MSTensor> *outputs);
+  // Fresh tensors, so that every thread has its own; none before Init.
+  std::vector<mindspore::MSTensor> Inputs();
+  std::vector<mindspore::MSTensor> Outputs();
+  void Close() noexcept;
+
+ private:
+  struct Runner {
+    std::shared_ptr<Session> session;
+    uint32_t model = 0;
+    Description description;
+  };
+  class Use;  // keeps Close() waiting
+
+  const pid_t process_;  // a fork has a copy of this, but not of the threads
+  std::mutex building_;  // one Init at a time; the others find it done
+  std::mutex lock_;      // of what follows
+  std::condition_variable unused_;
+  std::shared_ptr<const Runner> runner_;  // null: not there
+  size_t uses_ = 0;
+};
+}  // namespace mslite
+
+namespace mindspore {
+class ModelParallelRunnerImpl {
+ public:
+  ModelParallelRunnerImpl() : pool_(std::make_shared<mslite::Pool>()) {}
+  ~ModelParallelRunnerImpl() { pool_->Close(); }
+  ModelParallelRunnerImpl(const ModelParallelRunnerImpl &) = delete;
+  ModelParallelRunnerImpl &operator=(const ModelParallelRunnerImpl &) = delete;
+
+  std::shared_ptr<mslite::Pool> pool() const { return pool_; }
+
+ private:
+  std::shared_ptr<mslite::Pool> pool_;
+};
+}  // namespace mindspore
+#endif  // MSLITE_SRC_RUNNER_IMPL_H_
