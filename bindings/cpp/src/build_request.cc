@@ -137,7 +137,7 @@ void AddContext(const Context &given, BuildRequest *request) {
   out.Add("cpu.thread_affinity_core_list", Joined(context.GetThreadAffinityCoreList()));
 }
 
-std::string ModelPath(const std::string &path) {
+BuildRequest OfFile(const std::string &path, mindspore::ModelType type) {
   if (path.empty()) {
     throw Wrong("the path of the model is empty");
   }
@@ -151,7 +151,21 @@ std::string ModelPath(const std::string &path) {
   if (!is_there) {
     throw Wrong("model file '" + path + "' cannot be read: " + std::strerror(error));
   }
-  return Absolute(path);
+  BuildRequest request;
+  request.model_type = type;
+  request.path = Absolute(path);
+  return request;
+}
+
+BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type) {
+  if (data == nullptr || size == 0) {
+    throw Wrong("got no bytes of a model: a null pointer, or none of them");
+  }
+  BuildRequest request;
+  request.model_type = type;
+  request.content = data;
+  request.content_size = size;
+  return request;
 }
 
 void MoveParallelEntries(BuildRequest *request) {

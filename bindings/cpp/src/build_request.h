@@ -1,4 +1,4 @@
-// A Context as the settings that a BUILD carries; what is wrong with it is told before anything is sent.
+// What a BUILD carries, from what the user gave; what is wrong is told before anything is sent.
 #ifndef MSLITE_SRC_BUILD_REQUEST_H_
 #define MSLITE_SRC_BUILD_REQUEST_H_
 
@@ -8,13 +8,12 @@
 #include "src/wire/session.h"
 
 namespace mslite {
-// Adds the settings of a context, and of its device `info`. Throws Failure (kLiteError) for a
-// context that cannot be used.
-void AddContext(const mindspore::Context &context, BuildRequest *request);
+// A request for a model file, or for the bytes of one. Throw Failure (kLiteError) when there are none.
+BuildRequest OfFile(const std::string &path, mindspore::ModelType type);
+BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type);
 
-// The path of a model file for a worker whose directory is another. Throws Failure (kLiteError)
-// when there is no such file, or it cannot be read.
-std::string ModelPath(const std::string &path);
+// Adds the settings of a context. Throws Failure (kLiteError) for one that cannot be used.
+void AddContext(const mindspore::Context &context, BuildRequest *request);
 
 // Takes entries of the section "parallel", as timeout_s=0.5, for settings of a runner: the API has
 // no functions for them.

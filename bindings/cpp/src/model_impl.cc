@@ -67,7 +67,7 @@ void ModelImpl::UpdateConfig(const std::string &section,
   config_[section][entry.first] = entry.second;
 }
 
-void ModelImpl::Join(const mslite::GroupKey &group) {
+void ModelImpl::CheckCanJoin() {
   Guard guard(lock_);
   if (session_ != nullptr) {
     throw Failure(kLiteError, "ClosedError", "a model can be added to a group before Build only");
@@ -75,6 +75,11 @@ void ModelImpl::Join(const mslite::GroupKey &group) {
   if (!group_.name.empty()) {
     throw Failure(kLiteError, "ValueError", "the model is in a group already");
   }
+}
+
+void ModelImpl::Join(const mslite::GroupKey &group) {
+  Guard guard(lock_);
+  CheckCanJoin();
   group_ = group;
 }
 

@@ -35,6 +35,7 @@ class ModelImpl {
   std::string Info(const std::string &key);
   std::vector<MSTensor> Inputs();
   std::vector<MSTensor> Outputs();
+  void CheckCanJoin();
   void Join(const mslite::GroupKey &group);
 
  private:

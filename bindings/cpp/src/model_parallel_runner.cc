@@ -1,0 +1,58 @@
+#include "include/api/model_parallel_runner.h"
+
+#include <string>
+#include <utility>
+
+#include "src/border.h"
+#include "src/build_request.h"
+#include "src/callbacks.h"
+#include "src/runner_impl.h"
+
+namespace mindspore {
+namespace {
+using mslite::Guarded;
+
+bool EndsWith(const std::string &text, const std::string &end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// Whatever goes wrong has the original's one code; the message tells what it was.
+template <class Act>
+Status Initialised(const Act &act) {
+  Status status = Guarded(act);
+  return status.IsOk() ? status : Status(kLiteError, status.ToString());
+}
+}  // namespace
+
+ModelParallelRunner::ModelParallelRunner() : impl_(std::make_shared<ModelParallelRunnerImpl>()) {}
+ModelParallelRunner::~ModelParallelRunner() = default;
+
+Status ModelParallelRunner::Init(const std::vector<char> &model_path,
+                                 const std::shared_ptr<RunnerConfig> &runner_config) {
+  auto pool = impl_->pool();
+  return Initialised([&] {
+    std::string path = CharToString(model_path);
+    ModelType type = EndsWith(path, ".ms") ? kMindIR_Lite : kMindIR;
+    pool->Init(mslite::OfFile(path, type), runner_config);
+  });
+}
+
+Status ModelParallelRunner::Init(const void *model_data, const size_t data_size,
+                                 const std::shared_ptr<RunnerConfig> &runner_config) {
+  auto pool = impl_->pool();
+  return Initialised(
+    [&] { pool->Init(mslite::OfContent(model_data, data_size, kMindIR), runner_config); });
+}
+
+std::vector<MSTensor> ModelParallelRunner::GetInputs() { return impl_->pool()->Inputs(); }
+
+std::vector<MSTensor> ModelParallelRunner::GetOutputs() { return impl_->pool()->Outputs(); }
+
+Status ModelParallelRunner::Predict(const std::vector<MSTensor> &inputs,
+                                    std::vector<MSTensor> *outputs, const MSKernelCallBack &before,
+                                    const MSKernelCallBack &after) {
+  auto pool = impl_->pool();  // outlives the runner, if that is deleted meanwhile
+  mslite::WarnOfCallBacks(before, after);
+  return Guarded([&] { pool->Predict(inputs, outputs); });
+}
+}  // namespace mindspore
