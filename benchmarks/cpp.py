@@ -2,10 +2,10 @@
 
 Run: python benchmarks/cpp.py [--rounds 9] [--seconds 3] [--quick]
 
-Both sides are processes of their own, and take turns: a C++ program that was compiled against the
-headers and library of `mslite sdk cpp`, whose models run in its worker process, and a Python program
-with a ModelParallelRunner inside. Throughput: a MobileNetV2-shaped network, 4 client threads. Calls:
-a network that adds two vectors of 16, one client.
+Both sides are processes of their own, and take turns: a C++ program that was compiled against what
+`mslite sdk cpp` makes, whose models run in its worker process, and a Python program with a
+ModelParallelRunner inside. Throughput: a MobileNetV2-shaped network, 4 client threads. Calls: a
+network that adds two vectors of 16, one client.
 
 Targets: throughput at least 0.95 of the Python runner's; a call at most 120 us in the median.
 """
@@ -112,9 +112,10 @@ def main() -> None:
                 )
             rates = {name: [rate for rate, _ in bursts] for name, bursts in found.items()}
             median = {name: np.median([us for _, us in bursts]) for name, bursts in found.items()}
+            ratio = load.ratio(rates["C++"], rates["Python"])
             print(
-                f"{label}, {clients} clients: C++ / Python {load.ratio(rates['C++'], rates['Python'])}"
-                f", {load.spread(rates['C++']).middle:.0f} requests/s; median call "
+                f"{label}, {clients} clients: C++ / Python {ratio}, "
+                f"{load.spread(rates['C++']).middle:.0f} requests/s; median call "
                 f"{median['C++']:.0f} us against {median['Python']:.0f} us"
             )
 
