@@ -13,7 +13,7 @@ TEST(ABufferHoldsACopyOfWhatItWasGiven) {
   CHECK_EQ(std::memcmp(buffer.Data(), "abc", 3), 0);
 }
 
-TEST(CopiesOfABufferAreTheSameBytesAndAClonesAreNot) {
+TEST(CopiesOfABufferAreTheSameBytesAndACloneIsNot) {
   Buffer buffer("abc", 3);
   Buffer copy = buffer;
   const Buffer clone = buffer.Clone();

@@ -155,7 +155,8 @@ TEST(AnAscendKeepsItsSettings) {
   CHECK_EQ(device.GetRankID(), 1u);
   CHECK_EQ(device.GetPrecisionMode(), "enforce_fp16");
   CHECK_EQ(device.GetDynamicBatchSize(), "1,2,4");
-  CHECK_EQ(device.GetInputShapeMap().at(0), (std::vector<int>{1, 3}));
+  const auto shapes = device.GetInputShapeMap();
+  CHECK_EQ(shapes.at(0), (std::vector<int>{1, 3}));
   CHECK_EQ(device.GetInputShape(), "x:1,3");
   CHECK_EQ(device.GetInputFormat(), "NCHW");
   CHECK_EQ(device.GetInsertOpConfigPath(), "aipp.cfg");

@@ -41,9 +41,10 @@ TEST(ASectionIsReplacedAsAWhole) {
   RunnerConfig config;
   config.SetConfigInfo("model_file", {{"mindir_path", "a"}, {"other", "b"}});
   config.SetConfigInfo("model_file", {{"mindir_path", "c"}});
-  CHECK_EQ(config.GetConfigInfo().size(), size_t{1});
-  CHECK_EQ(config.GetConfigInfo().at("model_file").size(), size_t{1});
-  CHECK_EQ(config.GetConfigInfo().at("model_file").at("mindir_path"), "c");
+  const auto sections = config.GetConfigInfo();
+  CHECK_EQ(sections.size(), size_t{1});
+  CHECK_EQ(sections.at("model_file").size(), size_t{1});
+  CHECK_EQ(sections.at("model_file").at("mindir_path"), "c");
 }
 
 TEST(TooMuchConfigurationIsNotTaken) {

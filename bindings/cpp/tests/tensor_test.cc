@@ -275,7 +275,9 @@ TEST(ACloneHasACopyOfEverything) {
   CHECK_EQ(clone->Name(), "x");
   CHECK_EQ(clone->Shape(), (std::vector<int64_t>{4}));
   CHECK_EQ(clone->format(), mindspore::NHWC);
-  CHECK_EQ(clone->QuantParams().at(0).zero_point, 3);
+  const auto params = clone->QuantParams();
+  CHECK_EQ(params.size(), size_t{1});
+  CHECK_EQ(params[0].zero_point, 3);
   CHECK_EQ(std::memcmp(clone->Data().get(), kFour, 16), 0);
 }
 
