@@ -37,5 +37,9 @@ class MSTensor::Impl {
 
 // The number of bytes of an element; 0 for types that have none.
 size_t ElementSize(enum DataType type);
+// The product of the dims; 0 when one of them is open, or when it is more than can be counted.
+int64_t ElementCount(const std::vector<int64_t> &shape);
+// What such a tensor takes, in bytes; 0 as above.
+size_t SizeOf(enum DataType type, const std::vector<int64_t> &shape);
 }  // namespace mindspore
 #endif  // MSLITE_SRC_TENSOR_IMPL_H_

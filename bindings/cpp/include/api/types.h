@@ -114,8 +114,8 @@ class MS_API MSTensor {
   // The data itself, not a copy; null when there is none. The memory lives as long as the tensor
   // has it, or this pointer.
   std::shared_ptr<const void> Data() const;
-  // The data to write to. Where there is none, DataSize() bytes of zeros are made first.
-  // Null when the size is 0 or there is not enough memory.
+  // The data to write to. Where there is none, memory of DataSize() bytes is made first, with
+  // whatever is in it. Null when the size is 0 or there is not enough memory.
   void *MutableData();
   // Takes memory of the caller, without a copy. It must have DataSize() bytes when it is used.
   // Owned memory must come from malloc() and is freed with the tensor, or when it is replaced;
