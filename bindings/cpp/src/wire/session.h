@@ -81,6 +81,15 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close(uint32_t model) noexcept;
   // A piece of shared memory; null when it cannot be had.
   std::shared_ptr<Memory> Allocate(size_t size) noexcept;
+
+  struct State;  // wire/session_state.h
+  explicit Session(std::unique_ptr<State> state);
+
+ private:
+  // Throws in a child of the process that the session is of.
+  State &Mine() const;
+
+  std::unique_ptr<State> state_;
 };
 }  // namespace mslite
 #endif  // MSLITE_SRC_WIRE_SESSION_H_

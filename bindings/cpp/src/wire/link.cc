@@ -1,0 +1,123 @@
+#include "src/wire/link.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "src/wire/errors.h"
+
+namespace mslite {
+namespace {
+constexpr int kStartMs = 120000;  // for a worker to start; imports from a cold disk take a while
+constexpr int kGoneMs = 2000;     // between the first and the last sign that a process has ended
+
+std::string Because(const Lost &lost) {
+  return lost.error == 0 ? lost.what : lost.what + (": " + SystemWords(lost.error));
+}
+
+uint64_t NextSerial() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1) + 1;
+}
+
+// A worker that was started and did not greet.
+Failure NotStarted(const std::string &command, WorkerProcess *process, const Lost &lost) {
+  const std::string ending = process->Ending(kGoneMs);
+  process->Kill();
+  const bool has_exited = ending.find("exit status") == 0;
+  return Failure(has_exited ? mindspore::kLiteNotSupport : mindspore::kCoreFailed,
+                 has_exited ? "EngineUnavailableError" : "WorkerDiedError",
+                 "the worker was started by '" + command + "' but " +
+                     (ending.empty() ? Because(lost) : "ended before it answered (" + ending + ")") +
+                     "; what it said is on stderr. Is mslite installed there? Try '" + command +
+                     "' in a terminal: it should miss nothing but descriptor 3");
+}
+}  // namespace
+
+std::shared_ptr<Link> Link::Start() {
+  const std::vector<std::string> command = WorkerCommand();
+  auto ends = Descriptor::Pair();
+  const auto process = WorkerProcess::Start(command, ends.second);
+  ends.second.Close();  // else its end would not be seen
+  try {
+    const Welcome welcome = Greet(ends.first.number(), Token{}, kStartMs);
+    return std::make_shared<Link>(std::move(ends.first), welcome, process);
+  } catch (const Lost &lost) {
+    throw NotStarted(Joined(command), process.get(), lost);
+  } catch (...) {
+    process->Kill();
+    throw;
+  }
+}
+
+std::shared_ptr<Link> Link::Attach(const std::string &path) {
+  try {
+    Descriptor keeper = Connected(path);
+    const Welcome welcome = Greet(keeper.number(), Token{}, kGreetingMs);
+    return std::make_shared<Link>(std::move(keeper), welcome, nullptr);
+  } catch (const Lost &lost) {
+    throw Failure(mindspore::kLiteNotSupport, "EngineUnavailableError",
+                  "MSLITE_SOCKET is '" + path + "', but the worker there " + Because(lost) +
+                      "; start one by 'mslite worker --socket " + path +
+                      " --stay', or unset MSLITE_SOCKET");
+  }
+}
+
+Link::Link(Descriptor keeper, const Welcome &welcome, std::shared_ptr<WorkerProcess> process)
+    : serial_(NextSerial()),
+      keeper_(std::move(keeper)),
+      welcome_(welcome),
+      process_(std::move(process)) {}
+
+std::unique_ptr<Lane> Link::OpenLane() {
+  if (is_over_.load()) throw Death();
+  try {
+    Descriptor socket = Connected(welcome_.address);
+    Greet(socket.number(), welcome_.token, kGreetingMs);
+    return std::unique_ptr<Lane>(new Lane(std::move(socket)));
+  } catch (const Lost &lost) {
+    throw Explained(lost);
+  } catch (const Failure &failure) {
+    // it took us once: so it is ending, or gone and another one is there
+    if (failure.kind() == "WireError" && IsOver(0)) throw Death();
+    throw;
+  }
+}
+
+std::unique_ptr<Block> Link::OpenBlock(const Made &made, const LaneLife &life) {
+  try {
+    return std::unique_ptr<Block>(new Block(pid(), made, serial_, life));
+  } catch (const Failure &) {
+    if (IsOver(0)) throw Death();
+    throw;
+  }
+}
+
+Failure Link::Explained(const Lost &lost) {
+  if (IsOver(kGoneMs)) return Death();
+  return WireFailure("the worker process " + std::to_string(pid()) + " " + Because(lost) +
+                     ", though it still runs; try again, or end it");
+}
+
+// The first connection ends with the worker, however that ends.
+bool Link::IsOver(int limit_ms) noexcept {
+  if (is_over_.load()) return true;
+  pollfd one = {keeper_.number(), POLLIN, 0};
+  int ready;
+  do {
+    ready = poll(&one, 1, limit_ms);
+  } while (ready < 0 && errno == EINTR);
+  if (ready > 0) is_over_.store(true);  // nothing is ever said over it: it can only be the end
+  return ready > 0;
+}
+
+Failure Link::Death() {
+  const std::string ending = process_ == nullptr ? "" : process_->Ending(kGoneMs);
+  return DeathFailure("the worker process " + std::to_string(pid()) + " is gone" +
+                      (ending.empty() ? "" : " (" + ending + ")") +
+                      ", and with it what was built there; build the model again");
+}
+}  // namespace mslite
