@@ -135,7 +135,7 @@ int QuickStart(int argc, const char **argv) {
   for (auto &client : clients) {
     client.join();
   }
-  return std::count(done.begin(), done.end(), false) == 0 ? mindspore::kSuccess : -1;
+  return std::count(done.begin(), done.end(), false) == 0 ? 0 : -1;
 }
 }  // namespace
 
