@@ -22,7 +22,7 @@ def cpp(folder: Path, /, *, compiler: str | None = None, jobs: int | None = None
     Parameters
     ----------
     folder
-        Where it goes: DIR/runtime/include and DIR/runtime/lib, as programs expect of LITE_HOME.
+        Where it goes, to be LITE_HOME: headers to runtime/include, the library to runtime/lib.
     compiler
         The C++ compiler; without it $CXX, else c++, g++ or clang++.
     jobs
