@@ -39,12 +39,12 @@ class Compiler:
             f"compile {source.relative_to(root)}",
         )
 
-    def library(self, objects: Sequence[Path], target: Path) -> None:
+    def library(self, objects: Sequence[Path], exports: Path, target: Path) -> None:
         """Link objects to a shared library, which programs will ask for by its file's name."""
-        ours = ("-shared", "-pthread", f"-Wl,-soname,{target.name}")
+        ours = [f"-Wl,-soname,{target.name}", f"-Wl,--version-script={exports}"]
         self._run(
-            [*self.command, *self.compile_flags, *ours, *map(str, objects)]
-            + [*self.link_flags, "-o", str(target)],
+            [*self.command, *self.compile_flags, "-shared", "-pthread", *ours]
+            + [*map(str, objects), *self.link_flags, "-o", str(target)],
             target.parent,
             f"link {target.name}",
         )
@@ -123,4 +123,4 @@ def build_library(
             pool.shutdown(wait=False, cancel_futures=True)  # what runs is waited for, at the end
             raise
     step("linking")
-    compiler.library(objects, target)
+    compiler.library(objects, root / "cmake/exports.map", target)

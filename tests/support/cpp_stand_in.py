@@ -10,18 +10,20 @@ from support.cpp import BINDINGS
 _HEADER = """\
 #ifndef STAND_IN_H_
 #define STAND_IN_H_
+namespace mindspore {
 __attribute__((visibility("default"))) const char *Where();
+}
 #endif
 """
 _SOURCE = """\
 #include "include/api/where.h"
 int Hidden() { return 3; }
-const char *Where() { return __FILE__; }
+const char *mindspore::Where() { return __FILE__; }
 """
 PROGRAM = """\
 #include <cstdio>
 #include "include/api/where.h"
-int main() { std::puts(Where()); }
+int main() { std::puts(mindspore::Where()); }
 """
 
 
