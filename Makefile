@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean help
+.PHONY: demo test lint cpp clean help
 
 help:
 	@echo "make demo   run the embedded model"
 	@echo "make test   run all tests"
 	@echo "make lint   ruff, mypy, sizes"
+	@echo "make cpp    build the C++ library with CMake and run its tests; SANITIZE=thread for a sanitizer"
 	@echo "make clean  remove .venv and caches"
 
 $(BIN)/python:
@@ -34,6 +35,12 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/size.py
+
+CPP_BUILD := build/cpp$(addprefix -,$(SANITIZE))
+cpp: $(VENV)/.run
+	cmake -S bindings/cpp -B $(CPP_BUILD) -DMSLITE_TESTS=ON -DMSLITE_SANITIZE=$(SANITIZE)
+	cmake --build $(CPP_BUILD) -j $$(nproc)
+	cd $(CPP_BUILD) && MSLITE_PYTHON=$(CURDIR)/$(BIN)/python ctest --output-on-failure
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cpp import built_sdk
 
 from mindspore_lite.engines import ascend
 
@@ -31,6 +32,12 @@ def no_emulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Target ascend is not there, whatever the developer's shell says; some tests emulate it."""
     for name in (ascend.VARIABLE, ascend.QUIET):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def cpp_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `mslite sdk cpp` makes, compiled once a test run; tests only read it."""
+    return built_sdk(tmp_path_factory)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

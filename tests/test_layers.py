@@ -17,7 +17,7 @@ ORDER = [
     "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map", "tensor",
     "weight_files", "feeds", "build", "updating", "placing", "base_model", "model_group",
     "base_runner", "runner", "model", "multi_device", "conversion", "converter", "worker",
-    "inspection", "cli", "__main__", "__init__",
+    "inspection", "sdk", "cli", "__main__", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -46,6 +46,10 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "protocol.\n\nIt ends with its last client, or by SIGTERM after the requests under way.",
         "mslite worker --socket /tmp/mslite.sock --cores 0-3",
     ),
+    "sdk": (
+        "Make what programs in other languages are built with: headers, libraries, package files.",
+        "mslite sdk cpp ~/mslite-sdk",
+    ),
 }
 for name, (what, example) in COMMANDS.items():
     text = f"{what}\n\nExample: {example}"

@@ -1,0 +1,126 @@
+"""The user's C++ compiler: found, and run on many sources at once.
+
+Flags of the user's own come from $CXXFLAGS and $LDFLAGS, as with make and CMake.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindspore_lite.errors import LiteError
+
+NAMES = ("c++", "g++", "clang++")
+STANDARD = "-std=c++14"
+_INSTALL = "install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++)"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that compiles C++, and the flags that its user wants."""
+
+    command: tuple[str, ...]
+    compile_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+
+    def object(self, root: Path, source: Path, target: Path) -> None:
+        """Compile one source below `root`, from there: no absolute path gets into the result."""
+        ours = (STANDARD, "-fPIC", "-fvisibility=hidden", "-pthread", "-I.")
+        self._run(
+            [*self.command, "-O2", *self.compile_flags, *ours]
+            + ["-c", str(source.relative_to(root)), "-o", str(target)],
+            root,
+            f"compile {source.relative_to(root)}",
+        )
+
+    def library(self, objects: Sequence[Path], exports: Path, target: Path) -> None:
+        """Link objects to a shared library, which programs will ask for by its file's name."""
+        ours = [f"-Wl,-soname,{target.name}", f"-Wl,--version-script={exports}"]
+        self._run(
+            [*self.command, *self.compile_flags, "-shared", "-pthread", *ours]
+            + [*map(str, objects), *self.link_flags, "-o", str(target)],
+            target.parent,
+            f"link {target.name}",
+        )
+
+    def _run(self, command: Sequence[str], cwd: Path, what: str) -> None:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except OSError as exc:
+            raise LiteError(f"cannot start the compiler {command[0]!r}: {exc.strerror}") from exc
+        if done.returncode != 0:
+            words = done.stdout.strip()
+            raise LiteError(
+                f"{shlex.join(self.command)} could not {what} (exit code {done.returncode}); "
+                f"it said:\n{words}"
+            )
+
+
+def find_compiler(wanted: str | None, environment: Mapping[str, str] = os.environ) -> Compiler:
+    """The compiler of this name, else of $CXX, else the first of NAMES that is there.
+
+    Raises:
+        LiteError: There is none.
+    """
+    path = environment.get("PATH")
+    where = "--compiler" if wanted is not None else "$CXX"
+    text = wanted if wanted is not None else environment.get("CXX", "")
+    command = shlex.split(text)  # such as "ccache g++"
+    if wanted is not None and not command:
+        raise LiteError("--compiler is empty, wanted a command such as g++")
+    if command and shutil.which(command[0], path=path) is None:
+        raise LiteError(f"{where} is {text!r}, but there is no command {command[0]!r}; {_INSTALL}")
+    if not command:
+        command = [name for name in NAMES if shutil.which(name, path=path)][:1]
+    if not command:
+        raise LiteError(f"there is no C++ compiler ({', '.join(NAMES)}); {_INSTALL}")
+    return Compiler(
+        tuple(command),
+        tuple(shlex.split(environment.get("CXXFLAGS", ""))),
+        tuple(shlex.split(environment.get("LDFLAGS", ""))),
+    )
+
+
+def build_library(
+    compiler: Compiler,
+    root: Path,
+    target: Path,
+    jobs: int,
+    step: Callable[[str], None],
+) -> None:
+    """Make `target` of all sources in root/src; objects lie beside it for as long as it takes.
+
+    Raises:
+        LiteError: The compiler failed; its own words are in it.
+    """
+    sources = sorted((root / "src").rglob("*.cc"))
+    objects = [target.parent / f"{number}.o" for number in range(len(sources))]
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            running = [
+                pool.submit(compiler.object, root, source, made)
+                for source, made in zip(sources, objects, strict=True)
+            ]
+            for count, future in enumerate(as_completed(running)):
+                future.result()
+                step(f"{count + 1} of {len(sources)}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what runs is waited for, at the end
+            raise
+    step("linking")
+    compiler.library(objects, root / "cmake/exports.map", target)

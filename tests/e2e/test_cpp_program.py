@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.cpp import ROOT, compiled, run_program
+
+import mindspore_lite as mslite
+
+SOURCE = Path(__file__).parent / "programs/concurrent.cc"
+MODEL = ROOT / "tests/data/models/mobilenet_v3_mini.mindir"
+
+
+@pytest.mark.parametrize("string_abi", [0, 1])
+def test_a_program_of_the_originals_tutorial_runs_with_either_string_abi(
+    string_abi: int, tmp_path: Path, cpp_sdk: Path
+) -> None:
+    program = compiled(SOURCE, tmp_path / "main", cpp_sdk, f"-D_GLIBCXX_USE_CXX11_ABI={string_abi}")
+    done = run_program(program, MODEL)
+    assert done.returncode == 0, done.stderr
+    model = mslite.Model()
+    model.build_from_file(str(MODEL), mslite.ModelType.MINDIR)
+    (tensor,) = model.get_inputs()
+    (output,) = model.predict([mslite.Tensor(np.full(tensor.shape, 0.5, np.float32))])
+    wanted = output.get_data_to_numpy().reshape(-1)
+    first, second = done.stdout.splitlines()
+    assert first == (
+        f"tensor name is:{output.name} tensor size is:{output.data_size} "
+        f"tensor elements num is:{output.element_num}"
+    )
+    got = np.array(second.removeprefix("output data is:").split(), np.float32)
+    np.testing.assert_allclose(got, wanted[:51], atol=1e-4 * np.abs(wanted).max())
+
+
+def test_a_model_that_is_not_there_is_an_error_with_its_name(tmp_path: Path, cpp_sdk: Path) -> None:
+    program = compiled(SOURCE, tmp_path / "main", cpp_sdk)
+    done = run_program(program, tmp_path / "missing.mindir")
+    assert done.returncode == 255
+    assert done.stdout == ""
+    assert done.stderr.startswith("Build model error ")
+    assert "missing.mindir" in done.stderr

@@ -1,0 +1,51 @@
+"""The code blocks of the README and the docs, and what they are said to print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TIME = re.compile(r"\d+\.\d+ ms")
+_APART = re.compile(r"(difference|cosine)([^\d\n]*)\d[\d.e-]*")  # of the order of rounding errors
+_LONG_NUMBER = re.compile(r"\d+\.\d{4,}")
+_CPP_COMMANDS = ("export", "g++", "cmake", "./main", "build/main")
+
+
+def blocks(page: Path) -> list[tuple[str, str, str | None]]:
+    """(language, code, text block right after it or None) of each code block."""
+    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    following = [*found[1:], ("", "")]
+    return [
+        (language, code, after if kind == "text" else None)
+        for (language, code), (kind, after) in zip(found, following, strict=False)
+        if language != "text"
+    ]
+
+
+def shell_lines(code: str) -> list[str]:
+    """The commands of a block, one a line."""
+    return code.replace("\\\n", " ").splitlines()
+
+
+def is_about_cpp(language: str, code: str) -> bool:
+    """Whether a block needs a C++ compiler: test_docs_cpp.py runs it, test_docs.py does not."""
+    if language != "bash":
+        return language in ("cpp", "cmake")
+    words = [shlex.split(line, comments=True) for line in shell_lines(code)]
+    return any(line[0] in _CPP_COMMANDS or line[:2] == ["mslite", "sdk"] for line in words)
+
+
+def assert_same_output(printed: str, wanted: str) -> None:
+    """Equal but for times, and for the last digits of results, which depend on the CPU."""
+    texts = (_APART.sub(r"\1\2D", _TIME.sub("T ms", text)) for text in (printed, wanted))
+    got, want = (text.split("\n") for text in texts)
+    assert len(got) == len(want), printed
+    for got_line, want_line in zip(got, want, strict=True):
+        rounded = [
+            _LONG_NUMBER.sub(lambda m: f"{float(m[0]):.3g}", line) for line in (got_line, want_line)
+        ]
+        assert rounded[0] == rounded[1]
