@@ -29,30 +29,30 @@ ModelParallelRunner::~ModelParallelRunner() = default;
 
 Status ModelParallelRunner::Init(const std::vector<char> &model_path,
                                  const std::shared_ptr<RunnerConfig> &runner_config) {
-  auto pool = impl_->pool();
+  auto shared = impl_->shared();
   return Initialised([&] {
     std::string path = CharToString(model_path);
     ModelType type = EndsWith(path, ".ms") ? kMindIR_Lite : kMindIR;
-    pool->Init(mslite::OfFile(path, type), runner_config);
+    shared->Init(mslite::OfFile(path, type), runner_config);
   });
 }
 
 Status ModelParallelRunner::Init(const void *model_data, const size_t data_size,
                                  const std::shared_ptr<RunnerConfig> &runner_config) {
-  auto pool = impl_->pool();
+  auto shared = impl_->shared();
   return Initialised(
-    [&] { pool->Init(mslite::OfContent(model_data, data_size, kMindIR), runner_config); });
+    [&] { shared->Init(mslite::OfContent(model_data, data_size, kMindIR), runner_config); });
 }
 
-std::vector<MSTensor> ModelParallelRunner::GetInputs() { return impl_->pool()->Inputs(); }
+std::vector<MSTensor> ModelParallelRunner::GetInputs() { return impl_->shared()->Inputs(); }
 
-std::vector<MSTensor> ModelParallelRunner::GetOutputs() { return impl_->pool()->Outputs(); }
+std::vector<MSTensor> ModelParallelRunner::GetOutputs() { return impl_->shared()->Outputs(); }
 
 Status ModelParallelRunner::Predict(const std::vector<MSTensor> &inputs,
                                     std::vector<MSTensor> *outputs, const MSKernelCallBack &before,
                                     const MSKernelCallBack &after) {
-  auto pool = impl_->pool();  // outlives the runner, if that is deleted meanwhile
+  auto shared = impl_->shared();  // outlives the runner, if that is deleted meanwhile
   mslite::WarnOfCallBacks(before, after);
-  return Guarded([&] { pool->Predict(inputs, outputs); });
+  return Guarded([&] { shared->Predict(inputs, outputs); });
 }
 }  // namespace mindspore

@@ -43,20 +43,20 @@ void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequ
 }
 }  // namespace
 
-Pool::Pool() : process_(getpid()) {}
+SharedRunner::SharedRunner() : process_(getpid()) {}
 
-class Pool::Use {
+class SharedRunner::Use {
  public:
-  explicit Use(Pool *pool) : pool_(pool) {
-    std::lock_guard<std::mutex> guard(pool_->lock_);
-    runner_ = pool_->runner_;
-    pool_->uses_ += 1;
+  explicit Use(SharedRunner *shared) : shared_(shared) {
+    std::lock_guard<std::mutex> guard(shared_->lock_);
+    runner_ = shared_->runner_;
+    shared_->uses_ += 1;
   }
   ~Use() {
-    std::lock_guard<std::mutex> guard(pool_->lock_);
-    pool_->uses_ -= 1;
-    if (pool_->uses_ == 0) {
-      pool_->unused_.notify_all();
+    std::lock_guard<std::mutex> guard(shared_->lock_);
+    shared_->uses_ -= 1;
+    if (shared_->uses_ == 0) {
+      shared_->unused_.notify_all();
     }
   }
   Use(const Use &) = delete;
@@ -65,11 +65,11 @@ class Pool::Use {
   const Runner *runner() const { return runner_.get(); }
 
  private:
-  Pool *pool_;
+  SharedRunner *shared_;
   std::shared_ptr<const Runner> runner_;
 };
 
-void Pool::Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config) {
+void SharedRunner::Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config) {
   std::lock_guard<std::mutex> building(building_);
   {
     std::lock_guard<std::mutex> guard(lock_);
@@ -91,7 +91,7 @@ void Pool::Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerCon
   runner_ = std::move(runner);
 }
 
-void Pool::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
+void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
   Use use(this);
   if (use.runner() == nullptr) {
     throw Failure(mindspore::kLiteNullptr, "ClosedError", "Predict needs a runner; call Init first");
@@ -117,21 +117,21 @@ void Pool::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *o
   }
 }
 
-std::vector<MSTensor> Pool::Inputs() {
+std::vector<MSTensor> SharedRunner::Inputs() {
   Use use(this);
   auto runner = use.runner();
   return runner == nullptr ? std::vector<MSTensor>()
                            : EmptyTensors(runner->description.inputs, runner->session);
 }
 
-std::vector<MSTensor> Pool::Outputs() {
+std::vector<MSTensor> SharedRunner::Outputs() {
   Use use(this);
   auto runner = use.runner();
   return runner == nullptr ? std::vector<MSTensor>()
                            : EmptyTensors(runner->description.outputs, runner->session);
 }
 
-void Pool::Close() noexcept {
+void SharedRunner::Close() noexcept {
   if (process_ != getpid()) {
     return;  // of a parent, whose threads are not here to leave what they are in
   }

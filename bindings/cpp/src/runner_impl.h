@@ -1,7 +1,7 @@
 // What is behind a ModelParallelRunner: a runner of the worker, used by any number of threads.
 //
-// Calls hold a Pool as long as they last; the handles of the user hold the ModelParallelRunnerImpl,
-// whose end closes the pool: it waits for the calls that are inside, and refuses later ones.
+// Calls hold a SharedRunner as long as they last; the handles of the user hold the ModelParallelRunnerImpl,
+// whose end closes that: it waits for the calls that are inside, and refuses later ones.
 #ifndef MSLITE_SRC_RUNNER_IMPL_H_
 #define MSLITE_SRC_RUNNER_IMPL_H_
 
@@ -16,9 +16,9 @@
 #include "src/wire/session.h"
 
 namespace mslite {
-class Pool {
+class SharedRunner {
  public:
-  Pool();
+  SharedRunner();
   // Throws Failure. Does nothing when there is a runner already, as the original.
   void Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config);
   void Predict(const std::vector<mindspore::MSTensor> &inputs,
@@ -48,15 +48,15 @@ class Pool {
 namespace mindspore {
 class ModelParallelRunnerImpl {
  public:
-  ModelParallelRunnerImpl() : pool_(std::make_shared<mslite::Pool>()) {}
-  ~ModelParallelRunnerImpl() { pool_->Close(); }
+  ModelParallelRunnerImpl() : shared_(std::make_shared<mslite::SharedRunner>()) {}
+  ~ModelParallelRunnerImpl() { shared_->Close(); }
   ModelParallelRunnerImpl(const ModelParallelRunnerImpl &) = delete;
   ModelParallelRunnerImpl &operator=(const ModelParallelRunnerImpl &) = delete;
 
-  std::shared_ptr<mslite::Pool> pool() const { return pool_; }
+  std::shared_ptr<mslite::SharedRunner> shared() const { return shared_; }
 
  private:
-  std::shared_ptr<mslite::Pool> pool_;
+  std::shared_ptr<mslite::SharedRunner> shared_;
 };
 }  // namespace mindspore
 #endif  // MSLITE_SRC_RUNNER_IMPL_H_
