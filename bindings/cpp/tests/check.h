@@ -136,8 +136,8 @@ class Threads {
 
 #define CHECK_EQ(left, right)                                                              \
   do {                                                                                     \
-    const auto &check_left = (left);                                                       \
-    const auto &check_right = (right);                                                     \
+    const auto check_left = (left); /* copies: it may be a part of something temporary */  \
+    const auto check_right = (right);                                                      \
     if (!(check_left == check_right)) {                                                    \
       throw ::mslite_test::Failed(__FILE__, __LINE__,                                      \
                                   "CHECK_EQ(" #left ", " #right "): " +                    \
