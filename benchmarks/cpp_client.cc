@@ -4,7 +4,7 @@
 // per second, and the median time of a request in microseconds.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <thread>
