@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +42,14 @@ def test_a_model_that_is_not_there_is_an_error_with_its_name(tmp_path: Path, cpp
     assert done.stdout == ""
     assert done.stderr.startswith("Build model error ")
     assert "missing.mindir" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm; install binutils")
+def test_the_library_shows_its_own_names_alone(cpp_sdk: Path) -> None:
+    library = cpp_sdk / "runtime/lib/libmindspore-lite.so"
+    command = ["nm", "--dynamic", "--demangle", "--defined-only", str(library)]
+    lines = subprocess.check_output(command, text=True).splitlines()
+    names = [line.split(maxsplit=2)[2] for line in lines]
+    assert "mindspore::Model::Model()" in names
+    assert "typeinfo for mindspore::DeviceInfoContext" in names
+    assert [name for name in names if not name.split(" for ")[-1].startswith("mindspore::")] == []

@@ -11,19 +11,25 @@ _HEADER = """\
 #ifndef STAND_IN_H_
 #define STAND_IN_H_
 namespace mindspore {
-__attribute__((visibility("default"))) const char *Where();
+class __attribute__((visibility("default"))) Place {
+ public:
+  virtual ~Place();
+  virtual const char *Where() const;
+};
 }
 #endif
 """
 _SOURCE = """\
 #include "include/api/where.h"
 int Hidden() { return 3; }
-const char *mindspore::Where() { return __FILE__; }
+mindspore::Place::~Place() {}
+const char *mindspore::Place::Where() const { return __FILE__; }
 """
 PROGRAM = """\
 #include <cstdio>
 #include "include/api/where.h"
-int main() { std::puts(mindspore::Where()); }
+class Here : public mindspore::Place {};  // needs what describes its base at run time
+int main() { std::puts(Here().Where()); }
 """
 
 
