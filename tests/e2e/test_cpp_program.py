@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from support.cpp import ROOT, compiled, run_program
 
 import mindspore_lite as mslite
 
-SOURCE = Path(__file__).parent / "programs/concurrent.cc"
+PROGRAMS = Path(__file__).parent / "programs"
+SOURCE = PROGRAMS / "concurrent.cc"
 MODEL = ROOT / "tests/data/models/mobilenet_v3_mini.mindir"
 
 
@@ -53,3 +55,21 @@ def test_the_library_shows_its_own_names_alone(cpp_sdk: Path) -> None:
     assert "mindspore::Model::Model()" in names
     assert "typeinfo for mindspore::DeviceInfoContext" in names
     assert [name for name in names if not name.split(" for ")[-1].startswith("mindspore::")] == []
+
+
+@pytest.mark.parametrize(
+    ("way", "code"), [("return", 0), ("exit", 0), ("quick_exit", 0), ("abort", -signal.SIGABRT)]
+)
+def test_a_program_may_end_while_it_predicts_and_its_worker_ends_with_it(
+    way: str, code: int, tmp_path: Path, cpp_sdk: Path
+) -> None:
+    program = compiled(PROGRAMS / "exiting.cc", tmp_path / "main", cpp_sdk)
+    done = run_program(program, MODEL, way)
+    assert done.returncode == code, done.stderr
+    # its pipes were the worker's, too: that they are at their end says that it is gone
+    assert not Path(f"/proc/{int(done.stdout)}").exists() or zombie(int(done.stdout))
+
+
+def zombie(pid: int) -> bool:
+    """Whether a process has ended, and nobody asked how."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
