@@ -56,7 +56,10 @@ int QuickStart(int argc, const char **argv) {
   }
   auto inputs = model->GetInputs();
   auto ret = FillThroughCopies(inputs);
-  if (ret != mindspore::kSuccess) return -1;
+  if (ret != mindspore::kSuccess) {
+    delete model;
+    return -1;
+  }
   Tensors outputs;
   auto predict_ret = model->Predict(inputs, &outputs);
   if (predict_ret != mindspore::kSuccess) std::cerr << "Predict error " << predict_ret;
