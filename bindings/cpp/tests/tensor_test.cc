@@ -336,3 +336,20 @@ TEST(AKeyThatIsTooLongIsLeftEmpty) {
 TEST(TheVersionNamesTheInterface) {
   CHECK_EQ(mindspore::Version().substr(0, 15), "MindSpore Lite ");
 }
+
+TEST(ManyThreadsMayReadOneTensorAndLetGoOfIt) {
+  MSTensor tensor("x", DataType::kNumberTypeFloat32, {4}, kFour, 16);
+  mslite_test::Threads threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.Start([tensor] {
+      for (int turn = 0; turn < 100; ++turn) {
+        const MSTensor copy = tensor;
+        const auto clone = Own(copy.Clone());
+        CHECK_EQ(copy.DataSize(), size_t{16});
+        CHECK_EQ(std::memcmp(clone->Data().get(), copy.Data().get(), 16), 0);
+      }
+    });
+  }
+  tensor = MSTensor(nullptr);
+  threads.Join();
+}
