@@ -57,14 +57,19 @@ def test_the_library_shows_its_own_names_alone(cpp_sdk: Path) -> None:
     assert [name for name in names if not name.split(" for ")[-1].startswith("mindspore::")] == []
 
 
+@pytest.fixture(scope="module")
+def exiting(tmp_path_factory: pytest.TempPathFactory, cpp_sdk: Path) -> Path:
+    target = tmp_path_factory.mktemp("exiting") / "main"
+    return compiled(PROGRAMS / "exiting.cc", target, cpp_sdk)
+
+
 @pytest.mark.parametrize(
     ("way", "code"), [("return", 0), ("exit", 0), ("quick_exit", 0), ("abort", -signal.SIGABRT)]
 )
 def test_a_program_may_end_while_it_predicts_and_its_worker_ends_with_it(
-    way: str, code: int, tmp_path: Path, cpp_sdk: Path
+    way: str, code: int, exiting: Path
 ) -> None:
-    program = compiled(PROGRAMS / "exiting.cc", tmp_path / "main", cpp_sdk)
-    done = run_program(program, MODEL, way)
+    done = run_program(exiting, MODEL, way)
     assert done.returncode == code, done.stderr
     # its pipes were the worker's, too: that they are at their end says that it is gone
     assert not Path(f"/proc/{int(done.stdout)}").exists() or zombie(int(done.stdout))

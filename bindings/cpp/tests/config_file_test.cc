@@ -51,8 +51,8 @@ TEST(LinesThatMeanNothingAreLeftOut) {
 }
 
 TEST(BytesThatAreNoTextDoNotMakeAFileUnreadable) {
-  std::string bytes("\x08\xff\x00[a\n\xfe\xff\n[\xff]\nkey=1\n[a]\nkey=\xc0\x80\nother=1\n", 46);
-  auto found = Read(bytes);
+  const char bytes[] = "\x08\xff\x00[a\n\xfe\xff\n[\xff]\nkey=1\n[a]\nkey=\xc0\x80\nother=1\n";
+  auto found = Read(std::string(bytes, sizeof(bytes) - 1));
   CHECK_EQ(found.count("\xff"), 0u);
   CHECK_EQ(found["a"].count("key"), 0u);
   CHECK_EQ(found["a"]["other"], "1");
