@@ -1,7 +1,7 @@
 // A test framework in one header: TEST(WhatIsTrueInCamelCase) { CHECK(...); }
 //
-// A check that fails ends its test, by an exception, and the program goes on with the next one. In a
-// thread of a test's own an exception would end the program instead: threads are started by
+// A check that fails ends its test, by an exception, and the program goes on with the next one. In
+// a thread of a test's own an exception would end the program instead: threads are started by
 // `mslite_test::Threads`, which keeps what failed there and fails the test when it is joined.
 #ifndef MSLITE_TESTS_CHECK_H_
 #define MSLITE_TESTS_CHECK_H_
@@ -78,6 +78,14 @@ std::string Shown(const std::vector<T> &values) {
 }
 inline std::string Shown(std::nullptr_t) { return "null"; }
 
+// A function, so that whatever the values are part of lives as long as they are looked at.
+template <typename Left, typename Right>
+void CheckEqual(const Left &left, const Right &right, const char *words, const char *file,
+                int line) {
+  if (left == right) return;
+  throw Failed(file, line, words + (": " + Shown(left)) + " is not " + Shown(right));
+}
+
 // What an expression threw, as words for a failed check.
 inline std::string Current() {
   try {
@@ -134,17 +142,8 @@ class Threads {
     }                                                                             \
   } while (false)
 
-#define CHECK_EQ(left, right)                                                              \
-  do {                                                                                     \
-    const auto check_left = (left); /* copies: it may be a part of something temporary */  \
-    const auto check_right = (right);                                                      \
-    if (!(check_left == check_right)) {                                                    \
-      throw ::mslite_test::Failed(__FILE__, __LINE__,                                      \
-                                  "CHECK_EQ(" #left ", " #right "): " +                    \
-                                      ::mslite_test::Shown(check_left) + " is not " +      \
-                                      ::mslite_test::Shown(check_right));                  \
-    }                                                                                      \
-  } while (false)
+#define CHECK_EQ(left, right) \
+  ::mslite_test::CheckEqual((left), (right), "CHECK_EQ(" #left ", " #right ")", __FILE__, __LINE__)
 
 #define CHECK_CONTAINS(text, part)                                                         \
   do {                                                                                     \

@@ -3,7 +3,10 @@
 #ifndef MSLITE_TESTS_LIVE_H_
 #define MSLITE_TESTS_LIVE_H_
 
+#include <sys/types.h>
+
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +52,15 @@ inline std::vector<float> Scores(const mslite::Filled &output) {
   const auto *const scores = static_cast<const float *>(output.memory->data());
   return std::vector<float>(scores, scores + output.size / sizeof(float));
 }
+
+// Runs it in a child of this process and ends that; whether it passed.
+bool PassesInChild(const std::function<void()> &run);
+// Waits until a process has ended, and is no zombie of this one.
+void AwaitEnd(pid_t pid);
+// The process id of a session's worker.
+inline pid_t WorkerOf(mslite::Session *session) { return std::stoi(session->Info(0, "pid")); }
+// What the descriptors of a process stand for, as "socket:[123]"; without its standard ones.
+std::vector<std::string> OpenFiles(pid_t pid);
 
 // Whether every row has the scores of a single one.
 inline bool AreRows(const mslite::Filled &output, const std::vector<float> &row) {

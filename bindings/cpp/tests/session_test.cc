@@ -70,4 +70,28 @@ TEST(AModelIsBuiltFromItsBytes) {
   CHECK_EQ(session->Predict(model, {Digits(2, 0.1f)})[0].size, 2 * kScoreBytes);
   session->Close(model);
 }
+
+TEST(AModelIsResizedAndAskedForFacts) {
+  const auto session = Session::Current();
+  const auto model = session->Build(DigitsRequest()).model;
+  const auto resized = session->Resize(model, {{300, 1, 8, 8}});
+  CHECK_EQ(resized.outputs[0].shape, (std::vector<int64_t>{300, 10}));
+  CHECK_EQ(session->Predict(model, {Digits(300, 0.1f)})[0].size, 300 * kScoreBytes);
+  CHECK_EQ(session->Info(model, "input_shape"), std::string("x:[300,1,8,8]"));
+  CHECK(!session->Info(0, "version").empty());
+  session->Close(model);
+}
+
+TEST(WhatIsWrongWithARequestIsTheWorkersToSay) {
+  const auto session = Session::Current();
+  auto missing = DigitsRequest();
+  missing.path = "/no/such/model.mindir";
+  CHECK_THROWS(session->Build(missing), mslite::Failure);
+  const auto model = session->Build(DigitsRequest()).model;
+  CHECK_THROWS(session->Predict(model, {}), mslite::Failure);
+  CHECK_THROWS(session->UpdateWeights(model, {{Digits(1000, 0.1f)}}), mslite::Failure);
+  CHECK_EQ(session->Predict(model, {Digits(1, 0.1f)}).size(), 1u);
+  session->Close(model);
+  CHECK_THROWS(session->Predict(model, {Digits(1, 0.1f)}), mslite::Failure);
+}
 }  // namespace

@@ -22,7 +22,7 @@ Pool::~Pool() = default;
 
 uint64_t Pool::Rounded(uint64_t size) {
   uint64_t step = kSmallest;
-  while (step * 8 <= size) step *= 2;
+  while (step * 16 <= size) step *= 2;
   return std::min((size + step - 1) / step * step, kMaxBlock);
 }
 

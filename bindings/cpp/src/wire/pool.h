@@ -53,7 +53,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   void DropIdle() noexcept;
 
   size_t idle() const;
-  // The size to ask for: one that is not outgrown at once, by an eighth of a power of two.
+  // The size to ask for: one that is not outgrown at once, an eighth more at most if it is large.
   static uint64_t Rounded(uint64_t size);
 
  private:
