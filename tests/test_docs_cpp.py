@@ -49,8 +49,9 @@ class Desk:
         if command[0] == "export":
             self.exports.append(line)
             return ""
-        if command[0] in ("g++", "cmake") and shutil.which(command[0]) is None:
-            pytest.skip(f"no {command[0]}; install it to run this page")
+        for tool in ("g++", "cmake", "pkg-config"):
+            if tool in line and shutil.which(tool) is None:
+                pytest.skip(f"no {tool}; install it to run this page")
         script = "\n".join(["set -euo pipefail", *self.exports, line])
         done = subprocess.run(
             ["bash", "-c", script],

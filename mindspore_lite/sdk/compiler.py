@@ -17,7 +17,6 @@ from pathlib import Path
 from mindspore_lite.errors import LiteError
 
 NAMES = ("c++", "g++", "clang++")
-STANDARD = "-std=c++14"
 _INSTALL = "install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++)"
 
 
@@ -31,7 +30,7 @@ class Compiler:
 
     def object(self, root: Path, source: Path, target: Path) -> None:
         """Compile one source below `root`, from there: no absolute path gets into the result."""
-        ours = (STANDARD, "-fPIC", "-fvisibility=hidden", "-pthread", "-I.")
+        ours = ("-std=c++14", "-fPIC", "-fvisibility=hidden", "-pthread", "-I.")
         self._run(
             [*self.command, "-O2", *self.compile_flags, *ours]
             + ["-c", str(source.relative_to(root)), "-o", str(target)],
@@ -39,13 +38,13 @@ class Compiler:
             f"compile {source.relative_to(root)}",
         )
 
-    def library(self, objects: Sequence[Path], exports: Path, target: Path) -> None:
+    def library(self, root: Path, objects: Sequence[Path], target: Path) -> None:
         """Link objects to a shared library, which programs will ask for by its file's name."""
-        ours = [f"-Wl,-soname,{target.name}", f"-Wl,--version-script={exports}"]
+        ours = [f"-Wl,-soname,{target.name}", "-Wl,--version-script=cmake/exports.map"]
         self._run(
             [*self.command, *self.compile_flags, "-shared", "-pthread", *ours]
             + [*map(str, objects), *self.link_flags, "-o", str(target)],
-            target.parent,
+            root,
             f"link {target.name}",
         )
 
@@ -80,20 +79,26 @@ def find_compiler(wanted: str | None, environment: Mapping[str, str] = os.enviro
     path = environment.get("PATH")
     where = "--compiler" if wanted is not None else "$CXX"
     text = wanted if wanted is not None else environment.get("CXX", "")
-    command = shlex.split(text)  # such as "ccache g++"
+    command = _words(where, text)  # such as "ccache g++"
     if wanted is not None and not command:
         raise LiteError("--compiler is empty, wanted a command such as g++")
     if command and shutil.which(command[0], path=path) is None:
         raise LiteError(f"{where} is {text!r}, but there is no command {command[0]!r}; {_INSTALL}")
     if not command:
-        command = [name for name in NAMES if shutil.which(name, path=path)][:1]
+        command = tuple(name for name in NAMES if shutil.which(name, path=path))[:1]
     if not command:
         raise LiteError(f"there is no C++ compiler ({', '.join(NAMES)}); {_INSTALL}")
-    return Compiler(
-        tuple(command),
-        tuple(shlex.split(environment.get("CXXFLAGS", ""))),
-        tuple(shlex.split(environment.get("LDFLAGS", ""))),
-    )
+    if os.sep in command[0]:  # it will run in another directory
+        command = (os.path.abspath(command[0]), *command[1:])
+    flags = (_words(f"${name}", environment.get(name, "")) for name in ("CXXFLAGS", "LDFLAGS"))
+    return Compiler(command, *flags)
+
+
+def _words(where: str, text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as exc:
+        raise LiteError(f"{where} is {text!r}, which no shell would take: {exc}") from exc
 
 
 def build_library(
@@ -123,4 +128,4 @@ def build_library(
             pool.shutdown(wait=False, cancel_futures=True)  # what runs is waited for, at the end
             raise
     step("linking")
-    compiler.library(objects, root / "cmake/exports.map", target)
+    compiler.library(root, objects, target)

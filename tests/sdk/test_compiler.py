@@ -32,6 +32,15 @@ def test_a_compiler_may_have_words_before_and_after_it(tmp_path: Path) -> None:
     assert found.command == ("ccache", "g++", "-m64")
 
 
+def test_a_compiler_with_a_relative_path_is_found_from_any_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(tmp_path / "bin", "mine")
+    monkeypatch.chdir(tmp_path)
+    found = find_compiler("bin/mine -m64", {"PATH": ""})
+    assert found.command == (str(tmp_path / "bin/mine"), "-m64")
+
+
 def test_flags_of_the_environment_are_taken_along(tmp_path: Path) -> None:
     more = {"CXXFLAGS": "-g '-DA=b c'", "LDFLAGS": "-static-libstdc++"}
     found = find_compiler(None, {**fake(tmp_path, "c++"), **more})
@@ -50,6 +59,7 @@ def test_without_a_compiler_the_error_says_what_to_install(tmp_path: Path) -> No
         ("no-such", "", "--compiler is 'no-such', but there is no command 'no-such'"),
         (None, "no-such -m64", r"\$CXX is 'no-such -m64', but there is no command 'no-such'"),
         ("", "c++", "--compiler is empty"),
+        ("'c++", "", "which no shell would take: No closing quotation"),
     ],
 )
 def test_a_compiler_that_is_not_there_is_named(

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,28 +17,38 @@ ROOT = Path(__file__).parent.parent.parent
 BINDINGS = ROOT / "bindings/cpp"
 DIGITS = ROOT / "mindspore_lite/cli/data/digits.mindir"
 SEVEN = ROOT / "examples/quick_start/input.bin"
-MAIN = "from mindspore_lite.cli.main import main; main()"
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-needs_compiler = pytest.mark.skipif(
-    COMPILER is None, reason="no C++ compiler; install g++ to run these tests"
-)
+NO_COMPILER = "no C++ compiler; install g++ to run these tests"
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 needs_cmake = pytest.mark.skipif(
     COMPILER is None or shutil.which("cmake") is None,
     reason="no CMake or no C++ compiler; install cmake and g++ to run these tests",
 )
 
 
-def run_once(shared: Path, command: list[str], name: str) -> Path:
-    """A directory that `command NAME` made: by the first test process that asks, for all of them.
+@contextmanager
+def shared_once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
+    """A directory of all processes of a test run, and whether it is this one's part to fill it.
 
-    What the command printed is in the file `said` beside it.
+    The others wait for that; after a failure the next one tries.
     """
-    folder = shared / name
-    folder.mkdir(parents=True, exist_ok=True)
+    own = factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
+    folder.mkdir(exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        said = folder / "said"
-        if not said.exists():
+        filled = folder / "filled"
+        yield folder, not filled.exists()
+        filled.touch()
+
+
+def built_sdk(factory: pytest.TempPathFactory) -> Path:
+    """What `mslite sdk cpp DIR` makes, once a test run; what it said is in the file beside it."""
+    if COMPILER is None:
+        pytest.skip(NO_COMPILER)
+    with shared_once(factory, "cpp-sdk") as (folder, is_first):
+        if is_first:
+            command = [sys.executable, "-P", "-m", "mindspore_lite", "sdk", "cpp"]
             done = subprocess.run(
                 [*command, str(folder / "made")],
                 env=environment(),
@@ -46,27 +57,13 @@ def run_once(shared: Path, command: list[str], name: str) -> Path:
                 check=False,
             )
             assert done.returncode == 0, done.stderr
-            said.write_text(done.stdout)
+            (folder / "said").write_text(done.stdout)
     return folder / "made"
-
-
-def shared_folder(factory: pytest.TempPathFactory) -> Path:
-    """One directory for all processes of a test run."""
-    own = factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-
-
-def built_sdk(factory: pytest.TempPathFactory) -> Path:
-    """What `mslite sdk cpp DIR` makes, compiled once a test run; not to be changed."""
-    if COMPILER is None:
-        pytest.skip("no C++ compiler; install g++ to run these tests")
-    command = [sys.executable, "-c", MAIN, "sdk", "cpp"]
-    return run_once(shared_folder(factory), command, "cpp-sdk")
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """That of a program whose worker is this very interpreter and package."""
-    ours = {"MSLITE_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    ours = {"MSLITE_PYTHON": sys.executable, "MSLITE_SOCKET": "", "PYTHONPATH": str(ROOT)}
     return {**os.environ, **ours, **(more or {})}
 
 
