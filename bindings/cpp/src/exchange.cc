@@ -9,7 +9,7 @@ namespace mslite {
 namespace {
 using mindspore::MSTensor;
 
-Failure Wrong(const std::string &message) {
+Failure WrongTensor(const std::string &message) {
   return Failure(mindspore::kLiteInputTensorError, "InputError", message);
 }
 
@@ -33,7 +33,7 @@ bool HasElements(const std::vector<int64_t> &shape) {
 Filled Content(const MSTensor &tensor, const std::string &what, size_t index) {
   auto impl = tensor.impl();
   if (impl == nullptr) {
-    throw Wrong(what + " " + std::to_string(index) + " is an invalid tensor (nullptr)");
+    throw WrongTensor(what + " " + std::to_string(index) + " is an invalid tensor (nullptr)");
   }
   auto called = [&] { return what + " " + std::to_string(index) + " '" + impl->name + "'"; };
   if (impl->device_data != nullptr) {
@@ -47,17 +47,17 @@ Filled Content(const MSTensor &tensor, const std::string &what, size_t index) {
   filled.memory = impl->memory;
   if (filled.size == 0) {
     if (HasElements(impl->shape)) {
-      throw Wrong(called() + " has shape " + ShapeText(impl->shape) + " and no size in bytes; give it "
+      throw WrongTensor(called() + " has shape " + ShapeText(impl->shape) + " and no size in bytes; give it "
                   "its dims by SetShape, or Resize the model");
     }
     filled.memory = nullptr;  // a tensor without elements has no bytes
     return filled;
   }
   if (filled.memory == nullptr || filled.memory->data() == nullptr) {
-    throw Wrong(called() + " has no data; fill MutableData(), or SetData");
+    throw WrongTensor(called() + " has no data; fill MutableData(), or SetData");
   }
   if (!filled.memory->is_users() && filled.memory->size() < filled.size) {
-    throw Wrong(called() + " has " + std::to_string(filled.memory->size()) + " bytes, its shape " +
+    throw WrongTensor(called() + " has " + std::to_string(filled.memory->size()) + " bytes, its shape " +
                 ShapeText(impl->shape) + " needs " + std::to_string(filled.size) +
                 "; call MutableData() after SetShape and fill it again");
   }

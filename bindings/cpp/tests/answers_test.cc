@@ -15,6 +15,7 @@
 #include "tests/fake_worker.h"
 #include "tests/live.h"
 #include "tests/vectors.h"
+#include "tests/support.h"
 
 namespace {
 using mslite::Failure;
@@ -24,18 +25,8 @@ using mslite::Reader;
 using mslite::Writer;
 using mslite_test::Bytes;
 using mslite_test::FakeWorker;
+using mslite_test::FailureOf;
 using mslite_test::Frame;
-
-// The Failure of a call; fails the test when there is none.
-template <typename Call>
-Failure FailureOf(const Call &call) {
-  try {
-    call();
-  } catch (const Failure &failure) {
-    return failure;
-  }
-  throw mslite_test::Failed(__FILE__, __LINE__, "it did not fail");
-}
 
 Bytes Told(const Header &header, const std::string &text) {
   return Frame(Message::kReply, header.request, [&](Writer *out) { out->Text(text); });

@@ -8,25 +8,12 @@
 
 #include "src/failure.h"
 #include "tests/check.h"
+#include "tests/support.h"
 
 namespace {
-// A file with these bytes, for as long as the object is there.
-class File {
- public:
-  explicit File(const std::string &bytes) : path_("/tmp/mslite_config_XXXXXX") {
-    int made = mkstemp(&path_[0]);
-    CHECK(made >= 0);
-    close(made);
-    std::ofstream(path_, std::ios::binary) << bytes;
-  }
-  ~File() { std::remove(path_.c_str()); }
-  const std::string &path() const { return path_; }
+using mslite_test::TemporaryFile;
 
- private:
-  std::string path_;
-};
-
-mslite::Sections Read(const std::string &bytes) { return mslite::ReadConfigFile(File(bytes).path()); }
+mslite::Sections Read(const std::string &bytes) { return mslite::ReadConfigFile(TemporaryFile(bytes).path()); }
 }  // namespace
 
 TEST(SectionsAndEntriesAreTrimmed) {
@@ -91,7 +78,7 @@ TEST(PathsAreMadeAbsoluteAndOthersAreNot) {
 }
 
 TEST(APathThatIsOnlyBesideTheFileIsFoundThere) {
-  File names("w\n");
+  TemporaryFile names("w\n");
   std::string name = names.path().substr(names.path().rfind('/') + 1);
   mslite::Sections sections = {{"ascend_context", {{"variable_weights_file", name}}}};
   mslite::MakePathsAbsolute("/tmp/", &sections);

@@ -15,6 +15,7 @@
 #include "src/wire/session.h"
 #include "tests/check.h"
 #include "tests/live.h"
+#include "tests/support.h"
 
 namespace {
 using mslite::Failure;
@@ -23,20 +24,11 @@ using mslite_test::AreRows;
 using mslite_test::AwaitEnd;
 using mslite_test::Digits;
 using mslite_test::DigitsRequest;
+using mslite_test::FailureOf;
 using mslite_test::OpenFiles;
 using mslite_test::PassesInChild;
 using mslite_test::Scores;
 using mslite_test::WorkerOf;
-
-template <typename Call>
-Failure FailureOf(const Call &call) {
-  try {
-    call();
-  } catch (const Failure &failure) {
-    return failure;
-  }
-  throw mslite_test::Failed(__FILE__, __LINE__, "it did not fail");
-}
 
 size_t Sockets() {
   const auto files = OpenFiles(getpid());

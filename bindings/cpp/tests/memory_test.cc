@@ -19,7 +19,7 @@ using mslite::Session;
 namespace {
 constexpr size_t kLarge = 1 << 20;
 
-MSTensor Bytes(size_t size) {
+MSTensor Raw(size_t size) {
   return MSTensor("x", DataType::kNumberTypeUInt8, {static_cast<int64_t>(size)}, nullptr, 0);
 }
 }  // namespace
@@ -41,16 +41,16 @@ TEST(MemoryThatCannotBeHadIsNull) {
   SKIP("a sanitizer ends a program that asks for too much");
 #endif
   CHECK(Memory::OnHeap(SIZE_MAX / 2) == nullptr);
-  CHECK(Bytes(SIZE_MAX / 4).MutableData() == nullptr);
+  CHECK(Raw(SIZE_MAX / 4).MutableData() == nullptr);
 }
 
 TEST(LargeTensorsLieInMemoryThatTheWorkerShares) {
   mslite_test::Setting("MSLITE_PYTHON");
   const auto session = Session::Current();
-  MSTensor large = Bytes(kLarge);
+  MSTensor large = Raw(kLarge);
   CHECK(large.MutableData() != nullptr);
   CHECK(large.impl()->memory->block() != nullptr);
-  MSTensor small = Bytes(16 * 1024);
+  MSTensor small = Raw(16 * 1024);
   CHECK(small.MutableData() != nullptr);
   CHECK(small.impl()->memory->block() == nullptr);
   std::memset(large.MutableData(), 7, kLarge);

@@ -8,34 +8,14 @@
 
 #include "include/api/types.h"
 #include "tests/check.h"
+#include "tests/support.h"
 
 using mindspore::DataType;
 using mindspore::MSTensor;
+using mslite_test::Own;
+using mslite_test::TemporaryFile;
 
 namespace {
-using Owned = std::unique_ptr<MSTensor, void (*)(MSTensor *)>;
-Owned Own(MSTensor *tensor) {
-  return Owned(tensor, [](MSTensor *gone) { MSTensor::DestroyTensorPtr(gone); });
-}
-
-// A file that is there while its object is.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string &content) {
-    char path[] = "/tmp/mslite-test-XXXXXX";
-    const int file = mkstemp(path);
-    CHECK(file >= 0);
-    CHECK_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
-    close(file);
-    path_ = path;
-  }
-  ~TemporaryFile() { std::remove(path_.c_str()); }
-  const std::string &path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 MSTensor Packed(const std::vector<int32_t> &numbers) {
   const auto size = static_cast<int64_t>(numbers.size() * sizeof(int32_t));
   return MSTensor("t", DataType::kObjectTypeString, {size}, numbers.data(),

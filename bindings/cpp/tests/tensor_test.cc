@@ -8,20 +8,17 @@
 #include "include/api/types.h"
 #include "src/tensor_impl.h"
 #include "tests/check.h"
+#include "tests/support.h"
 
 using mindspore::DataType;
 using mindspore::MSTensor;
+using mslite_test::Own;
 
 namespace {
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 const float kFour[] = {1, 2, 3, 4};
 
-using Owned = std::unique_ptr<MSTensor, void (*)(MSTensor *)>;
-Owned Own(MSTensor *tensor) {
-  return Owned(tensor, [](MSTensor *gone) { MSTensor::DestroyTensorPtr(gone); });
-}
-
-MSTensor Floats(const std::vector<int64_t> &shape) {
+MSTensor Shaped(const std::vector<int64_t> &shape) {
   return MSTensor("x", DataType::kNumberTypeFloat32, shape, nullptr, 0);
 }
 
@@ -83,20 +80,20 @@ TEST(NothingCanBeHadFromAnInvalidTensorAndNothingBreaks) {
 }
 
 TEST(SizesAreThoseOfShapeAndType) {
-  CHECK_EQ(Floats({2, 3}).ElementNum(), int64_t{6});
-  CHECK_EQ(Floats({2, 3}).DataSize(), size_t{24});
-  CHECK_EQ(Floats({}).ElementNum(), int64_t{1});
-  CHECK_EQ(Floats({}).DataSize(), size_t{4});
-  CHECK_EQ(Floats({2, -1}).ElementNum(), int64_t{0});
-  CHECK_EQ(Floats({2, -1}).DataSize(), size_t{0});
-  CHECK_EQ(Floats({-1, -1}).ElementNum(), int64_t{0});
-  CHECK_EQ(Floats({2, 0}).ElementNum(), int64_t{0});
+  CHECK_EQ(Shaped({2, 3}).ElementNum(), int64_t{6});
+  CHECK_EQ(Shaped({2, 3}).DataSize(), size_t{24});
+  CHECK_EQ(Shaped({}).ElementNum(), int64_t{1});
+  CHECK_EQ(Shaped({}).DataSize(), size_t{4});
+  CHECK_EQ(Shaped({2, -1}).ElementNum(), int64_t{0});
+  CHECK_EQ(Shaped({2, -1}).DataSize(), size_t{0});
+  CHECK_EQ(Shaped({-1, -1}).ElementNum(), int64_t{0});
+  CHECK_EQ(Shaped({2, 0}).ElementNum(), int64_t{0});
 }
 
 TEST(AShapeWhoseSizeCannotBeCountedHasNone) {
-  CHECK_EQ(Floats({kMax, 2}).ElementNum(), int64_t{0});
-  CHECK_EQ(Floats({kMax, kMax, 0}).ElementNum(), int64_t{0});
-  MSTensor huge = Floats({kMax});
+  CHECK_EQ(Shaped({kMax, 2}).ElementNum(), int64_t{0});
+  CHECK_EQ(Shaped({kMax, kMax, 0}).ElementNum(), int64_t{0});
+  MSTensor huge = Shaped({kMax});
   CHECK_EQ(huge.ElementNum(), kMax);
   CHECK_EQ(huge.DataSize(), size_t{0});
   CHECK(huge.MutableData() == nullptr);
@@ -117,12 +114,12 @@ TEST(ElementsHaveTheSizesOfTheWire) {
 }
 
 TEST(CopiesAreTheSameTensor) {
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   MSTensor copy = tensor;
   std::memcpy(copy.MutableData(), kFour, sizeof(kFour));
   CHECK_EQ(std::memcmp(tensor.Data().get(), kFour, sizeof(kFour)), 0);
   CHECK(copy == tensor);
-  CHECK(Floats({4}) != tensor);
+  CHECK(Shaped({4}) != tensor);
   copy.SetShape({2, 2});
   CHECK_EQ(tensor.Shape(), (std::vector<int64_t>{2, 2}));
   const MSTensor taken = std::move(copy);
@@ -130,7 +127,7 @@ TEST(CopiesAreTheSameTensor) {
 }
 
 TEST(MutableDataMakesMemoryOnce) {
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   CHECK(tensor.Data() == nullptr);
   void *data = tensor.MutableData();
   CHECK(data != nullptr);
@@ -142,7 +139,7 @@ TEST(MutableDataMakesMemoryOnce) {
 }
 
 TEST(MutableDataMakesMoreWhenTheShapeGrew) {
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   tensor.MutableData();
   tensor.SetShape({1000});
   std::memset(tensor.MutableData(), 1, 4000);
@@ -158,7 +155,7 @@ TEST(DataKeepsTheMemoryAliveByItself) {
 
 TEST(BorrowedMemoryIsUsedAndNotFreed) {
   float mine[4] = {0};
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   tensor.SetData(mine, false);
   CHECK(tensor.MutableData() == mine);
   CHECK(tensor.Data().get() == mine);
@@ -168,7 +165,7 @@ TEST(BorrowedMemoryIsUsedAndNotFreed) {
 
 // That nothing is freed twice, or never, is seen by the address sanitizer.
 TEST(OwnedMemoryIsFreedOnce) {
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   void *first = std::malloc(16);
   tensor.SetData(first);
   tensor.SetData(first);  // again
@@ -182,7 +179,7 @@ TEST(OwnedMemoryIsFreedOnce) {
 TEST(OwnershipCanBeTakenBack) {
   void *data = std::malloc(16);
   {
-    MSTensor tensor = Floats({4});
+    MSTensor tensor = Shaped({4});
     tensor.SetData(data, true);
     tensor.SetData(data, false);
   }
@@ -190,7 +187,7 @@ TEST(OwnershipCanBeTakenBack) {
 }
 
 TEST(TheTensorsOwnMemoryMayBeSetAsItsData) {
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   void *data = tensor.MutableData();
   tensor.SetData(data, true);
   CHECK(tensor.MutableData() == data);
@@ -236,7 +233,7 @@ TEST(ACopyMadeByCreateTensorKeepsTheName) {
   CHECK(copy->Data().get() != from.Data().get());
   CHECK_EQ(std::memcmp(copy->Data().get(), kFour, 16), 0);
   CHECK(MSTensor::CreateTensor("to", MSTensor(nullptr)) == nullptr);
-  MSTensor far = Floats({4});
+  MSTensor far = Shaped({4});
   far.SetDeviceData(&far);
   CHECK(MSTensor::CreateTensor("to", far) == nullptr);
 }
@@ -290,7 +287,7 @@ TEST(ATensorWhoseDataIsTooShortForItsShapeIsNotCloned) {
 TEST(AnAllocatorOfTheUserIsAskedForMemory) {
   const auto allocator = std::make_shared<Counting>();
   {
-    MSTensor tensor = Floats({4});
+    MSTensor tensor = Shaped({4});
     tensor.SetAllocator(allocator);
     CHECK(tensor.allocator() == allocator);
     CHECK(tensor.MutableData() != nullptr);
@@ -300,7 +297,7 @@ TEST(AnAllocatorOfTheUserIsAskedForMemory) {
   }
   CHECK_EQ(allocator->freed, 1);
   allocator->has_none = true;
-  MSTensor tensor = Floats({4});
+  MSTensor tensor = Shaped({4});
   tensor.SetAllocator(allocator);
   CHECK(tensor.MutableData() == nullptr);
   CHECK_EQ(allocator->freed, 1);

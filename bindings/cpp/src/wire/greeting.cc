@@ -16,9 +16,9 @@
 
 namespace mslite {
 namespace {
-constexpr char kMagic[] = "MSLITE\r\n";
+constexpr char kGreetingMagic[] = "MSLITE\r\n";
 constexpr size_t kMagicBytes = 8;
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kProtocolVersion = 1;
 constexpr size_t kMaxWelcomeText = 4096;
 
 void CheckPeer(int socket) {
@@ -55,9 +55,9 @@ void ReceiveExactly(int socket, uint8_t *to, size_t size, int64_t due_ns) {
 
 std::vector<uint8_t> EncodedHello(const Token &token) {
   Writer out;
-  out.Bytes(kMagic, kMagicBytes);
-  out.U16(kVersion);  // the lowest one spoken, and the highest
-  out.U16(kVersion);
+  out.Bytes(kGreetingMagic, kMagicBytes);
+  out.U16(kProtocolVersion);  // the lowest one spoken, and the highest
+  out.U16(kProtocolVersion);
   out.U32(0);
   out.Bytes(token.data(), token.size());
   return std::vector<uint8_t>(out.data(), out.data() + out.size());
@@ -74,7 +74,7 @@ size_t WelcomeTextSize(const uint8_t *head) {
 
 Welcome DecodedWelcome(const uint8_t *head, const std::string &text) {
   Reader fields(head, kWelcomeBytes);
-  const bool is_magic = std::memcmp(fields.Take(kMagicBytes, "magic"), kMagic, kMagicBytes) == 0;
+  const bool is_magic = std::memcmp(fields.Take(kMagicBytes, "magic"), kGreetingMagic, kMagicBytes) == 0;
   const uint16_t version = fields.U16("the version");
   const uint16_t reserved = fields.U16("a greeting");
   const int32_t code = fields.I32("the code");
@@ -86,9 +86,9 @@ Welcome DecodedWelcome(const uint8_t *head, const std::string &text) {
     const bool is_full = code == static_cast<int32_t>(mindspore::kLiteMemoryFailed);
     throw is_full ? ResourceFailure(words) : WireFailure(words);
   }
-  if (version != kVersion) {
+  if (version != kProtocolVersion) {
     throw WireFailure("the worker chose version " + std::to_string(version) +
-                      " of the protocol, this library speaks " + std::to_string(kVersion) +
+                      " of the protocol, this library speaks " + std::to_string(kProtocolVersion) +
                       "; install the same release of mslite on both sides");
   }
   Welcome welcome;
