@@ -1,6 +1,6 @@
 """What a C++ program gets of the runtime, against a Python program with the same runner.
 
-Run: python benchmarks/cpp.py [--rounds 9] [--seconds 3] [--quick]
+Run: python benchmarks/cpp.py [--rounds 9] [--seconds 3] [--sdk DIR] [--quick]
 
 Both sides are processes of their own, and take turns: a C++ program that was compiled against what
 `mslite sdk cpp` makes, whose models run in its worker process, and a Python program with a
@@ -70,10 +70,12 @@ def python_client(path: str) -> None:
             print(burst.per_second, median_us, flush=True)
 
 
-def compiled(folder: Path) -> Path:
+def compiled(folder: Path, sdk: Path | None) -> Path:
     """The C++ program, as a user would compile it."""
-    subprocess.run([*MSLITE, "sdk", "cpp", str(folder / "sdk")], check=True)
-    runtime, program = folder / "sdk/runtime", folder / "cpp_client"
+    if sdk is None:
+        sdk = folder / "sdk"
+        subprocess.run([*MSLITE, "sdk", "cpp", str(sdk)], stdout=subprocess.DEVNULL, check=True)
+    runtime, program = sdk / "runtime", folder / "cpp_client"
     libraries = [f"-L{runtime}/lib", f"-Wl,-rpath,{runtime}/lib", "-lmindspore-lite", "-pthread"]
     source = [str(HERE / "cpp_client.cc"), f"-I{runtime}", "-std=c++14", "-O2"]
     subprocess.run([os.environ.get("CXX", "c++"), *source, "-o", program, *libraries], check=True)
@@ -86,6 +88,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=3.0, help="of one burst of one side")
     parser.add_argument("--quick", action="store_true", help="one tiny burst")
+    parser.add_argument("--sdk", type=Path, help="what `mslite sdk cpp` made; else it is made")
     parser.add_argument("--python-client", metavar="MODEL", help="be the Python side")
     args = parser.parse_args()
     if args.python_client:
@@ -94,7 +97,7 @@ def main() -> None:
     if args.quick:
         args.rounds, args.seconds = 1, 0.02
     with load.scratch() as folder:
-        program = compiled(folder)
+        program = compiled(folder, args.sdk)
         for label, network, clients in (
             ("MobileNetV2-shaped", networks.mobilenet_v2, 4),
             ("one op", networks.one_op, 1),

@@ -14,10 +14,11 @@ ROOT = Path(__file__).parent.parent
 RATIO = r"\d+\.\d{3} \(quartiles \d+\.\d{3} to \d+\.\d{3}\)"
 
 
-def printed(script: str) -> str:
+def printed(script: str, *arguments: object) -> str:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / "benchmarks" / script), "--quick"],
+        [sys.executable, "-W", "error", str(ROOT / "benchmarks" / script), "--quick"]
+        + [str(argument) for argument in arguments],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -51,6 +52,11 @@ def printed(script: str) -> str:
 )
 def test_the_comparison_is_printed(script: str, wanted: str) -> None:
     assert re.search(wanted, printed(script))
+
+
+def test_the_comparison_of_cpp_and_python_is_printed(cpp_sdk: Path) -> None:
+    text = printed("cpp.py", "--sdk", cpp_sdk)
+    assert re.search(rf"4 clients: C\+\+ / Python {RATIO}, .*\none op, 1 clients: .* \d+ us", text)
 
 
 def test_the_soak_counts_every_request_on_both_sides() -> None:
