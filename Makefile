@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo   run the embedded model"
 	@echo "make test   run all tests"
-	@echo "make lint   ruff, mypy, sizes"
+	@echo "make lint   ruff, mypy, clang-format, sizes"
 	@echo "make cpp    build the C++ library with CMake and run its tests; SANITIZE=thread for a sanitizer"
 	@echo "make clean  remove .venv and caches"
 
@@ -34,6 +34,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	git ls-files '*.cc' '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python scripts/size.py
 
 CPP_BUILD := build/cpp$(addprefix -,$(SANITIZE))

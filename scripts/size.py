@@ -1,6 +1,7 @@
 """Fails when a file has more than 600 lines or a function more than 60. Run: python scripts/size.py
 
-Reads the tracked and new Python files of the repository. Exceptions are listed below with a reason.
+Reads the tracked and new Python and C++ files of the repository; functions of the Python ones.
+Exceptions are listed below with a reason.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ EXCEPTIONS: dict[str, str] = {
 }
 
 
-def python_files(root: Path) -> Iterator[Path]:
-    """The repository's own Python files, as git sees them."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py", "*.pyi"]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+def code_files(root: Path) -> Iterator[Path]:
+    """The repository's own files of code, as git sees them."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    kinds = ["*.py", "*.pyi", "*.cc", "*.h"]
+    listed = subprocess.run(
+        [*command, *kinds], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
     for name in sorted(set(listed.splitlines())):
         if (root / name).is_file():
             yield Path(name)
@@ -33,6 +37,8 @@ def too_long(name: Path, text: str) -> Iterator[str]:
     count = text.count("\n")
     if count > MAX_FILE_LINES:
         yield f"{name}: {count} lines, at most {MAX_FILE_LINES}; split it"
+    if name.suffix not in (".py", ".pyi"):
+        return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -46,7 +52,7 @@ def main() -> int:
     root = Path(__file__).parent.parent
     found = [
         line
-        for name in python_files(root)
+        for name in code_files(root)
         if str(name) not in EXCEPTIONS
         for line in too_long(name, (root / name).read_text(encoding="utf-8"))
     ]

@@ -55,3 +55,8 @@ def test_exceptions_are_files_that_are_there(size: ModuleType) -> None:
 def test_the_repository_passes() -> None:
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_long_file_of_cpp_is_found_and_its_functions_are_not_looked_at(size: ModuleType) -> None:
+    lines = list(size.too_long(Path("a.cc"), "int x;\n" * (size.MAX_FILE_LINES + 1)))
+    assert lines == ["a.cc: 601 lines, at most 600; split it"]
