@@ -105,11 +105,8 @@ Failure Link::Explained(const Lost &lost) {
 // The first connection ends with the worker, however that ends.
 bool Link::IsOver(int limit_ms) noexcept {
   if (is_over_.load()) return true;
-  pollfd one = {keeper_.number(), POLLIN, 0};
-  int ready;
-  do {
-    ready = poll(&one, 1, limit_ms);
-  } while (ready < 0 && errno == EINTR);
+  const int ready =
+      PolledUntil(keeper_.number(), POLLIN, NowNs() + int64_t{limit_ms} * 1000000);
   if (ready > 0) is_over_.store(true);  // nothing is ever said over it: it can only be the end
   return ready > 0;
 }
