@@ -11,6 +11,7 @@
 namespace mindspore {
 namespace {
 using mslite::Guarded;
+using mslite::OrElse;
 
 bool EndsWith(const std::string &text, const std::string &end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -44,9 +45,13 @@ Status ModelParallelRunner::Init(const void *model_data, const size_t data_size,
     [&] { shared->Init(mslite::OfContent(model_data, data_size, kMindIR), runner_config); });
 }
 
-std::vector<MSTensor> ModelParallelRunner::GetInputs() { return impl_->shared()->Inputs(); }
+std::vector<MSTensor> ModelParallelRunner::GetInputs() {
+  return OrElse(std::vector<MSTensor>(), [&] { return impl_->shared()->Inputs(); });
+}
 
-std::vector<MSTensor> ModelParallelRunner::GetOutputs() { return impl_->shared()->Outputs(); }
+std::vector<MSTensor> ModelParallelRunner::GetOutputs() {
+  return OrElse(std::vector<MSTensor>(), [&] { return impl_->shared()->Outputs(); });
+}
 
 Status ModelParallelRunner::Predict(const std::vector<MSTensor> &inputs,
                                     std::vector<MSTensor> *outputs, const MSKernelCallBack &before,

@@ -4,13 +4,20 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "src/wire/descriptor.h"
 #include "src/wire/frame.h"
 #include "src/wire/session.h"
 #include "tests/check.h"
 #include "tests/live.h"
+#include "tests/models.h"
 
 namespace {
+using mindspore::Model;
+using mindspore::ModelParallelRunner;
+using mindspore::MSTensor;
 using mslite_test::AreRows;
 using mslite_test::Digits;
 using mslite_test::DigitsRequest;
@@ -66,5 +73,49 @@ TEST(SignalsDoNotBreakBuildAndPredict) {
       CHECK(AreRows(session->Predict(model, {Digits(3000, 0.01f)})[0], row));
     }
   }));
+}
+
+// Whatever the parent's threads were in the middle of when it was forked.
+TEST(WhatAParentIsAtRefusesToRunInAChild) {
+  Model model = mslite_test::Built("wide.mindir");
+  mslite_test::Fill(std::vector<float>(1 << 20, 1.0f), model.GetInputs()[0]);
+  ModelParallelRunner runner = mslite_test::Runner("dense.mindir");
+  const auto inputs = runner.GetInputs();
+  std::atomic<bool> is_done{false};
+  mslite_test::Threads threads;
+  threads.Start([&] {
+    std::vector<MSTensor> outputs;
+    while (!is_done) CHECK(model.Predict(model.GetInputs(), &outputs) == mindspore::kSuccess);
+  });
+  threads.Start([&] {
+    while (!is_done) runner.GetInputs();
+  });
+  bool has_passed = true;
+  for (int i = 0; i < 10 && has_passed; ++i) {
+    has_passed = PassesInChild([&] {
+      alarm(60);
+      std::vector<MSTensor> outputs;
+      CHECK_EQ(model.Predict(inputs, &outputs).StatusCode(), mindspore::kLiteUninitializedObj);
+      CHECK_EQ(runner.Predict(inputs, &outputs).StatusCode(), mindspore::kLiteUninitializedObj);
+      CHECK(model.GetInputs().empty() && runner.GetInputs().empty());
+      CHECK_CONTAINS(runner.Init(mslite_test::ModelFile("dense.mindir")).ToString(), "forked");
+    });
+  }
+  is_done = true;
+  threads.Join();
+  CHECK(has_passed);
+}
+
+TEST(ObjectsMadeBeforeAForkMayBeBuiltInTheChild) {
+  Model model;
+  auto *const runner = new ModelParallelRunner;
+  CHECK(PassesInChild([&] {
+    const std::string path = mslite_test::ModelFile("dense.mindir");
+    CHECK(model.Build(path, mindspore::kMindIR, mslite_test::Cpu()) == mindspore::kSuccess);
+    CHECK(runner->Init(path) == mindspore::kSuccess);
+    CHECK_EQ(runner->GetInputs().size(), size_t{1});
+    delete runner;  // which closes it, as it is this process's
+  }));
+  delete runner;
 }
 }  // namespace
