@@ -1,12 +1,18 @@
 // What the program around the library may do to its process.
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "src/failure.h"
 #include "src/wire/descriptor.h"
 #include "src/wire/frame.h"
 #include "src/wire/session.h"
@@ -18,6 +24,8 @@ namespace {
 using mindspore::Model;
 using mindspore::ModelParallelRunner;
 using mindspore::MSTensor;
+using mslite::Failure;
+using mslite::Session;
 using mslite_test::AreRows;
 using mslite_test::Digits;
 using mslite_test::DigitsRequest;
@@ -33,6 +41,52 @@ void StartSignals() {
   CHECK_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
 }
 
+// A folder that PATH begins with, in it a program of these words; without words a folder.
+class Path {
+ public:
+  explicit Path(const std::string &words) {
+    CHECK(mkdtemp(&folder_[0]) != nullptr);
+    const std::string program = folder_ + "/mslite";
+    if (words.empty()) {
+      CHECK_EQ(mkdir(program.c_str(), 0700), 0);
+    } else {
+      std::ofstream(program) << words;
+      CHECK_EQ(chmod(program.c_str(), 0700), 0);
+    }
+    unsetenv("MSLITE_PYTHON");
+    setenv("PATH", (folder_ + ":/usr/bin:/bin").c_str(), 1);
+  }
+  ~Path() {
+    remove((folder_ + "/mslite").c_str());
+    remove(folder_.c_str());
+  }
+
+  std::string Complaint() const {
+    try {
+      Session::Current();
+    } catch (const Failure &failure) {
+      return failure.what();
+    }
+    return "";
+  }
+
+ private:
+  std::string folder_ = "/tmp/mslite-path-XXXXXX";
+};
+
+TEST(AProgramThatIsNoWorkerIsNamed) {
+  CHECK(PassesInChild([] {
+    const Path path("#!/bin/sh\nprintf 'something else, of at least forty bytes of words' >&3\n"
+                    "exec sleep 60\n");
+    CHECK_CONTAINS(path.Complaint(), "is no worker of mslite");
+    CHECK_CONTAINS(path.Complaint(), "/mslite worker --fd 3'");
+  }));
+}
+
+TEST(AFolderOnPathIsNoProgram) {
+  CHECK(PassesInChild([] { CHECK_CONTAINS(Path("").Complaint(), "no 'mslite' on PATH"); }));
+}
+
 TEST(SocketsNeverHaveTheNumbersOfClosedStdio) {
   CHECK(PassesInChild([] {
     for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(number);
@@ -46,7 +100,7 @@ TEST(SocketsNeverHaveTheNumbersOfClosedStdio) {
 TEST(AProgramThatPrintsToAClosedStderrDoesNotSpeakToTheWorker) {
   CHECK(PassesInChild([] {
     close(STDERR_FILENO);
-    const auto session = mslite::Session::Current();
+    const auto session = Session::Current();
     const uint32_t model = session->Build(DigitsRequest()).model;
     CHECK(write(STDERR_FILENO, "words", 5) < 0);
     CHECK_EQ(session->Predict(model, {Digits(1, 0.01f)}).size(), size_t{1});
@@ -66,7 +120,7 @@ TEST(SignalsDoNotPutOffTheEndOfAWait) {
 TEST(SignalsDoNotBreakBuildAndPredict) {
   CHECK(PassesInChild([] {
     StartSignals();
-    const auto session = mslite::Session::Current();
+    const auto session = Session::Current();
     const uint32_t model = session->Build(DigitsRequest()).model;
     const auto row = Scores(session->Predict(model, {Digits(1, 0.01f)})[0]);
     for (int i = 0; i < 20; ++i) {

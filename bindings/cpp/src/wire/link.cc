@@ -47,6 +47,11 @@ std::shared_ptr<Link> Link::Start() {
     return std::make_shared<Link>(std::move(ends.first), welcome, process);
   } catch (const Lost &lost) {
     throw NotStarted(Joined(command), process.get(), lost);
+  } catch (const Failure &failure) {
+    process->Kill();
+    throw Failure(failure.code(), failure.kind(), "the worker that was started by '" +
+                                                      Joined(command) + "' cannot be used: " +
+                                                      failure.what());
   } catch (...) {
     process->Kill();
     throw;
