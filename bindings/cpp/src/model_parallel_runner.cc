@@ -34,15 +34,16 @@ Status ModelParallelRunner::Init(const std::vector<char> &model_path,
   return Initialised([&] {
     std::string path = CharToString(model_path);
     ModelType type = EndsWith(path, ".ms") ? kMindIR_Lite : kMindIR;
-    shared->Init(mslite::OfFile(path, type), runner_config);
+    shared->Init([&] { return mslite::OfFile(path, type); }, runner_config);
   });
 }
 
 Status ModelParallelRunner::Init(const void *model_data, const size_t data_size,
                                  const std::shared_ptr<RunnerConfig> &runner_config) {
   auto shared = impl_->shared();
-  return Initialised(
-    [&] { shared->Init(mslite::OfContent(model_data, data_size, kMindIR), runner_config); });
+  return Initialised([&] {
+    shared->Init([&] { return mslite::OfContent(model_data, data_size, kMindIR); }, runner_config);
+  });
 }
 
 std::vector<MSTensor> ModelParallelRunner::GetInputs() {

@@ -77,7 +77,8 @@ class SharedRunner::Use {
   std::shared_ptr<const Runner> runner_;
 };
 
-void SharedRunner::Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config) {
+void SharedRunner::Init(const std::function<BuildRequest()> &make_request,
+                        const std::shared_ptr<mindspore::RunnerConfig> &config) {
   CheckIsOurs();
   std::lock_guard<std::mutex> building(building_);
   {
@@ -89,6 +90,7 @@ void SharedRunner::Init(BuildRequest request, const std::shared_ptr<mindspore::R
       return;
     }
   }
+  BuildRequest request = make_request();
   request.kind = BuildRequest::kRunner;
   AddConfig(config, &request);
   auto runner = std::make_shared<Runner>();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,8 +20,10 @@ namespace mslite {
 class SharedRunner {
  public:
   SharedRunner();
-  // Throws Failure. Does nothing when there is a runner already, as the original.
-  void Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config);
+  // Throws Failure. Does nothing when there is a runner already, as the original; `make_request`,
+  // which says what to build, is not even called then.
+  void Init(const std::function<BuildRequest()> &make_request,
+            const std::shared_ptr<mindspore::RunnerConfig> &config);
   void Predict(const std::vector<mindspore::MSTensor> &inputs,
                std::vector<mindspore::MSTensor> *outputs);
   // Fresh tensors, so that every thread has its own; none before Init.
