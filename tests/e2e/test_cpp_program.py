@@ -57,6 +57,13 @@ def test_the_library_shows_its_own_names_alone(cpp_sdk: Path) -> None:
     assert [name for name in names if not name.split(" for ")[-1].startswith("mindspore::")] == []
 
 
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="no readelf; install binutils")
+def test_the_library_stays_loaded_as_a_thread_of_it_looks_after_the_worker(cpp_sdk: Path) -> None:
+    library = cpp_sdk / "runtime/lib/libmindspore-lite.so"
+    facts = subprocess.check_output(["readelf", "--dynamic", "--wide", str(library)], text=True)
+    assert "NODELETE" in facts
+
+
 @pytest.fixture(scope="module")
 def exiting(tmp_path_factory: pytest.TempPathFactory, cpp_sdk: Path) -> Path:
     target = tmp_path_factory.mktemp("exiting") / "main"

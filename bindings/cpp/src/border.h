@@ -4,9 +4,11 @@
 
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "include/api/status.h"
 #include "src/failure.h"
+#include "src/log.h"
 
 namespace mslite {
 // Runs `act`, which returns nothing, and tells how it ended.
@@ -22,6 +24,15 @@ mindspore::Status Guarded(const Act &act) noexcept {
   } catch (const std::exception &error) {
     return mindspore::Status(mindspore::kCoreFailed, error.what());
   }
+}
+
+// What a function that returns something else than a Status does about a failure.
+template <class Value, class Act>
+Value OrElse(Value otherwise, const Act &act) {
+  Value found = std::move(otherwise);
+  const mindspore::Status status = Guarded([&] { found = act(); });
+  if (status.IsError()) LogError(status.ToString());
+  return found;
 }
 }  // namespace mslite
 #endif  // MSLITE_SRC_BORDER_H_

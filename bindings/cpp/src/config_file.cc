@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/failure.h"
+#include "src/wire/fields.h"
 
 namespace mslite {
 namespace {
@@ -18,7 +19,6 @@ constexpr size_t kMostLines = 100100;
 constexpr size_t kMostUsefulLines = 100000;
 constexpr size_t kMostSections = 100;
 constexpr size_t kMostEntries = 1000;
-constexpr size_t kMostText = 1 << 20;  // of the wire protocol
 
 Failure FileError(const std::string &message) {
   return Failure(mindspore::kLiteFileError, "ModelFileError", message);
@@ -39,32 +39,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// Whether the bytes are UTF-8 as the worker takes it: no overlong forms, no surrogates.
-bool IsUtf8(const std::string &text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    auto byte = [&](size_t ahead) { return static_cast<unsigned char>(text[at + ahead]); };
-    unsigned char first = byte(0);
-    size_t more = first < 0x80 ? 0 : first >= 0xC2 && first < 0xE0 ? 1 : (first & 0xF0) == 0xE0 ? 2 : 3;
-    if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || at + more >= text.size()) {
-      return false;
-    }
-    for (size_t i = 1; i <= more; ++i) {
-      if ((byte(i) & 0xC0) != 0x80) {
-        return false;
-      }
-    }
-    bool is_odd = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
-                  (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F);
-    if (is_odd) {
-      return false;
-    }
-    at += more + 1;
-  }
-  return true;
-}
-
-bool CanBeSent(const std::string &text) { return text.size() <= kMostText && IsUtf8(text); }
+bool CanBeSent(const std::string &text) { return text.size() <= kMaxText && IsUtf8(text); }
 
 std::string WithoutQuotes(const std::string &text) {
   bool is_quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
@@ -90,7 +65,7 @@ bool NextLine(std::istream *file, std::string *line) {
   int byte = bytes->sbumpc();
   bool is_end = byte == std::char_traits<char>::eof();
   for (; byte != std::char_traits<char>::eof() && byte != '\n'; byte = bytes->sbumpc()) {
-    if (line->size() <= 2 * kMostText) {
+    if (line->size() <= 2 * kMaxText) {
       line->push_back(static_cast<char>(byte));
     }
   }

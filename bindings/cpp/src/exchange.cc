@@ -1,9 +1,12 @@
 #include "src/exchange.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include "src/failure.h"
 #include "src/tensor_impl.h"
+#include "src/wire/block.h"
+#include "src/wire/tensors.h"
 
 namespace mslite {
 namespace {
@@ -21,13 +24,24 @@ std::string ShapeText(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
-bool HasElements(const std::vector<int64_t> &shape) {
-  for (int64_t dim : shape) {
-    if (dim == 0) {
-      return false;
-    }
+// Bytes that the wire has for a tensor of this type and shape; throws where it has none.
+template <class Called>
+size_t BytesToSend(const MSTensor::Impl &tensor, const Called &called) {
+  const auto number = static_cast<int64_t>(tensor.type);
+  if (number < 0 || number > UINT16_MAX || ItemBytes(static_cast<uint16_t>(number)) == 0) {
+    throw WrongTensor(called() + " has data type " + std::to_string(number) + ", which no model takes; "
+                "wanted a number type, as kNumberTypeFloat32");
   }
-  return true;
+  uint64_t bytes = 0;
+  if (!BytesOf({"", static_cast<uint16_t>(number), tensor.shape}, &bytes)) {
+    throw WrongTensor(called() + " has shape " + ShapeText(tensor.shape) + " and no size in bytes; give it "
+                "its dims by SetShape, or Resize the model");
+  }
+  if (bytes > kMaxBlock) {
+    throw WrongTensor(called() + " has " + std::to_string(bytes) + " bytes, at most " +
+                std::to_string(kMaxBlock) + " can be sent to the worker");
+  }
+  return static_cast<size_t>(bytes);
 }
 
 Filled Content(const MSTensor &tensor, const std::string &what, size_t index) {
@@ -42,17 +56,12 @@ Filled Content(const MSTensor &tensor, const std::string &what, size_t index) {
                            "memory with SetData");
   }
   Filled filled;
+  filled.size = BytesToSend(*impl, called);
   filled.info = {impl->name, static_cast<uint16_t>(impl->type), impl->shape};
-  filled.size = impl->DataSize();
-  filled.memory = impl->memory;
   if (filled.size == 0) {
-    if (HasElements(impl->shape)) {
-      throw WrongTensor(called() + " has shape " + ShapeText(impl->shape) + " and no size in bytes; give it "
-                  "its dims by SetShape, or Resize the model");
-    }
-    filled.memory = nullptr;  // a tensor without elements has no bytes
-    return filled;
+    return filled;  // a tensor without elements has no bytes
   }
+  filled.memory = impl->memory;
   if (filled.memory == nullptr || filled.memory->data() == nullptr) {
     throw WrongTensor(called() + " has no data; fill MutableData(), or SetData");
   }

@@ -16,6 +16,7 @@ using mslite::Failure;
 using mslite::Guarded;
 using mslite::OfContent;
 using mslite::OfFile;
+using mslite::OrElse;
 
 BuildRequest Encrypted(BuildRequest request, const Key &key, const std::vector<char> &mode) {
   if (key.len == 0 || key.len > sizeof(key.key)) {
@@ -25,17 +26,6 @@ BuildRequest Encrypted(BuildRequest request, const Key &key, const std::vector<c
   request.key.assign(reinterpret_cast<const char *>(key.key), key.len);
   request.key_mode = CharToString(mode);
   return request;
-}
-
-// What a function that returns something else than a Status does about a failure.
-template <class Value, class Act>
-Value OrElse(Value otherwise, const Act &act) {
-  Value found = std::move(otherwise);
-  Status status = Guarded([&] { found = act(); });
-  if (status.IsError()) {
-    mslite::LogError(status.ToString());
-  }
-  return found;
 }
 
 MSTensor Named(const std::vector<MSTensor> &tensors, const std::string &name) {

@@ -78,6 +78,11 @@ void ModelGroupImpl::AddContents(const std::vector<std::pair<const void *, size_
   if (flags_ != ModelGroupFlag::kShareWorkspace) {
     throw Refused("bytes of models go with kShareWorkspace only; add paths, or Models");
   }
+  for (const auto &content : contents) {
+    if (content.first == nullptr || content.second == 0) {
+      throw Failure(kLiteParamInvalid, "ValueError", "AddModel got a model without bytes");
+    }
+  }
   std::lock_guard<std::mutex> guard(lock_);
   for (const auto &content : contents) {
     contents_.push_back(content);

@@ -9,11 +9,12 @@
 #include "src/failure.h"
 #include "src/log.h"
 #include "src/tensor_impl.h"
+#include "src/wire/descriptor.h"
+#include "src/wire/errors.h"
 
 namespace mindspore {
 namespace {
 using mslite::Failure;
-using Guard = std::lock_guard<std::recursive_mutex>;
 
 // The original's code for whatever is wrong with the tensors of a Predict.
 Failure AsCoreFailed(const Failure &failure) {
@@ -43,6 +44,12 @@ void ModelImpl::Release() noexcept {
   }
 }
 
+std::unique_lock<std::recursive_mutex> ModelImpl::Enter() {
+  const uint64_t built_in = built_in_.load();
+  if (built_in != 0 && built_in != mslite::Generation()) throw mslite::ForkedFailure();
+  return std::unique_lock<std::recursive_mutex>(lock_);
+}
+
 void ModelImpl::CheckBuilt(const std::string &doing) const {
   if (session_ == nullptr) {
     throw Failure(kLiteError, "ClosedError", doing + " needs a model that is built; call Build first");
@@ -50,7 +57,7 @@ void ModelImpl::CheckBuilt(const std::string &doing) const {
 }
 
 void ModelImpl::LoadConfig(const std::string &path) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   if (session_ != nullptr) {
     throw Failure(kLiteFileError, "ClosedError", "LoadConfig comes too late: the model is built");
   }
@@ -59,7 +66,7 @@ void ModelImpl::LoadConfig(const std::string &path) {
 
 void ModelImpl::UpdateConfig(const std::string &section,
                              const std::pair<std::string, std::string> &entry) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   auto found = config_.find(section);
   bool is_new = found == config_.end() || found->second.count(entry.first) == 0;
   size_t entries = found == config_.end() ? 0 : found->second.size();
@@ -68,7 +75,7 @@ void ModelImpl::UpdateConfig(const std::string &section,
 }
 
 void ModelImpl::CheckCanJoin() {
-  Guard guard(lock_);
+  const auto guard = Enter();
   if (session_ != nullptr) {
     throw Failure(kLiteError, "ClosedError", "a model can be added to a group before Build only");
   }
@@ -78,13 +85,13 @@ void ModelImpl::CheckCanJoin() {
 }
 
 void ModelImpl::Join(const mslite::GroupKey &group) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   CheckCanJoin();
   group_ = group;
 }
 
 void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Context> &context) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   if (session_ != nullptr) {
     throw Failure(kLiteModelRebuild, "ClosedError", "the model is built already; make another Model");
   }
@@ -103,6 +110,7 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
   }
   session_ = session;
   model_ = built.model;
+  built_in_.store(mslite::Generation());
   is_on_ascend_ = context->MutableDeviceInfo().front()->GetDeviceType() == kAscend;
   inputs_ = mslite::EmptyTensors(built.description.inputs, session_);
   outputs_ = mslite::EmptyTensors(built.description.outputs, session_);
@@ -110,7 +118,7 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
 
 void ModelImpl::Resize(const std::vector<MSTensor> &inputs,
                        const std::vector<std::vector<int64_t>> &dims) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   CheckBuilt("Resize");
   if (inputs.empty() || inputs.size() != dims.size() || inputs.size() != inputs_.size()) {
     throw Failure(kLiteInputParamInvalid, "InputError",
@@ -144,7 +152,7 @@ void ModelImpl::Describe(const mslite::Description &description) {
 }
 
 void ModelImpl::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   CheckBuilt("Predict");
   if (outputs == nullptr) {
     throw Failure(kCoreFailed, "ValueError", "Predict needs a vector for the outputs, got nullptr");
@@ -167,13 +175,13 @@ void ModelImpl::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTenso
 }
 
 void ModelImpl::RunStep() {
-  Guard guard(lock_);
+  const auto guard = Enter();
   std::vector<MSTensor> outputs = outputs_;
   Predict(inputs_, &outputs);
 }
 
 void ModelImpl::UpdateWeights(const std::vector<std::vector<MSTensor>> &weights) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   CheckBuilt("UpdateWeights");
   std::vector<std::vector<mslite::Filled>> groups;
   for (const auto &group : weights) {
@@ -183,7 +191,7 @@ void ModelImpl::UpdateWeights(const std::vector<std::vector<MSTensor>> &weights)
 }
 
 void ModelImpl::Finalize() {
-  Guard guard(lock_);
+  const auto guard = Enter();
   CheckBuilt("Finalize");
   if (!is_on_ascend_) {
     throw Failure(kLiteError, "EngineUnavailableError",
@@ -195,18 +203,18 @@ void ModelImpl::Finalize() {
 }
 
 std::string ModelImpl::Info(const std::string &key) {
-  Guard guard(lock_);
+  const auto guard = Enter();
   CheckBuilt("GetModelInfo");
   return session_->Info(model_, key);
 }
 
 std::vector<MSTensor> ModelImpl::Inputs() {
-  Guard guard(lock_);
+  const auto guard = Enter();
   return inputs_;
 }
 
 std::vector<MSTensor> ModelImpl::Outputs() {
-  Guard guard(lock_);
+  const auto guard = Enter();
   return outputs_;
 }
 }  // namespace mindspore

@@ -2,6 +2,8 @@
 #ifndef MSLITE_SRC_MODEL_IMPL_H_
 #define MSLITE_SRC_MODEL_IMPL_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,11 +41,15 @@ class ModelImpl {
   void Join(const mslite::GroupKey &group);
 
  private:
+  // Throws in a child of the process that built the model: there the lock may be held for ever, by
+  // a thread that is not there.
+  std::unique_lock<std::recursive_mutex> Enter();
   void CheckBuilt(const std::string &doing) const;
   void Release() noexcept;
   void Describe(const mslite::Description &description);
 
   std::recursive_mutex lock_;
+  std::atomic<uint64_t> built_in_{0};  // the Generation() of it; 0: not built
   mslite::Sections config_;
   mslite::GroupKey group_;
   bool is_on_ascend_ = false;

@@ -11,6 +11,7 @@
 namespace mindspore {
 namespace {
 using mslite::Guarded;
+using mslite::OrElse;
 
 bool EndsWith(const std::string &text, const std::string &end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -33,20 +34,25 @@ Status ModelParallelRunner::Init(const std::vector<char> &model_path,
   return Initialised([&] {
     std::string path = CharToString(model_path);
     ModelType type = EndsWith(path, ".ms") ? kMindIR_Lite : kMindIR;
-    shared->Init(mslite::OfFile(path, type), runner_config);
+    shared->Init([&] { return mslite::OfFile(path, type); }, runner_config);
   });
 }
 
 Status ModelParallelRunner::Init(const void *model_data, const size_t data_size,
                                  const std::shared_ptr<RunnerConfig> &runner_config) {
   auto shared = impl_->shared();
-  return Initialised(
-    [&] { shared->Init(mslite::OfContent(model_data, data_size, kMindIR), runner_config); });
+  return Initialised([&] {
+    shared->Init([&] { return mslite::OfContent(model_data, data_size, kMindIR); }, runner_config);
+  });
 }
 
-std::vector<MSTensor> ModelParallelRunner::GetInputs() { return impl_->shared()->Inputs(); }
+std::vector<MSTensor> ModelParallelRunner::GetInputs() {
+  return OrElse(std::vector<MSTensor>(), [&] { return impl_->shared()->Inputs(); });
+}
 
-std::vector<MSTensor> ModelParallelRunner::GetOutputs() { return impl_->shared()->Outputs(); }
+std::vector<MSTensor> ModelParallelRunner::GetOutputs() {
+  return OrElse(std::vector<MSTensor>(), [&] { return impl_->shared()->Outputs(); });
+}
 
 Status ModelParallelRunner::Predict(const std::vector<MSTensor> &inputs,
                                     std::vector<MSTensor> *outputs, const MSKernelCallBack &before,

@@ -1,7 +1,5 @@
 #include "src/runner_impl.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <utility>
 
@@ -10,6 +8,8 @@
 #include "src/exchange.h"
 #include "src/failure.h"
 #include "src/log.h"
+#include "src/wire/descriptor.h"
+#include "src/wire/errors.h"
 
 namespace mslite {
 namespace {
@@ -43,11 +43,19 @@ void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequ
 }
 }  // namespace
 
-SharedRunner::SharedRunner() : process_(getpid()) {}
+SharedRunner::SharedRunner() : made_in_(Generation()) {}
+
+void SharedRunner::CheckIsOurs() const {
+  const uint64_t built_in = built_in_.load();
+  if (built_in != 0 && built_in != Generation()) {
+    throw ForkedFailure();
+  }
+}
 
 class SharedRunner::Use {
  public:
   explicit Use(SharedRunner *shared) : shared_(shared) {
+    shared_->CheckIsOurs();
     std::lock_guard<std::mutex> guard(shared_->lock_);
     runner_ = shared_->runner_;
     shared_->uses_ += 1;
@@ -69,14 +77,20 @@ class SharedRunner::Use {
   std::shared_ptr<const Runner> runner_;
 };
 
-void SharedRunner::Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config) {
+void SharedRunner::Init(const std::function<BuildRequest()> &make_request,
+                        const std::shared_ptr<mindspore::RunnerConfig> &config) {
+  CheckIsOurs();
   std::lock_guard<std::mutex> building(building_);
   {
     std::lock_guard<std::mutex> guard(lock_);
+    if (is_closed_) {
+      throw Failure(mindspore::kLiteError, "ClosedError", "the runner is being deleted");
+    }
     if (runner_ != nullptr) {
       return;
     }
   }
+  BuildRequest request = make_request();
   request.kind = BuildRequest::kRunner;
   AddConfig(config, &request);
   auto runner = std::make_shared<Runner>();
@@ -89,6 +103,7 @@ void SharedRunner::Init(BuildRequest request, const std::shared_ptr<mindspore::R
   runner->description = std::move(built.description);
   std::lock_guard<std::mutex> guard(lock_);
   runner_ = std::move(runner);
+  built_in_.store(Generation());
 }
 
 void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
@@ -132,12 +147,15 @@ std::vector<MSTensor> SharedRunner::Outputs() {
 }
 
 void SharedRunner::Close() noexcept {
-  if (process_ != getpid()) {
+  const uint64_t built_in = built_in_.load();
+  if ((built_in == 0 ? made_in_ : built_in) != Generation()) {
     return;  // of a parent, whose threads are not here to leave what they are in
   }
   std::shared_ptr<const Runner> runner;
   {
+    std::lock_guard<std::mutex> building(building_);  // what an Init makes now would be nobody's
     std::unique_lock<std::mutex> guard(lock_);
+    is_closed_ = true;
     runner.swap(runner_);  // later calls find none
     unused_.wait(guard, [this] { return uses_ == 0; });
   }

@@ -5,9 +5,10 @@
 #ifndef MSLITE_SRC_RUNNER_IMPL_H_
 #define MSLITE_SRC_RUNNER_IMPL_H_
 
-#include <sys/types.h>
-
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,13 +20,16 @@ namespace mslite {
 class SharedRunner {
  public:
   SharedRunner();
-  // Throws Failure. Does nothing when there is a runner already, as the original.
-  void Init(BuildRequest request, const std::shared_ptr<mindspore::RunnerConfig> &config);
+  // Throws Failure. Does nothing when there is a runner already, as the original; `make_request`,
+  // which says what to build, is not even called then.
+  void Init(const std::function<BuildRequest()> &make_request,
+            const std::shared_ptr<mindspore::RunnerConfig> &config);
   void Predict(const std::vector<mindspore::MSTensor> &inputs,
                std::vector<mindspore::MSTensor> *outputs);
   // Fresh tensors, so that every thread has its own; none before Init.
   std::vector<mindspore::MSTensor> Inputs();
   std::vector<mindspore::MSTensor> Outputs();
+  // Waits for whatever is inside, Init as well.
   void Close() noexcept;
 
  private:
@@ -36,12 +40,17 @@ class SharedRunner {
   };
   class Use;  // keeps Close() waiting
 
-  const pid_t process_;  // a fork has a copy of this, but not of the threads
+  void CheckIsOurs() const;  // throws in a child of the process that built it
+
+  // A child of the process has a copy of this, but not of the threads that may hold its locks.
+  const uint64_t made_in_;             // a Generation()
+  std::atomic<uint64_t> built_in_{0};  // 0: not built
   std::mutex building_;  // one Init at a time; the others find it done
   std::mutex lock_;      // of what follows
   std::condition_variable unused_;
   std::shared_ptr<const Runner> runner_;  // null: not there
   size_t uses_ = 0;
+  bool is_closed_ = false;
 };
 }  // namespace mslite
 

@@ -62,4 +62,6 @@ TEST(WhatAGroupRefuses) {
   Model built = mslite_test::Built("dense.mindir");
   CHECK(ModelGroup(ModelGroupFlag::kShareWeight).AddModel({built}) == mindspore::kLiteError);
   CHECK(ModelGroup(ModelGroupFlag::kUnknown).AddModel({"x"}) == mindspore::kLiteError);
+  const std::vector<std::pair<const void *, size_t>> nothing = {{nullptr, 0}};
+  CHECK(group.AddModel(nothing) == mindspore::kLiteParamInvalid);
 }

@@ -2,7 +2,11 @@
 
 #include <atomic>
 #include <fstream>
+#include <memory>
 
+#include "src/build_request.h"
+#include "src/failure.h"
+#include "src/runner_impl.h"
 #include "tests/models.h"
 
 namespace {
@@ -134,6 +138,7 @@ TEST(MemoryMadeByMallocIsTakenOver) {
 TEST(ASecondInitChangesNothing) {
   auto runner = Runner("dense.mindir");
   CHECK(runner.Init(ModelFile("wide.mindir")) == mindspore::kSuccess);
+  CHECK(runner.Init("/no/such/file") == mindspore::kSuccess);
   CHECK_EQ(Asked(&runner, Six()), Dense(Six()));
 }
 
@@ -215,6 +220,16 @@ TEST(DeletingARunnerWaitsForCallsInside) {
     delete runner;
     threads.Join();
   }
+}
+
+// What it made would stay in the worker, and be nobody's.
+TEST(AnInitThatComesAfterTheDeletionMakesNothing) {
+  auto impl = std::make_unique<mindspore::ModelParallelRunnerImpl>();
+  const auto shared = impl->shared();  // as a call that is inside has it
+  impl.reset();
+  const auto request = [] { return mslite::OfFile(ModelFile("dense.mindir"), mindspore::kMindIR); };
+  CHECK_THROWS(shared->Init(request, nullptr), mslite::Failure);
+  CHECK(shared->Inputs().empty());
 }
 
 TEST(ResultsOutliveTheirRunner) {

@@ -48,16 +48,21 @@ void WriteBuild(Writer *out, const BuildRequest &request, const std::vector<Wire
                 const std::string &config_path) {
   out->U8(request.kind);
   out->U32(request.model_type);
-  out->Text(request.path);
+  out->Path(request.path);
   WriteTensors(out, content, "contents");
   WriteCount(out, request.settings.size(), "settings");
   for (const auto &setting : request.settings) {
     out->Text(setting.first);
     out->Text(setting.second);
   }
-  out->Text(config_path);
+  out->Path(config_path);
   WriteConfig(out, request.config);
-  out->Text(request.key, kMaxKey);
+  if (request.key.size() > kMaxKey) {
+    throw Failure(mindspore::kLiteParamInvalid, "ValueError",
+                  "the key has " + std::to_string(request.key.size()) + " bytes, at most " +
+                      std::to_string(kMaxKey) + " can be sent to the worker");
+  }
+  out->Blob(request.key.data(), request.key.size());
   out->Text(request.key_mode);
 }
 

@@ -16,7 +16,9 @@
 
 namespace mslite {
 namespace {
-constexpr int kFirst = 10;  // numbers below may be given to the worker's process, or be stdio
+// The lowest number that a socket has. 0 to 2 are free where the program closed its stdio, and what
+// it, or we, print there would be sent to the worker; 3 is the worker's own in its process.
+constexpr int kFirst = 4;
 
 struct Register {
   std::mutex lock;
@@ -56,6 +58,18 @@ Failure NoSocket(int error) {
   return ResourceFailure("no socket can be had: " + SystemWords(error) +
                          "; close files, or allow more (ulimit -n)");
 }
+
+// The same socket under a number that is high enough; -1 and errno when there is none. Closes the
+// one that it was given.
+int Raised(int low) {
+  const int high = low < 0 || low >= kFirst ? low : fcntl(low, F_DUPFD_CLOEXEC, kFirst);
+  if (high != low) {
+    const int error = errno;
+    close(low);
+    errno = error;
+  }
+  return high;
+}
 }  // namespace
 
 uint64_t Generation() noexcept { return generation.load(std::memory_order_relaxed); }
@@ -73,7 +87,7 @@ Descriptor Descriptor::Socket() {
   PrepareForForks();
   const std::lock_guard<std::mutex> guard(TheRegister().lock);
   TheRegister().numbers.reserve(TheRegister().numbers.size() + 1);
-  const int number = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int number = Raised(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (number < 0) throw NoSocket(errno);
   return Registered(number);
 }
@@ -84,13 +98,13 @@ std::pair<Descriptor, Descriptor> Descriptor::Pair() {
   TheRegister().numbers.reserve(TheRegister().numbers.size() + 2);
   int low[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, low) != 0) throw NoSocket(errno);
-  const int one = fcntl(low[0], F_DUPFD_CLOEXEC, kFirst);
-  const int other = fcntl(low[1], F_DUPFD_CLOEXEC, kFirst);
-  const int error = errno;
-  close(low[0]);
-  close(low[1]);
+  const int one = Raised(low[0]);
+  const int one_error = errno;
+  const int other = Raised(low[1]);
   if (one < 0 || other < 0) {
+    const int error = one < 0 ? one_error : errno;
     if (one >= 0) close(one);
+    if (other >= 0) close(other);
     throw NoSocket(error);
   }
   Descriptor first = Registered(one);

@@ -16,7 +16,8 @@ namespace mslite {
 // How often this process, and those that it was forked from, have been.
 uint64_t Generation() noexcept;
 
-// A socket, closed on exec, on fork and when this goes.
+// A socket, closed on exec, on fork and when this goes. Its number is none that stdio has, open or
+// not, nor one that a child's socket is given.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -30,7 +31,7 @@ class Descriptor {
 
   // A new Unix stream socket; throws a ResourceError.
   static Descriptor Socket();
-  // Two that are connected. Both have numbers above 3, which a child's own are up to.
+  // Two that are connected.
   static std::pair<Descriptor, Descriptor> Pair();
 
   int number() const { return number_; }  // -1: none

@@ -31,5 +31,11 @@ Failure DeathFailure(const std::string &message) {
   return Failure(mindspore::kCoreFailed, "WorkerDiedError", message);
 }
 
+Failure ForkedFailure() {
+  return Failure(mindspore::kLiteUninitializedObj, "ClosedError",
+                 "the model was built before this process was forked, and stays with the parent; "
+                 "build it again in the child");
+}
+
 std::string SystemWords(int error) { return std::generic_category().message(error); }
 }  // namespace mslite

@@ -6,6 +6,40 @@
 #include "src/wire/errors.h"
 
 namespace mslite {
+namespace {
+void CheckSize(const std::string &value, size_t most) {
+  if (value.size() <= most) return;
+  throw Failure(mindspore::kLiteParamInvalid, "InputError",
+                "'" + value.substr(0, 99) + "...' cannot be sent to the worker: it has " +
+                    std::to_string(value.size()) + " bytes, at most " + std::to_string(most) +
+                    " can");
+}
+}  // namespace
+
+bool IsUtf8(const std::string &text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    auto byte = [&](size_t ahead) { return static_cast<unsigned char>(text[at + ahead]); };
+    unsigned char first = byte(0);
+    size_t more = first < 0x80 ? 0 : first >= 0xC2 && first < 0xE0 ? 1 : (first & 0xF0) == 0xE0 ? 2 : 3;
+    if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || at + more >= text.size()) {
+      return false;
+    }
+    for (size_t i = 1; i <= more; ++i) {
+      if ((byte(i) & 0xC0) != 0x80) {
+        return false;
+      }
+    }
+    bool is_odd = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
+                  (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F);
+    if (is_odd) {
+      return false;
+    }
+    at += more + 1;
+  }
+  return true;
+}
+
 void Writer::Number(uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) data_.push_back(static_cast<uint8_t>(value >> (8 * i)));
 }
@@ -21,12 +55,16 @@ void Writer::Blob(const void *data, size_t size) {
 }
 
 void Writer::Text(const std::string &value, size_t most) {
-  if (value.size() > most) {
-    throw Failure(mindspore::kLiteParamInvalid, "InputError",
-                  "'" + value.substr(0, 99) + "...' cannot be sent to the worker: it has " +
-                      std::to_string(value.size()) + " bytes, at most " + std::to_string(most) +
-                      " can");
+  CheckSize(value, most);
+  if (!IsUtf8(value)) {
+    throw Failure(mindspore::kLiteParamInvalid, "ValueError",
+                  "'" + value.substr(0, 99) + "' cannot be sent to the worker: it is not UTF-8");
   }
+  Blob(value.data(), value.size());
+}
+
+void Writer::Path(const std::string &value) {
+  CheckSize(value, kMaxText);
   Blob(value.data(), value.size());
 }
 

@@ -16,6 +16,9 @@ constexpr uint32_t kMaxItems = 1u << 16;
 constexpr size_t kMaxBody = size_t{16} << 20;  // larger things travel in shared memory
 constexpr size_t kMaxDims = 64;
 
+// Whether the bytes are UTF-8 as the worker takes it: no overlong forms, no surrogates.
+bool IsUtf8(const std::string &text);
+
 // Appends fields after `head` bytes that are left free, for the header of a frame.
 class Writer {
  public:
@@ -28,7 +31,8 @@ class Writer {
   void U64(uint64_t value) { Number(value, 8); }
   void Bytes(const void *data, size_t size);
   void Blob(const void *data, size_t size);  // a u32 length, then the bytes
-  void Text(const std::string &value, size_t most = kMaxText);
+  void Text(const std::string &value, size_t most = kMaxText);  // UTF-8 only
+  void Path(const std::string &value);                          // any bytes
   void Dims(const std::vector<int64_t> &dims);
 
   uint8_t *data() { return data_.data(); }

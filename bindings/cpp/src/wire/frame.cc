@@ -20,12 +20,9 @@ constexpr uint16_t kLastMessage = 14;
 
 // False when nothing happened for so long.
 bool IsReady(int socket, short events) {
-  pollfd one = {socket, events, 0};
-  for (;;) {
-    const int found = poll(&one, 1, kStallMs);
-    if (found >= 0) return found > 0;
-    if (errno != EINTR) throw Lost{"cannot be waited for", errno};
-  }
+  const int found = PolledUntil(socket, events, NowNs() + int64_t{kStallMs} * 1000000);
+  if (found < 0) throw Lost{"cannot be waited for", errno};
+  return found > 0;
 }
 
 // The bytes that came; -1: none yet, where `flags` say not to wait.
@@ -150,5 +147,18 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+int PolledUntil(int socket, short events, int64_t due_ns) noexcept {
+  constexpr int64_t kMostMs = 1000 * 1000;
+  for (;;) {
+    // rounded up, so that it does not look again and again within the last millisecond
+    const int64_t left_ms = (due_ns - NowNs() + 999999) / 1000000;
+    pollfd one = {socket, events, 0};
+    const int found =
+        poll(&one, 1, static_cast<int>(std::max<int64_t>(0, std::min(left_ms, kMostMs))));
+    if (found > 0 || (found < 0 && errno != EINTR)) return found;
+    if (NowNs() >= due_ns) return 0;
+  }
 }
 }  // namespace mslite

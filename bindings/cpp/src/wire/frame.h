@@ -70,5 +70,9 @@ class Receiver {
 };
 
 int64_t NowNs();
+
+// poll() of one socket until a time of NowNs(), which signals of the program do not put off: 1 when
+// it is ready, 0 when the time is over, -1 and errno.
+int PolledUntil(int socket, short events, int64_t due_ns) noexcept;
 }  // namespace mslite
 #endif  // MSLITE_SRC_WIRE_FRAME_H_

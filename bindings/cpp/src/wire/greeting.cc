@@ -36,9 +36,7 @@ void CheckPeer(int socket) {
 
 void ReceiveExactly(int socket, uint8_t *to, size_t size, int64_t due_ns) {
   while (size > 0) {
-    const int64_t left_ms = (due_ns - NowNs()) / 1000000;
-    pollfd one = {socket, POLLIN, 0};
-    const int ready = left_ms > 0 ? poll(&one, 1, static_cast<int>(left_ms)) : 0;
+    const int ready = PolledUntil(socket, POLLIN, due_ns);
     if (ready == 0) throw Lost{"did not answer the greeting in time", 0};
     const ssize_t got = ready < 0 ? -1 : recv(socket, to, size, MSG_DONTWAIT);
     if (got > 0) {
@@ -64,6 +62,9 @@ std::vector<uint8_t> EncodedHello(const Token &token) {
 }
 
 size_t WelcomeTextSize(const uint8_t *head) {
+  if (std::memcmp(head, kMagic, kMagicBytes) != 0) {
+    throw WireFailure("what answered the greeting is no worker of mslite");
+  }
   const uint32_t size = Reader(head + kWelcomeBytes - 4, 4).U32("the greeting");
   if (size > kMaxWelcomeText) {
     throw WireFailure("the answer to the greeting announces a text of " + std::to_string(size) +
@@ -117,8 +118,10 @@ Descriptor Connected(const std::string &address) {
   // only connect() heeds it, which waits where too many others do
   const timeval limit = {kGreetingMs / 1000, 0};
   setsockopt(made.number(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  const int64_t due_ns = NowNs() + int64_t{kGreetingMs} * 1000000;
   while (connect(made.number(), reinterpret_cast<sockaddr *>(&name), size) != 0) {
-    if (errno != EINTR) throw Lost{"does not take the connection", errno};
+    // begun anew by every signal of the program
+    if (errno != EINTR || NowNs() >= due_ns) throw Lost{"does not take the connection", errno};
   }
   return made;
 }

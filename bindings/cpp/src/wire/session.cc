@@ -59,11 +59,7 @@ Session::~Session() {
 }
 
 Session::State &Session::Mine() const {
-  if (!state_->link->is_ours()) {
-    throw Failure(mindspore::kLiteUninitializedObj, "ClosedError",
-                  "the model was built before this process was forked, and stays with the parent; "
-                  "build it again in the child");
-  }
+  if (!state_->link->is_ours()) throw ForkedFailure();
   return *state_;
 }
 

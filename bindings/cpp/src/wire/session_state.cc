@@ -22,6 +22,11 @@ bool IsShared(const Filled &tensor, uint64_t session) {
   return tensor.size > 0 && tensor.memory->block() != nullptr &&
          tensor.memory->block()->IsKnown(session) && tensor.memory->offset() % kAlignment == 0;
 }
+
+Failure NoRoom(const std::string &bytes) {
+  return ResourceFailure(bytes + " bytes of shared memory cannot be had for the tensors of a "
+                         "request; free memory, or send fewer at once");
+}
 }  // namespace
 
 std::vector<WireTensor> Session::State::Placed(const std::vector<Filled> &tensors, Call *call,
@@ -46,6 +51,7 @@ std::vector<WireTensor> Session::State::Placed(const std::vector<Filled> &tensor
       to.data = from.size == 0 ? nullptr : from.memory->data();
       left -= from.size;
     } else {
+      if (from.size > kMaxBlock - end) throw NoRoom("more than " + std::to_string(kMaxBlock));
       to.place.offset = end;
       end = Aligned(end + from.size);
       copied.push_back(i);
@@ -54,8 +60,7 @@ std::vector<WireTensor> Session::State::Placed(const std::vector<Filled> &tensor
   if (copied.empty()) return placed;
   const std::shared_ptr<Block> block = once ? pool->TakeOnce(end) : pool->Take(end);
   if (block == nullptr) {
-    throw ResourceFailure(std::to_string(end) + " bytes of shared memory cannot be had for the "
-                          "tensors of a request; free memory, or send fewer at once");
+    throw NoRoom(std::to_string(end));
   }
   call->Lend(block);
   for (size_t i : copied) {

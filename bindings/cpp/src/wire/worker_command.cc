@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,13 +14,19 @@ std::string Setting(const char *name) {
   return value == nullptr ? "" : value;
 }
 
+bool IsProgram(const std::string &path) {
+  struct stat facts;
+  return access(path.c_str(), X_OK) == 0 && stat(path.c_str(), &facts) == 0 &&
+         S_ISREG(facts.st_mode);  // others may search a folder, but nobody can run it
+}
+
 // The first program of that name on PATH; empty when there is none.
 std::string FoundOnPath(const std::string &name) {
   std::istringstream folders(Setting("PATH"));
   std::string folder;
   while (std::getline(folders, folder, ':')) {
     const std::string path = (folder.empty() ? "." : folder) + "/" + name;
-    if (access(path.c_str(), X_OK) == 0) return path;
+    if (IsProgram(path)) return path;
   }
   return "";
 }
