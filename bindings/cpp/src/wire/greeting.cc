@@ -62,7 +62,7 @@ std::vector<uint8_t> EncodedHello(const Token &token) {
 }
 
 size_t WelcomeTextSize(const uint8_t *head) {
-  if (std::memcmp(head, kMagic, kMagicBytes) != 0) {
+  if (std::memcmp(head, kGreetingMagic, kMagicBytes) != 0) {
     throw WireFailure("what answered the greeting is no worker of mslite");
   }
   const uint32_t size = Reader(head + kWelcomeBytes - 4, 4).U32("the greeting");
