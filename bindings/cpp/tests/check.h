@@ -78,12 +78,32 @@ std::string Shown(const std::vector<T> &values) {
 }
 inline std::string Shown(std::nullptr_t) { return "null"; }
 
+// Out of line: tests are full of checks, and compilers would spend their time on what never runs.
+#define MSLITE_OUT_OF_LINE __attribute__((noinline, cold))
+
+[[noreturn]] MSLITE_OUT_OF_LINE inline void Fail(const char *file, int line, const char *what,
+                                                 const std::string &more = "") {
+  throw Failed(file, line, what + more);
+}
+
+template <typename Left, typename Right>
+[[noreturn]] MSLITE_OUT_OF_LINE void FailEqual(const Left &left, const Right &right,
+                                               const char *words, const char *file, int line) {
+  Fail(file, line, words, ": " + Shown(left) + " is not " + Shown(right));
+}
+
 // A function, so that whatever the values are part of lives as long as they are looked at.
 template <typename Left, typename Right>
 void CheckEqual(const Left &left, const Right &right, const char *words, const char *file,
                 int line) {
-  if (left == right) return;
-  throw Failed(file, line, words + (": " + Shown(left)) + " is not " + Shown(right));
+  if (!(left == right)) FailEqual(left, right, words, file, line);
+}
+
+MSLITE_OUT_OF_LINE inline void CheckContains(const std::string &text, const std::string &part,
+                                             const char *file, int line) {
+  if (text.find(part) == std::string::npos) {
+    Fail(file, line, "", "'" + part + "' does not stand in '" + text + "'");
+  }
 }
 
 // What an expression threw, as words for a failed check.
@@ -135,40 +155,29 @@ class Threads {
   static const ::mslite_test::Registered registered_##name(#name, &(name));  \
   static void name()
 
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    if (!(condition)) {                                                           \
-      throw ::mslite_test::Failed(__FILE__, __LINE__, "CHECK(" #condition ")");   \
-    }                                                                             \
+#define CHECK(condition)                                                             \
+  do {                                                                               \
+    if (!(condition)) ::mslite_test::Fail(__FILE__, __LINE__, "CHECK(" #condition ")"); \
   } while (false)
 
 #define CHECK_EQ(left, right) \
   ::mslite_test::CheckEqual((left), (right), "CHECK_EQ(" #left ", " #right ")", __FILE__, __LINE__)
 
-#define CHECK_CONTAINS(text, part)                                                         \
-  do {                                                                                     \
-    const std::string check_text = (text);                                                 \
-    const std::string check_part = (part);                                                 \
-    if (check_text.find(check_part) == std::string::npos) {                                \
-      throw ::mslite_test::Failed(                                                         \
-          __FILE__, __LINE__, "'" + check_part + "' does not stand in '" + check_text + "'"); \
-    }                                                                                      \
-  } while (false)
+#define CHECK_CONTAINS(text, part) \
+  ::mslite_test::CheckContains((text), (part), __FILE__, __LINE__)
 
-#define CHECK_THROWS(expression, Type)                                                     \
-  do {                                                                                     \
-    bool check_thrown = false;                                                             \
-    try {                                                                                  \
-      static_cast<void>(expression);                                                       \
-    } catch (const Type &) {                                                               \
-      check_thrown = true;                                                                 \
-    } catch (...) {                                                                        \
-      throw ::mslite_test::Failed(                                                         \
-          __FILE__, __LINE__, #expression " threw no " #Type ": " + ::mslite_test::Current()); \
-    }                                                                                      \
-    if (!check_thrown) {                                                                   \
-      throw ::mslite_test::Failed(__FILE__, __LINE__, #expression " threw no " #Type);     \
-    }                                                                                      \
+#define CHECK_THROWS(expression, Type)                                                 \
+  do {                                                                                 \
+    bool check_thrown = false;                                                         \
+    try {                                                                              \
+      static_cast<void>(expression);                                                   \
+    } catch (const Type &) {                                                           \
+      check_thrown = true;                                                             \
+    } catch (...) {                                                                    \
+      ::mslite_test::Fail(__FILE__, __LINE__, #expression " threw no " #Type ": ",     \
+                          ::mslite_test::Current());                                   \
+    }                                                                                  \
+    if (!check_thrown) ::mslite_test::Fail(__FILE__, __LINE__, #expression " threw no " #Type); \
   } while (false)
 
 #define SKIP(why) throw ::mslite_test::Skipped(why)

@@ -16,7 +16,9 @@ constexpr uint64_t kAlignment = 64;  // of whatever is placed in a block
 constexpr uint64_t kMaxBlock = uint64_t{1} << 36;
 
 // The size, rounded up so that something else can follow.
-constexpr uint64_t Aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr uint64_t Aligned(uint64_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 // How a worker tells of a block: its number, the descriptor that it has there, its size.
 struct Made {

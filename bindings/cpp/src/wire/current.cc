@@ -12,6 +12,9 @@ namespace mslite {
 namespace {
 // A child of the process has another one: nothing of the parent's is touched in it.
 struct Process {
+  explicit Process(const Process *before) : parent(before) {}
+
+  const Process *const parent;  // kept in reach, so that what it holds does not count as leaked
   const uint64_t generation = Generation();
   std::mutex starting;  // held while a worker starts, which takes seconds
   std::mutex lock;      // held for `session` alone
@@ -23,7 +26,7 @@ Process &ThisProcess() {
   static std::atomic<Process *> known{nullptr};
   Process *found = known.load();
   while (found == nullptr || found->generation != Generation()) {
-    std::unique_ptr<Process> fresh(new Process);
+    std::unique_ptr<Process> fresh(new Process(found));
     if (known.compare_exchange_strong(found, fresh.get())) found = fresh.release();
   }
   return *found;

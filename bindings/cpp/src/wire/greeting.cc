@@ -75,7 +75,8 @@ size_t WelcomeTextSize(const uint8_t *head) {
 
 Welcome DecodedWelcome(const uint8_t *head, const std::string &text) {
   Reader fields(head, kWelcomeBytes);
-  const bool is_magic = std::memcmp(fields.Take(kMagicBytes, "magic"), kGreetingMagic, kMagicBytes) == 0;
+  const uint8_t *const magic = fields.Take(kMagicBytes, "the greeting");
+  const bool is_magic = std::memcmp(magic, kGreetingMagic, kMagicBytes) == 0;
   const uint16_t version = fields.U16("the version");
   const uint16_t reserved = fields.U16("a greeting");
   const int32_t code = fields.I32("the code");

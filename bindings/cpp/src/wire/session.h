@@ -1,8 +1,8 @@
 // What this process has at its worker: the models there, the memory both share, the lanes.
 //
-// One worker per process serves all models; it is started, or attached to, by the first Build. Every
-// request takes a lane of its own, so any number of threads may be in here at once. When the worker
-// dies, whatever is under way fails with kCoreFailed, everything that was built there stays
+// One worker per process serves all models; it is started, or attached to, by the first Build.
+// Every request takes a lane of its own, so any number of threads may be in here at once. When the
+// worker dies, whatever is under way fails with kCoreFailed, everything that was built there stays
 // unusable, and the next Current() starts another worker.
 #ifndef MSLITE_SRC_WIRE_SESSION_H_
 #define MSLITE_SRC_WIRE_SESSION_H_
@@ -72,7 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Built Build(const BuildRequest &request);
   Description Describe(uint32_t model);
   Description Resize(uint32_t model, const std::vector<std::vector<int64_t>> &shapes);
-  // The outputs lie in memory of their own, or in shared memory that goes back with the last of them.
+  // The outputs lie in memory of their own, or in shared memory that goes back with the last one.
   std::vector<Filled> Predict(uint32_t model, const std::vector<Filled> &inputs);
   void UpdateWeights(uint32_t model, const std::vector<std::vector<Filled>> &groups);
   // A fact about a model; of the worker itself when `model` is 0.
