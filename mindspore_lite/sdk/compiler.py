@@ -41,7 +41,7 @@ class Compiler:
     def library(self, root: Path, objects: Sequence[Path], target: Path) -> None:
         """Link objects to a shared library, which programs will ask for by its file's name.
 
-        It is never unloaded: a thread of it waits for the worker's end as long as the process lives.
+        It is never unloaded: a thread of it waits for the worker's end, however late that is.
         """
         ours = [f"-Wl,-soname,{target.name}", "-Wl,--version-script=cmake/exports.map"]
         ours += ["-Wl,-z,nodelete"]
