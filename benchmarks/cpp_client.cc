@@ -1,7 +1,7 @@
 // A side of benchmarks/cpp.py: a ModelParallelRunner, used by as many threads as it is told to.
 //
-// Run: cpp_client MODEL. Every line "CLIENTS SECONDS" on stdin is answered by one on stdout: requests
-// per second, and the median time of a request in microseconds.
+// Run: cpp_client MODEL. Every line "CLIENTS SECONDS" on stdin is answered by one on stdout:
+// requests per second, and the median time of a request in microseconds.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -45,7 +45,8 @@ std::vector<double> Ask(mindspore::ModelParallelRunner *runner, Clock::time_poin
 
 void Burst(mindspore::ModelParallelRunner *runner, size_t clients, double seconds) {
   auto start = Clock::now();
-  auto end = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  auto end =
+      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   std::vector<std::vector<double>> times(clients);
   std::vector<std::thread> threads;
   for (auto &mine : times) {

@@ -100,17 +100,19 @@ void AddDevice(const std::shared_ptr<DeviceInfoContext> &info, Settings *out) {
     default:
       throw Failure(mindspore::kLiteNotSupport, "EngineUnavailableError",
                     "device type " + std::to_string(info->GetDeviceType()) +
-                      " is not supported; use CPUDeviceInfo, GPUDeviceInfo or AscendDeviceInfo");
+                        " is not supported; use CPUDeviceInfo, GPUDeviceInfo or AscendDeviceInfo");
   }
 }
 }  // namespace
 
 void AddContext(const Context &given, BuildRequest *request) {
-  Context context = given;  // another handle: its list of devices can be had of a changeable one only
+  Context context =
+      given;  // another handle: its list of devices can be had of a changeable one only
   const auto &devices = context.MutableDeviceInfo();
   if (devices.empty()) {
-    throw Wrong("the context has no device; add one: "
-                "context->MutableDeviceInfo().push_back(std::make_shared<CPUDeviceInfo>())");
+    throw Wrong(
+        "the context has no device; add one: "
+        "context->MutableDeviceInfo().push_back(std::make_shared<CPUDeviceInfo>())");
   }
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] == nullptr) {

@@ -8,7 +8,8 @@
 #include "src/wire/session.h"
 
 namespace mslite {
-// A request for a model file, or for the bytes of one. Throw Failure (kLiteError) when there are none.
+// A request for a model file, or for the bytes of one. Throw Failure (kLiteError) when there are
+// none.
 BuildRequest OfFile(const std::string &path, mindspore::ModelType type);
 BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type);
 

@@ -9,7 +9,8 @@ void WarnOfCallBacks(const mindspore::MSKernelCallBack &before,
                      const mindspore::MSKernelCallBack &after) noexcept {
   static std::atomic<bool> is_said{false};
   if ((before != nullptr || after != nullptr) && !is_said.exchange(true)) {
-    LogWarning("callbacks before and after operators are not called: models run in another process");
+    LogWarning(
+        "callbacks before and after operators are not called: models run in another process");
   }
 }
 }  // namespace mslite

@@ -89,7 +89,8 @@ Sections ReadConfigFile(const std::string &path) {
   }
   std::ifstream file(path, std::ios::binary);
   if (!file || !S_ISREG(found.st_mode)) {
-    throw FileError("configuration file '" + path + "' cannot be read; wanted a file of [section] "
+    throw FileError("configuration file '" + path +
+                    "' cannot be read; wanted a file of [section] "
                     "and key=value lines");
   }
   Sections sections;
@@ -151,7 +152,8 @@ std::string Absolute(const std::string &path) {
   std::vector<char> directory(4096);
   while (getcwd(directory.data(), directory.size()) == nullptr) {
     if (errno != ERANGE) {
-      throw FileError("'" + path + "' is a relative path, and the working directory cannot be had: " +
+      throw FileError("'" + path +
+                      "' is a relative path, and the working directory cannot be had: " +
                       std::strerror(errno) + "; give an absolute path");
     }
     directory.resize(directory.size() * 2);

@@ -40,9 +40,7 @@ void Context::SetThreadAffinity(int mode) {
 }
 int Context::GetThreadAffinityMode() const { return data_->affinity_mode; }
 
-void Context::SetThreadAffinity(const std::vector<int> &core_list) {
-  data_->core_list = core_list;
-}
+void Context::SetThreadAffinity(const std::vector<int> &core_list) { data_->core_list = core_list; }
 std::vector<int32_t> Context::GetThreadAffinityCoreList() const { return data_->core_list; }
 
 void Context::SetGroupInfoFile(const std::vector<char> &group_info_file) {

@@ -44,8 +44,7 @@ int FromLauncher(std::initializer_list<const char *> variables, int otherwise) {
 }
 
 void NoTextures(const char *function) {
-  mslite::LogError(std::string("GPUDeviceInfo::") + function +
-                   " is not supported; nothing is set");
+  mslite::LogError(std::string("GPUDeviceInfo::") + function + " is not supported; nothing is set");
 }
 }  // namespace
 
@@ -121,9 +120,7 @@ void AscendDeviceInfo::SetInputFormat(const std::vector<char> &format) {
   data_->input_format = format;
 }
 std::vector<char> AscendDeviceInfo::GetInputFormatChar() const { return data_->input_format; }
-void AscendDeviceInfo::SetInputShape(const std::vector<char> &shape) {
-  data_->input_shape = shape;
-}
+void AscendDeviceInfo::SetInputShape(const std::vector<char> &shape) { data_->input_shape = shape; }
 std::vector<char> AscendDeviceInfo::GetInputShapeChar() const { return data_->input_shape; }
 void AscendDeviceInfo::SetInputShapeMap(const std::map<int, std::vector<int>> &shape) {
   data_->input_shape_map = shape;

@@ -29,17 +29,19 @@ template <class Called>
 size_t BytesToSend(const MSTensor::Impl &tensor, const Called &called) {
   const auto number = static_cast<int64_t>(tensor.type);
   if (number < 0 || number > UINT16_MAX || ItemBytes(static_cast<uint16_t>(number)) == 0) {
-    throw WrongTensor(called() + " has data type " + std::to_string(number) + ", which no model takes; "
-                "wanted a number type, as kNumberTypeFloat32");
+    throw WrongTensor(called() + " has data type " + std::to_string(number) +
+                      ", which no model takes; "
+                      "wanted a number type, as kNumberTypeFloat32");
   }
   uint64_t bytes = 0;
   if (!BytesOf({"", static_cast<uint16_t>(number), tensor.shape}, &bytes)) {
-    throw WrongTensor(called() + " has shape " + ShapeText(tensor.shape) + " and no size in bytes; give it "
-                "its dims by SetShape, or Resize the model");
+    throw WrongTensor(called() + " has shape " + ShapeText(tensor.shape) +
+                      " and no size in bytes; give it "
+                      "its dims by SetShape, or Resize the model");
   }
   if (bytes > kMaxBlock) {
     throw WrongTensor(called() + " has " + std::to_string(bytes) + " bytes, at most " +
-                std::to_string(kMaxBlock) + " can be sent to the worker");
+                      std::to_string(kMaxBlock) + " can be sent to the worker");
   }
   return static_cast<size_t>(bytes);
 }
@@ -52,8 +54,9 @@ Filled Content(const MSTensor &tensor, const std::string &what, size_t index) {
   auto called = [&] { return what + " " + std::to_string(index) + " '" + impl->name + "'"; };
   if (impl->device_data != nullptr) {
     throw Failure(mindspore::kLiteNotSupport, "EngineUnavailableError",
-                  called() + " has device memory (SetDeviceData), which is not supported; set host "
-                           "memory with SetData");
+                  called() +
+                      " has device memory (SetDeviceData), which is not supported; set host "
+                      "memory with SetData");
   }
   Filled filled;
   filled.size = BytesToSend(*impl, called);
@@ -66,9 +69,10 @@ Filled Content(const MSTensor &tensor, const std::string &what, size_t index) {
     throw WrongTensor(called() + " has no data; fill MutableData(), or SetData");
   }
   if (!filled.memory->is_users() && filled.memory->size() < filled.size) {
-    throw WrongTensor(called() + " has " + std::to_string(filled.memory->size()) + " bytes, its shape " +
-                ShapeText(impl->shape) + " needs " + std::to_string(filled.size) +
-                "; call MutableData() after SetShape and fill it again");
+    throw WrongTensor(called() + " has " + std::to_string(filled.memory->size()) +
+                      " bytes, its shape " + ShapeText(impl->shape) + " needs " +
+                      std::to_string(filled.size) +
+                      "; call MutableData() after SetShape and fill it again");
   }
   return filled;
 }

@@ -1,4 +1,5 @@
-// Between tensors of the API and those of the wire: what is sent of them, what comes back into them.
+// Between tensors of the API and those of the wire: what is sent of them, what comes back into
+// them.
 #ifndef MSLITE_SRC_EXCHANGE_H_
 #define MSLITE_SRC_EXCHANGE_H_
 
@@ -17,7 +18,8 @@ std::vector<mindspore::MSTensor> EmptyTensors(const std::vector<TensorInfo> &inf
 
 // What a request carries of tensors; `what` is what errors call them, as "input". Throws Failure
 // (kLiteInputTensorError) for one that has no data, or not enough.
-std::vector<Filled> Contents(const std::vector<mindspore::MSTensor> &tensors, const std::string &what);
+std::vector<Filled> Contents(const std::vector<mindspore::MSTensor> &tensors,
+                             const std::string &what);
 
 // Lets a tensor be a result.
 void Bind(const Filled &result, mindspore::MSTensor *tensor);

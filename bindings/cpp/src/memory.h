@@ -45,7 +45,7 @@ class Memory {
   void *data() const { return data_; }
   size_t size() const { return size_; }
   bool is_users() const { return kind_ == Kind::kUsers; }
-  void SetOwned(bool owned) { is_owned_ = owned; }  // of the user's: freed here?
+  void SetOwned(bool owned) { is_owned_ = owned; }                // of the user's: freed here?
   const std::shared_ptr<Block> &block() const { return block_; }  // null: not shared
   uint64_t offset() const { return offset_; }                     // within the block
 

@@ -44,12 +44,14 @@ Model::~Model() = default;
 
 Status Model::Build(const void *model_data, size_t data_size, ModelType model_type,
                     const std::shared_ptr<Context> &model_context) {
-  return Guarded([&] { impl_->Build(OfContent(model_data, data_size, model_type), model_context); });
+  return Guarded(
+      [&] { impl_->Build(OfContent(model_data, data_size, model_type), model_context); });
 }
 
 Status Model::Build(const std::vector<char> &model_path, ModelType model_type,
                     const std::shared_ptr<Context> &model_context) {
-  return Guarded([&] { impl_->Build(OfFile(CharToString(model_path), model_type), model_context); });
+  return Guarded(
+      [&] { impl_->Build(OfFile(CharToString(model_path), model_type), model_context); });
 }
 
 Status Model::Build(const void *model_data, size_t data_size, ModelType model_type,
@@ -107,7 +109,8 @@ std::vector<MSTensor> Model::GetOutputs() {
 }
 
 MSTensor Model::GetInputByTensorName(const std::vector<char> &tensor_name) {
-  return OrElse(MSTensor(nullptr), [&] { return Named(impl_->Inputs(), CharToString(tensor_name)); });
+  return OrElse(MSTensor(nullptr),
+                [&] { return Named(impl_->Inputs(), CharToString(tensor_name)); });
 }
 
 MSTensor Model::GetOutputByTensorName(const std::vector<char> &tensor_name) {

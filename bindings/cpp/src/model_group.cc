@@ -111,7 +111,8 @@ void ModelGroupImpl::AddModels(const std::vector<Model> &models) {
 void ModelGroupImpl::Measure(ModelType type, const std::shared_ptr<Context> &context) {
   std::lock_guard<std::mutex> guard(lock_);
   if (files_.empty() && contents_.empty()) {
-    throw Failure(kLiteError, "ValueError", "no models were added to the group; call AddModel first");
+    throw Failure(kLiteError, "ValueError",
+                  "no models were added to the group; call AddModel first");
   }
   for (const auto &path : files_) {
     ModelImpl().Build(mslite::OfFile(path, type), context);

@@ -27,8 +27,8 @@ void CheckDims(const std::vector<std::vector<int64_t>> &dims) {
     for (int64_t dim : dims[i]) {
       if (dim <= 0 || dim > std::numeric_limits<int32_t>::max()) {
         throw Failure(kLiteInputParamInvalid, "ShapeError",
-                      "Resize gives input " + std::to_string(i) + " the dim " + std::to_string(dim) +
-                        ", wanted 1 to 2147483647");
+                      "Resize gives input " + std::to_string(i) + " the dim " +
+                          std::to_string(dim) + ", wanted 1 to 2147483647");
       }
     }
   }
@@ -52,7 +52,8 @@ std::unique_lock<std::recursive_mutex> ModelImpl::Enter() {
 
 void ModelImpl::CheckBuilt(const std::string &doing) const {
   if (session_ == nullptr) {
-    throw Failure(kLiteError, "ClosedError", doing + " needs a model that is built; call Build first");
+    throw Failure(kLiteError, "ClosedError",
+                  doing + " needs a model that is built; call Build first");
   }
 }
 
@@ -93,7 +94,8 @@ void ModelImpl::Join(const mslite::GroupKey &group) {
 void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Context> &context) {
   const auto guard = Enter();
   if (session_ != nullptr) {
-    throw Failure(kLiteModelRebuild, "ClosedError", "the model is built already; make another Model");
+    throw Failure(kLiteModelRebuild, "ClosedError",
+                  "the model is built already; make another Model");
   }
   if (context == nullptr) {
     throw Failure(kLiteError, "ValueError", "Build needs a context, got a null pointer");
@@ -123,8 +125,8 @@ void ModelImpl::Resize(const std::vector<MSTensor> &inputs,
   if (inputs.empty() || inputs.size() != dims.size() || inputs.size() != inputs_.size()) {
     throw Failure(kLiteInputParamInvalid, "InputError",
                   "Resize got " + std::to_string(inputs.size()) + " inputs and " +
-                    std::to_string(dims.size()) + " shapes, the model has " +
-                    std::to_string(inputs_.size()) + " inputs; give all of them");
+                      std::to_string(dims.size()) + " shapes, the model has " +
+                      std::to_string(inputs_.size()) + " inputs; give all of them");
   }
   CheckDims(dims);
   // A shape belongs to its tensor where that is the model's own, whatever the order.
@@ -140,7 +142,8 @@ void ModelImpl::Resize(const std::vector<MSTensor> &inputs,
 }
 
 void ModelImpl::Describe(const mslite::Description &description) {
-  auto take = [](const std::vector<mslite::TensorInfo> &infos, const std::vector<MSTensor> &tensors) {
+  auto take = [](const std::vector<mslite::TensorInfo> &infos,
+                 const std::vector<MSTensor> &tensors) {
     for (size_t i = 0; i < tensors.size() && i < infos.size(); ++i) {
       tensors[i].impl()->shape = infos[i].shape;
       tensors[i].impl()->memory = nullptr;

@@ -8,7 +8,8 @@ Status NotSupported(const char *what) {
 }
 }  // namespace
 
-Status Model::Build(GraphCell, const std::shared_ptr<Context> &, const std::shared_ptr<TrainCfg> &) {
+Status Model::Build(GraphCell, const std::shared_ptr<Context> &,
+                    const std::shared_ptr<TrainCfg> &) {
   return NotSupported("Build from a graph");
 }
 Status Model::Predict(const MSKernelCallBack &, const MSKernelCallBack &) {

@@ -15,7 +15,8 @@ namespace mslite {
 namespace {
 using mindspore::MSTensor;
 
-// The RunnerConfig's part of a request; without one, or without a context in it, the CPU's defaults.
+// The RunnerConfig's part of a request; without one, or without a context in it, the CPU's
+// defaults.
 void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequest *request) {
   std::shared_ptr<mindspore::Context> context;
   if (config != nullptr) {
@@ -27,7 +28,8 @@ void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequ
     MakePathsAbsolute("", &request->config);
     MoveParallelEntries(request);
     if (config->GetWorkersNum() != 0) {
-      request->settings.emplace_back("parallel.workers_num", std::to_string(config->GetWorkersNum()));
+      request->settings.emplace_back("parallel.workers_num",
+                                     std::to_string(config->GetWorkersNum()));
     }
     std::string ids;
     for (uint32_t id : config->GetDeviceIds()) {
@@ -109,7 +111,8 @@ void SharedRunner::Init(const std::function<BuildRequest()> &make_request,
 void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
   Use use(this);
   if (use.runner() == nullptr) {
-    throw Failure(mindspore::kLiteNullptr, "ClosedError", "Predict needs a runner; call Init first");
+    throw Failure(mindspore::kLiteNullptr, "ClosedError",
+                  "Predict needs a runner; call Init first");
   }
   if (outputs == nullptr) {
     throw Failure(mindspore::kLiteNullptr, "ValueError",

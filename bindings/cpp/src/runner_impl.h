@@ -1,7 +1,8 @@
 // What is behind a ModelParallelRunner: a runner of the worker, used by any number of threads.
 //
-// Calls hold a SharedRunner as long as they last; the handles of the user hold the ModelParallelRunnerImpl,
-// whose end closes that: it waits for the calls that are inside, and refuses later ones.
+// Calls hold a SharedRunner as long as they last; the handles of the user hold the
+// ModelParallelRunnerImpl, whose end closes that: it waits for the calls that are inside, and
+// refuses later ones.
 #ifndef MSLITE_SRC_RUNNER_IMPL_H_
 #define MSLITE_SRC_RUNNER_IMPL_H_
 
@@ -45,8 +46,8 @@ class SharedRunner {
   // A child of the process has a copy of this, but not of the threads that may hold its locks.
   const uint64_t made_in_;             // a Generation()
   std::atomic<uint64_t> built_in_{0};  // 0: not built
-  std::mutex building_;  // one Init at a time; the others find it done
-  std::mutex lock_;      // of what follows
+  std::mutex building_;                // one Init at a time; the others find it done
+  std::mutex lock_;                    // of what follows
   std::condition_variable unused_;
   std::shared_ptr<const Runner> runner_;  // null: not there
   size_t uses_ = 0;

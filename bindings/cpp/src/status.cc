@@ -22,7 +22,6 @@ struct Status::Data {
   }
 };
 
-
 // `data_` is null when there was no memory for it, and only then: a Status has no move constructor
 // that could leave it empty. Such a one counts as kLiteMemoryFailed, never as success.
 

@@ -59,13 +59,13 @@ void Fill(MSTensor::Impl *tensor, const void *data, size_t size) {
   std::memcpy(tensor->memory->data(), data, size);
 }
 
-ImplPtr Copied(const std::vector<char> &name, enum DataType type,
-               const std::vector<int64_t> &shape, const void *data, size_t size) {
+ImplPtr Copied(const std::vector<char> &name, enum DataType type, const std::vector<int64_t> &shape,
+               const void *data, size_t size) {
   auto tensor = std::make_shared<MSTensor::Impl>(CharToString(name), type, shape);
   if (data == nullptr && size == 0) return tensor;
   if (data == nullptr || size == 0) {
-    throw Unfit(Shown(*tensor) + (data == nullptr ? " got a size without data" :
-                                                    " got data without a size") +
+    throw Unfit(Shown(*tensor) +
+                (data == nullptr ? " got a size without data" : " got data without a size") +
                 "; give both, or null and 0 for a tensor without data");
   }
   if (size != tensor->DataSize()) {
@@ -164,8 +164,7 @@ MSTensor::MSTensor(const std::vector<char> &name, enum DataType type,
 
 MSTensor *MSTensor::CreateTensor(const std::vector<char> &name, enum DataType type,
                                  const std::vector<int64_t> &shape, const void *data,
-                                 size_t data_len, const std::vector<char> &device,
-                                 int) noexcept {
+                                 size_t data_len, const std::vector<char> &device, int) noexcept {
   return OnHeap(Made("CreateTensor", [&] {
     NoteDevice(device);
     return Copied(name, type, shape, data, data_len);
@@ -216,8 +215,8 @@ MSTensor MSTensor::CreateDeviceTensor(const std::vector<char> &name, enum DataTy
 
 MSTensor *MSTensor::CreateTensorFromFile(const std::vector<char> &file, enum DataType type,
                                          const std::vector<int64_t> &shape) noexcept {
-  return OnHeap(Made("CreateTensorFromFile",
-                     [&] { return FromFile(CharToString(file), type, shape); }));
+  return OnHeap(
+      Made("CreateTensorFromFile", [&] { return FromFile(CharToString(file), type, shape); }));
 }
 
 void MSTensor::DestroyTensorPtr(MSTensor *tensor) noexcept { delete tensor; }

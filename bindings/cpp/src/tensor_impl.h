@@ -30,8 +30,8 @@ class MSTensor::Impl {
   std::string device;
   int device_id = -1;
 
-  std::shared_ptr<mslite::Memory> memory;   // null: no data
-  std::weak_ptr<mslite::Session> session;   // where its memory should be from; may have gone
+  std::shared_ptr<mslite::Memory> memory;  // null: no data
+  std::weak_ptr<mslite::Session> session;  // where its memory should be from; may have gone
   bool is_result = false;  // `memory` is what a Predict gave; the next one does not write into it
 };
 

@@ -14,8 +14,8 @@
 #include "tests/check.h"
 #include "tests/fake_worker.h"
 #include "tests/live.h"
-#include "tests/vectors.h"
 #include "tests/support.h"
+#include "tests/vectors.h"
 
 namespace {
 using mslite::Failure;
@@ -24,8 +24,8 @@ using mslite::Message;
 using mslite::Reader;
 using mslite::Writer;
 using mslite_test::Bytes;
-using mslite_test::FakeWorker;
 using mslite_test::FailureOf;
+using mslite_test::FakeWorker;
 using mslite_test::Frame;
 
 Bytes Told(const Header &header, const std::string &text) {
@@ -77,9 +77,8 @@ TEST(AnAnswerThatMakesNoSenseClosesTheLaneAndIsTold) {
       return header.request == 3 ? bad.Encoded() : Told(header, "a fact");
     });
     for (int i = 0; i < 2; ++i) worker.session()->Info(0, "x");  // that was requests 1 and 2
-    const Failure failure = FailureOf([&] {
-      worker.session()->Predict(1, {mslite_test::Digits(1, 1.0f)});
-    });
+    const Failure failure =
+        FailureOf([&] { worker.session()->Predict(1, {mslite_test::Digits(1, 1.0f)}); });
     CHECK_EQ(failure.kind(), std::string("WireError"));
     CHECK_EQ(worker.session()->Info(0, "x"), std::string("a fact"));
     CHECK_EQ(worker.lanes(), 2);

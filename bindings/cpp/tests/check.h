@@ -150,33 +150,32 @@ class Threads {
 };
 }  // namespace mslite_test
 
-#define TEST(name)                                                           \
-  static void name();                                                        \
-  static const ::mslite_test::Registered registered_##name(#name, &(name));  \
+#define TEST(name)                                                          \
+  static void name();                                                       \
+  static const ::mslite_test::Registered registered_##name(#name, &(name)); \
   static void name()
 
-#define CHECK(condition)                                                             \
-  do {                                                                               \
+#define CHECK(condition)                                                                \
+  do {                                                                                  \
     if (!(condition)) ::mslite_test::Fail(__FILE__, __LINE__, "CHECK(" #condition ")"); \
   } while (false)
 
 #define CHECK_EQ(left, right) \
   ::mslite_test::CheckEqual((left), (right), "CHECK_EQ(" #left ", " #right ")", __FILE__, __LINE__)
 
-#define CHECK_CONTAINS(text, part) \
-  ::mslite_test::CheckContains((text), (part), __FILE__, __LINE__)
+#define CHECK_CONTAINS(text, part) ::mslite_test::CheckContains((text), (part), __FILE__, __LINE__)
 
-#define CHECK_THROWS(expression, Type)                                                 \
-  do {                                                                                 \
-    bool check_thrown = false;                                                         \
-    try {                                                                              \
-      static_cast<void>(expression);                                                   \
-    } catch (const Type &) {                                                           \
-      check_thrown = true;                                                             \
-    } catch (...) {                                                                    \
-      ::mslite_test::Fail(__FILE__, __LINE__, #expression " threw no " #Type ": ",     \
-                          ::mslite_test::Current());                                   \
-    }                                                                                  \
+#define CHECK_THROWS(expression, Type)                                                          \
+  do {                                                                                          \
+    bool check_thrown = false;                                                                  \
+    try {                                                                                       \
+      static_cast<void>(expression);                                                            \
+    } catch (const Type &) {                                                                    \
+      check_thrown = true;                                                                      \
+    } catch (...) {                                                                             \
+      ::mslite_test::Fail(__FILE__, __LINE__, #expression " threw no " #Type ": ",              \
+                          ::mslite_test::Current());                                            \
+    }                                                                                           \
     if (!check_thrown) ::mslite_test::Fail(__FILE__, __LINE__, #expression " threw no " #Type); \
   } while (false)
 

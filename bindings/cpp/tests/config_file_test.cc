@@ -13,7 +13,9 @@
 namespace {
 using mslite_test::TemporaryFile;
 
-mslite::Sections Read(const std::string &bytes) { return mslite::ReadConfigFile(TemporaryFile(bytes).path()); }
+mslite::Sections Read(const std::string &bytes) {
+  return mslite::ReadConfigFile(TemporaryFile(bytes).path());
+}
 }  // namespace
 
 TEST(SectionsAndEntriesAreTrimmed) {

@@ -1,7 +1,8 @@
+#include "include/api/context.h"
+
 #include <cstdlib>
 #include <memory>
 
-#include "include/api/context.h"
 #include "tests/check.h"
 
 using mindspore::AscendDeviceInfo;

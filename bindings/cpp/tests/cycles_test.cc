@@ -57,7 +57,7 @@ void LargeCycle() {
 
 void CheckSame(const Holdings &before, const Holdings &after) {
   CHECK_EQ(after.files, before.files);
-  CHECK(after.threads <= before.threads + 8);    // those of the last runner may be about to end
+  CHECK(after.threads <= before.threads + 8);     // those of the last runner may be about to end
   CHECK(after.mappings <= before.mappings + 16);  // the heap may be in a few pieces more
 }
 }  // namespace

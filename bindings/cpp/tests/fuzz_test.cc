@@ -1,5 +1,5 @@
-// A worker that lies: its messages of the vectors, damaged in some thousand ways that are the same in
-// every run. Whatever is made of them, it is a value or a Failure; sanitizers see what is read.
+// A worker that lies: its messages of the vectors, damaged in some thousand ways that are the same
+// in every run. Whatever is made of them, it is a value or a Failure; sanitizers see what is read.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -29,14 +29,16 @@ using mslite_test::Vectors;
 
 constexpr int kTurns = 60;  // for each message and reader
 
-// One to three changes: a byte, a number of 1 to 8 bytes that is often wrong, some bytes less or more.
+// One to three changes: a byte, a number of 1 to 8 bytes that is often wrong, some bytes less or
+// more.
 Bytes Damaged(Bytes bytes, std::mt19937_64 *random) {
   const auto below = [&](size_t most) { return static_cast<size_t>((*random)() % most); };
   for (size_t change = 0; change <= below(3) && !bytes.empty(); ++change) {
     const size_t at = below(bytes.size());
     const size_t width = std::min(bytes.size() - at, size_t{1} << below(4));
-    const uint64_t numbers[] = {0, 1, 64, 65, 4097, 0x7fffffff, UINT64_MAX, uint64_t{1} << 62,
-                                uint64_t{1} << 63, (*random)()};
+    const uint64_t numbers[] = {
+        0,          1, 64, 65, 4097, 0x7fffffff, UINT64_MAX, uint64_t{1} << 62, uint64_t{1} << 63,
+        (*random)()};
     const uint64_t number = numbers[below(10)];
     const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
     switch (below(4)) {
@@ -119,11 +121,13 @@ TEST(NoDamagedGreetingBreaksAReader) {
 
 TEST(AFrameThatEndsAnywhereOrIsDamagedIsToldFromAWholeOne) {
   std::mt19937_64 random(8);
-  const Bytes whole = mslite_test::Frame(Message::kReply, 7, [](Writer *out) { out->Text("fact"); });
+  const Bytes whole =
+      mslite_test::Frame(Message::kReply, 7, [](Writer *out) { out->Text("fact"); });
   for (size_t turn = 0; turn < whole.size() + 1000; ++turn) {
-    const Bytes bytes = turn < whole.size()
-                            ? Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(turn))
-                            : Damaged(whole, &random);
+    const Bytes bytes =
+        turn < whole.size()
+            ? Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(turn))
+            : Damaged(whole, &random);
     auto ends = mslite::Descriptor::Pair();
     mslite::SendAll(ends.second.number(), bytes.data(), bytes.size());
     ends.second.Close();
@@ -145,7 +149,8 @@ TEST(WhateverAWorkerSaysOfItsMemoryOnlyWhatIsThereIsRead) {
   std::mt19937_64 random(8);
   int turn = 0;
   mslite_test::FakeWorker worker([&](const mslite::Header &header, Reader) {
-    if (header.message != Message::kPredict) return mslite_test::Frame(Message::kReply, header.request);
+    if (header.message != Message::kPredict)
+      return mslite_test::Frame(Message::kReply, header.request);
     Writer out;
     const mslite::Made made = file.made(5);
     out.U32(1);

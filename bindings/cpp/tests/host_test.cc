@@ -76,8 +76,9 @@ class Path {
 
 TEST(AProgramThatIsNoWorkerIsNamed) {
   CHECK(PassesInChild([] {
-    const Path path("#!/bin/sh\nprintf 'something else, of at least forty bytes of words' >&3\n"
-                    "exec sleep 60\n");
+    const Path path(
+        "#!/bin/sh\nprintf 'something else, of at least forty bytes of words' >&3\n"
+        "exec sleep 60\n");
     CHECK_CONTAINS(path.Complaint(), "is no worker of mslite");
     CHECK_CONTAINS(path.Complaint(), "/mslite worker --fd 3'");
   }));

@@ -32,9 +32,8 @@ using mslite_test::WorkerOf;
 
 size_t Sockets() {
   const auto files = OpenFiles(getpid());
-  return static_cast<size_t>(std::count_if(files.begin(), files.end(), [](const std::string &one) {
-    return one.find("socket:") == 0;
-  }));
+  return static_cast<size_t>(std::count_if(
+      files.begin(), files.end(), [](const std::string &one) { return one.find("socket:") == 0; }));
 }
 
 TEST(SixtyFourThreadsRunAtOnce) {
@@ -77,15 +76,15 @@ TEST(RequestsUnderWayFailWhenTheWorkerIsKilledAndTheNextOneIsAnother) {
       });
       CHECK_EQ(failure.kind(), std::string("WorkerDiedError"));
       CHECK_EQ(failure.code(), mindspore::kCoreFailed);
-      CHECK_CONTAINS(failure.what(), "process " + std::to_string(worker) +
-                                         " is gone (killed by signal 9)");
+      CHECK_CONTAINS(failure.what(),
+                     "process " + std::to_string(worker) + " is gone (killed by signal 9)");
     });
   }
   while (answered.load() < 4) std::this_thread::yield();
   kill(worker, SIGKILL);
   threads.Join();
   CHECK_EQ(waitpid(worker, nullptr, WNOHANG), -1);  // it was reaped
-  std::vector<float> row = Scores(kept[0]);  // memory of the dead worker can still be read
+  std::vector<float> row = Scores(kept[0]);         // memory of the dead worker can still be read
   row.resize(10);
   CHECK(AreRows(kept[0], row));
   const auto next = Session::Current();

@@ -1,10 +1,11 @@
 // Where the bytes of tensors lie.
+#include "src/memory.h"
+
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "include/api/types.h"
-#include "src/memory.h"
 #include "src/tensor_impl.h"
 #include "src/wire/block.h"
 #include "src/wire/session.h"

@@ -30,8 +30,10 @@ TEST(ModelsThatShareWeightsRun) {
 
 TEST(ModelsOfFilesThatShareWorkspaceRun) {
   ModelGroup group;
-  CHECK(group.AddModel(std::vector<std::string>{ModelFile("dense.mindir"), "",
-                                                ModelFile("digits.mindir")}).IsOk());
+  CHECK(group
+            .AddModel(
+                std::vector<std::string>{ModelFile("dense.mindir"), "", ModelFile("digits.mindir")})
+            .IsOk());
   mindspore::Status status = group.CalMaxSizeOfWorkspace(mindspore::kMindIR, Cpu());
   CHECK_EQ(status.ToString(), mindspore::Status::OK().ToString());
   CHECK(group.CalMaxSizeOfWorkspace(mindspore::kMindIR, Cpu()).IsError());  // the list is used up

@@ -151,7 +151,9 @@ TEST(ResizeRefusesWhatIsNoShape) {
 TEST(WhatIsWrongWithInputsIsSaid) {
   Model model = Built("dense.mindir");
   std::vector<MSTensor> outputs;
-  auto status = [&](const std::vector<MSTensor> &inputs) { return model.Predict(inputs, &outputs); };
+  auto status = [&](const std::vector<MSTensor> &inputs) {
+    return model.Predict(inputs, &outputs);
+  };
   auto check = [&](const Status &found, const char *words) {
     CHECK_EQ(found.StatusCode(), mindspore::kCoreFailed);
     CHECK_CONTAINS(found.ToString(), words);
@@ -185,14 +187,16 @@ TEST(WhatCannotBeBuiltHasACodeAndWords) {
   CHECK_CONTAINS(garbage.ToString(), "garbage.mindir");
   std::string dense = ModelFile("dense.mindir");
   CHECK_EQ(build(dense, nullptr).StatusCode(), mindspore::kLiteError);
-  CHECK_EQ(build(dense, std::make_shared<mindspore::Context>()).StatusCode(), mindspore::kLiteError);
+  CHECK_EQ(build(dense, std::make_shared<mindspore::Context>()).StatusCode(),
+           mindspore::kLiteError);
   auto context = Cpu();
   context->SetThreadNum(-1);
   CHECK_EQ(build(dense, context).StatusCode(), mindspore::kLiteError);
   context = Cpu();
   context->MutableDeviceInfo().push_back(nullptr);
   CHECK_EQ(build(dense, context).StatusCode(), mindspore::kLiteError);
-  CHECK_EQ(Model().Build(nullptr, 4, mindspore::kMindIR, Cpu()).StatusCode(), mindspore::kLiteError);
+  CHECK_EQ(Model().Build(nullptr, 4, mindspore::kMindIR, Cpu()).StatusCode(),
+           mindspore::kLiteError);
   CHECK_EQ(Model().Build("abc", 0, mindspore::kMindIR, Cpu()).StatusCode(), mindspore::kLiteError);
   CHECK_EQ(Model().Build(mindspore::GraphCell()).StatusCode(), mindspore::kLiteNotSupport);
 }
@@ -295,8 +299,8 @@ TEST(ManyThreadsOnOneModelFollowEachOther) {
       MSTensor input("x", mindspore::DataType::kNumberTypeFloat32, {2, 3}, x.data(), 24);
       for (int turn = 0; turn < 20; ++turn) {
         std::vector<float> y(8);
-        auto *given = MSTensor::CreateRefTensor(
-          "y", mindspore::DataType::kNumberTypeFloat32, {2, 4}, y.data(), 32, false);
+        auto *given = MSTensor::CreateRefTensor("y", mindspore::DataType::kNumberTypeFloat32,
+                                                {2, 4}, y.data(), 32, false);
         std::vector<MSTensor> outputs = {*given};
         MSTensor::DestroyTensorPtr(given);
         CHECK(model.Predict({input}, &outputs) == mindspore::kSuccess);

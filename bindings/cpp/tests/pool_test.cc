@@ -40,9 +40,9 @@ class FakeSource : public mslite::BlockSource {
     if (books_->is_full) throw mslite::ResourceFailure("it is full");
     books_->made.push_back(size);
     const SharedFile file(size);
-    return std::unique_ptr<Block>(
-        new Block(static_cast<uint32_t>(getpid()),
-                  file.made(static_cast<uint32_t>(books_->made.size())), kSession, books_->life));
+    return std::unique_ptr<Block>(new Block(static_cast<uint32_t>(getpid()),
+                                            file.made(static_cast<uint32_t>(books_->made.size())),
+                                            kSession, books_->life));
   }
   void Free(const std::vector<uint32_t> &numbers) override {
     books_->freed.insert(books_->freed.end(), numbers.begin(), numbers.end());

@@ -1,9 +1,8 @@
-#include "include/api/model_parallel_runner.h"
-
 #include <atomic>
 #include <fstream>
 #include <memory>
 
+#include "include/api/model_parallel_runner.h"
 #include "src/build_request.h"
 #include "src/failure.h"
 #include "src/runner_impl.h"
@@ -84,7 +83,8 @@ TEST(LargeTensorsOfManyThreadsDoNotMix) {
         kept.push_back(outputs[0]);
       }
       for (int turn = 0; turn < 4; ++turn) {  // results stay what they were
-        CHECK_EQ(Floats(kept[turn]), std::vector<float>(1 << 20, static_cast<float>(i * 10 + turn)));
+        CHECK_EQ(Floats(kept[turn]),
+                 std::vector<float>(1 << 20, static_cast<float>(i * 10 + turn)));
       }
     });
   }

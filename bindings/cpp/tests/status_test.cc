@@ -1,7 +1,8 @@
+#include "include/api/status.h"
+
 #include <set>
 #include <sstream>
 
-#include "include/api/status.h"
 #include "tests/check.h"
 
 using mindspore::Status;

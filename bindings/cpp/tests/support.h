@@ -45,9 +45,8 @@ class TemporaryFile {
 
 using Owned = std::unique_ptr<mindspore::MSTensor, void (*)(mindspore::MSTensor *)>;
 inline Owned Own(mindspore::MSTensor *tensor) {
-  return Owned(tensor, [](mindspore::MSTensor *gone) {
-    mindspore::MSTensor::DestroyTensorPtr(gone);
-  });
+  return Owned(tensor,
+               [](mindspore::MSTensor *gone) { mindspore::MSTensor::DestroyTensorPtr(gone); });
 }
 }  // namespace mslite_test
 #endif  // MSLITE_TESTS_SUPPORT_H_

@@ -68,11 +68,11 @@ TEST(NumbersInATensorOfTextsAreNotTrusted) {
   for (const auto &numbers : std::vector<std::vector<int32_t>>{
            {-1, 0},
            {INT32_MAX, 0},
-           {2, 8},             // no room for the places
-           {1, 4},             // begins within the places
-           {1, 100},           // begins behind the end
+           {2, 8},    // no room for the places
+           {1, 4},    // begins within the places
+           {1, 100},  // begins behind the end
            {1, -4},
-           {2, 16, 12, 0},     // goes back
+           {2, 16, 12, 0},  // goes back
            {2, 12, 100, 0},
            {2, 12, -1, 0},
        }) {

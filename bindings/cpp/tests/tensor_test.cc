@@ -97,8 +97,7 @@ TEST(AShapeWhoseSizeCannotBeCountedHasNone) {
   CHECK_EQ(huge.ElementNum(), kMax);
   CHECK_EQ(huge.DataSize(), size_t{0});
   CHECK(huge.MutableData() == nullptr);
-  CHECK(MSTensor::CreateTensor("x", DataType::kNumberTypeFloat32, {kMax, 4}, kFour, 16) ==
-        nullptr);
+  CHECK(MSTensor::CreateTensor("x", DataType::kNumberTypeFloat32, {kMax, 4}, kFour, 16) == nullptr);
 }
 
 TEST(ElementsHaveTheSizesOfTheWire) {
@@ -213,8 +212,7 @@ TEST(CreateTensorRefusesWhatDoesNotFit) {
   CHECK(MSTensor::CreateTensor("x", DataType::kTypeUnknown, {4}, kFour, 16) == nullptr);
   // More than 2000 MiB: refused before anything is read.
   const int64_t much = (int64_t{2000} << 20) / 4 + 1;
-  CHECK(MSTensor::CreateTensor("x", type, {much}, kFour, static_cast<size_t>(much) * 4) ==
-        nullptr);
+  CHECK(MSTensor::CreateTensor("x", type, {much}, kFour, static_cast<size_t>(much) * 4) == nullptr);
   CHECK(MSTensor("x", type, {4}, kFour, 12) == nullptr);
 }
 
@@ -239,11 +237,11 @@ TEST(ACopyMadeByCreateTensorKeepsTheName) {
 }
 
 TEST(CreateRefTensorUsesTheMemoryItself) {
-  const auto lent = Own(
-      MSTensor::CreateRefTensor("x", DataType::kNumberTypeFloat32, {4}, kFour, 16, false));
+  const auto lent =
+      Own(MSTensor::CreateRefTensor("x", DataType::kNumberTypeFloat32, {4}, kFour, 16, false));
   CHECK(lent->Data().get() == kFour);
-  const auto given = Own(
-      MSTensor::CreateRefTensor("x", DataType::kNumberTypeFloat32, {4}, std::malloc(16), 16));
+  const auto given =
+      Own(MSTensor::CreateRefTensor("x", DataType::kNumberTypeFloat32, {4}, std::malloc(16), 16));
   CHECK(given->Data() != nullptr);
   CHECK(MSTensor::CreateRefTensor("x", DataType::kNumberTypeFloat32, {4}, kFour, 15, false) ==
         nullptr);

@@ -27,7 +27,7 @@ struct Part {
   bool Has(const std::string &name) const;
   const Field &Of(const std::string &name) const;
   uint64_t Number(const std::string &name) const;
-  std::string Text(const std::string &name) const;  // of a text or a blob
+  std::string Text(const std::string &name) const;          // of a text or a blob
   std::vector<uint8_t> Raw(const std::string &name) const;  // of bytes
   std::vector<int64_t> Dims(const std::string &name) const;
   std::vector<uint8_t> Encoded() const;

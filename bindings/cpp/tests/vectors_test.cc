@@ -41,8 +41,8 @@ WireTensor TensorOf(const Part &part, const std::string &at, std::vector<std::st
     tensor.data = kept->back().data();
     tensor.size = kept->back().size();
   } else if (tensor.where == WireTensor::kInBlock) {
-    tensor.place = {static_cast<uint32_t>(part.Number(at + ".block")),
-                    part.Number(at + ".offset"), part.Number(at + ".length")};
+    tensor.place = {static_cast<uint32_t>(part.Number(at + ".block")), part.Number(at + ".offset"),
+                    part.Number(at + ".length")};
   }
   return tensor;
 }
@@ -297,10 +297,10 @@ TEST(AConnectionThatEndsInsideOfAFrameIsLost) {
 }
 
 TEST(TensorsThatMakeNoSenseAreRefused) {
-  for (const char *name : {"bad-tensor-data-short", "bad-tensor-dim", "bad-tensor-huge",
-                           "bad-tensor-name", "bad-tensor-open", "bad-tensor-place",
-                           "bad-tensor-rank", "bad-tensor-size", "bad-tensor-size-block",
-                           "bad-tensor-type"}) {
+  for (const char *name :
+       {"bad-tensor-data-short", "bad-tensor-dim", "bad-tensor-huge", "bad-tensor-name",
+        "bad-tensor-open", "bad-tensor-place", "bad-tensor-rank", "bad-tensor-size",
+        "bad-tensor-size-block", "bad-tensor-type"}) {
     const std::vector<uint8_t> bytes = mslite_test::VectorOf(name).parts[0].Body();
     Reader body(bytes.data(), bytes.size());
     body.Take(32, "the head of PREDICT");

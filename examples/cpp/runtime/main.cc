@@ -212,7 +212,7 @@ bool CopiedInputs(mindspore::Model *model) {
 
 int main(int argc, const char **argv) {
   std::map<std::string, std::string> options = {
-      {"--model_path", ""}, {"--device_type", "CPU"}, {"--device_id", "0"},
+      {"--model_path", ""},  {"--device_type", "CPU"}, {"--device_id", "0"},
       {"--batch_size", "1"}, {"--config_file", ""},
   };
   if (!Parse(argc, argv, &options)) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "include/api/model_parallel_runner.h"
 #include "include/api/context.h"
+#include "include/api/model_parallel_runner.h"
 #include "include/api/status.h"
 #include "include/api/types.h"
 

@@ -1,6 +1,8 @@
-// Two threads, one group of two models on Ascend: the calls of the original's sample, in its order and
-// with its habits. Models are found by their names in the working directory; one context serves all;
-// the second model is given the first one's inputs and its filled outputs.
+// Two threads, one group of two models on Ascend: the calls of the original's sample, in its order
+// and with its habits. Models are found by their names in the working directory; one context serves
+// all; the second model is given the first one's inputs and its filled outputs.
+#include "include/api/model_group.h"
+
 #include <cstdint>
 #include <cstring>
 #include <iostream>
@@ -12,7 +14,6 @@
 
 #include "include/api/context.h"
 #include "include/api/model.h"
-#include "include/api/model_group.h"
 #include "include/api/status.h"
 #include "include/api/types.h"
 

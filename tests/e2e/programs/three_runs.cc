@@ -40,7 +40,8 @@ void Lend(Memory *room, const std::vector<mindspore::MSTensor> &tensors) {
 void Print(const char *run, const std::vector<mindspore::MSTensor> &outputs) {
   for (const auto &output : outputs) {
     const auto *values = static_cast<const float *>(output.Data().get());
-    std::cout << run << " " << output.Name() << " " << output.DataSize() << " " << output.ElementNum();
+    std::cout << run << " " << output.Name() << " " << output.DataSize() << " "
+              << output.ElementNum();
     for (int64_t i = 0; i < std::min<int64_t>(output.ElementNum(), 3); ++i) {
       std::cout << " " << values[i];
     }
@@ -79,7 +80,8 @@ int main(int argc, const char **argv) {
   const std::string path = argc > 1 ? argv[1] : "";
   const int64_t batch = argc > 2 ? std::atoi(argv[2]) : 1;
   auto context = std::make_shared<mindspore::Context>();
-  std::shared_ptr<mindspore::DeviceInfoContext> device = std::make_shared<mindspore::CPUDeviceInfo>();
+  std::shared_ptr<mindspore::DeviceInfoContext> device =
+      std::make_shared<mindspore::CPUDeviceInfo>();
   context->MutableDeviceInfo().push_back(device);
   auto model = std::make_shared<mindspore::Model>();
   if (model->LoadConfig(path) != mindspore::kSuccess) {

@@ -52,18 +52,15 @@ class MS_API Model {
                              const std::pair<std::string, std::string> &config);
 
   // Gives the inputs other shapes, one for each; their data goes.
-  Status Resize(const std::vector<MSTensor> &inputs,
-                const std::vector<std::vector<int64_t>> &dims);
+  Status Resize(const std::vector<MSTensor> &inputs, const std::vector<std::vector<int64_t>> &dims);
 
   // Waits for the result. An empty `outputs` gets tensors; of tensors in it, those whose memory is
   // just as large as the result receive it, and the others are replaced.
   // There are no operators to see from here, so the callbacks are not called.
   Status Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs,
-                 const MSKernelCallBack &before = nullptr,
-                 const MSKernelCallBack &after = nullptr);
+                 const MSKernelCallBack &before = nullptr, const MSKernelCallBack &after = nullptr);
   // The same with the model's own tensors.
-  Status RunStep(const MSKernelCallBack &before = nullptr,
-                 const MSKernelCallBack &after = nullptr);
+  Status RunStep(const MSKernelCallBack &before = nullptr, const MSKernelCallBack &after = nullptr);
 
   // The model's own tensors, the same ones at every call; none before Build.
   std::vector<MSTensor> GetInputs();
@@ -88,8 +85,7 @@ class MS_API Model {
   // Not supported: kLiteNotSupport, or what stands for nothing.
   Status Build(GraphCell graph, const std::shared_ptr<Context> &model_context = nullptr,
                const std::shared_ptr<TrainCfg> &train_cfg = nullptr);
-  Status Predict(const MSKernelCallBack &before = nullptr,
-                 const MSKernelCallBack &after = nullptr);
+  Status Predict(const MSKernelCallBack &before = nullptr, const MSKernelCallBack &after = nullptr);
   Status PredictWithPreprocess(const std::vector<std::vector<MSTensor>> &inputs,
                                std::vector<MSTensor> *outputs,
                                const MSKernelCallBack &before = nullptr,
@@ -108,8 +104,7 @@ class MS_API Model {
   Status UpdateFeatureMaps(const std::vector<MSTensor> &new_weights);
   std::vector<MSTensor> GetOptimizerParams() const;
   Status SetOptimizerParams(const std::vector<MSTensor> &params);
-  Status SetupVirtualBatch(int virtual_batch_multiplier, float lr = -1.0f,
-                           float momentum = -1.0f);
+  Status SetupVirtualBatch(int virtual_batch_multiplier, float lr = -1.0f, float momentum = -1.0f);
   Status SetLearningRate(float learning_rate);
   float GetLearningRate();
   Status InitMetrics(std::vector<Metrics *> metrics);
@@ -152,16 +147,16 @@ Status Model::Build(const void *model_data, size_t data_size, ModelType model_ty
 Status Model::Build(const std::string &model_path, ModelType model_type,
                     const std::shared_ptr<Context> &model_context, const Key &dec_key,
                     const std::string &dec_mode, const std::string &cropto_lib_path) {
-  return Build(StringToChar(model_path), model_type, model_context, dec_key,
-               StringToChar(dec_mode), StringToChar(cropto_lib_path));
+  return Build(StringToChar(model_path), model_type, model_context, dec_key, StringToChar(dec_mode),
+               StringToChar(cropto_lib_path));
 }
 Status Model::LoadConfig(const std::string &config_path) {
   return LoadConfig(StringToChar(config_path));
 }
 Status Model::UpdateConfig(const std::string &section,
                            const std::pair<std::string, std::string> &config) {
-  return UpdateConfig(StringToChar(section), std::make_pair(StringToChar(config.first),
-                                                            StringToChar(config.second)));
+  return UpdateConfig(StringToChar(section),
+                      std::make_pair(StringToChar(config.first), StringToChar(config.second)));
 }
 MSTensor Model::GetInputByTensorName(const std::string &tensor_name) {
   return GetInputByTensorName(StringToChar(tensor_name));

@@ -79,8 +79,7 @@ class MS_API ModelParallelRunner {
   // is just as large as the result receive it, and the others are replaced.
   // There are no operators to see from here, so the callbacks are not called.
   Status Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs,
-                 const MSKernelCallBack &before = nullptr,
-                 const MSKernelCallBack &after = nullptr);
+                 const MSKernelCallBack &before = nullptr, const MSKernelCallBack &after = nullptr);
 
  private:
   Status Init(const std::vector<char> &model_path,

@@ -72,8 +72,7 @@ class MS_API MSTensor {
                                        int device_id = -1) noexcept;
   // A copy of `tensor`, which keeps its name.
   static inline MSTensor *CreateTensor(const std::string &name, const MSTensor &tensor,
-                                       const std::string &device = "",
-                                       int device_id = -1) noexcept;
+                                       const std::string &device = "", int device_id = -1) noexcept;
   // On the caller's memory, without a copy. It is freed by free() with the last handle when the
   // tensor owns it; else it must live as long as the tensor.
   static inline MSTensor *CreateRefTensor(const std::string &name, enum DataType type,
@@ -251,15 +250,14 @@ MSTensor *MSTensor::CreateTensorFromFile(const std::string &file, enum DataType 
                                          const std::vector<int64_t> &shape) noexcept {
   return CreateTensorFromFile(StringToChar(file), type, shape);
 }
-MSTensor *MSTensor::StringsToTensor(const std::string &name,
-                                    const std::vector<std::string> &str) {
+MSTensor *MSTensor::StringsToTensor(const std::string &name, const std::vector<std::string> &str) {
   return CharStringsToTensor(StringToChar(name), VectorStringToChar(str));
 }
 std::vector<std::string> MSTensor::TensorToStrings(const MSTensor &tensor) {
   return VectorCharToString(TensorToStringChars(tensor));
 }
-MSTensor::MSTensor(const std::string &name, enum DataType type,
-                   const std::vector<int64_t> &shape, const void *data, size_t data_len)
+MSTensor::MSTensor(const std::string &name, enum DataType type, const std::vector<int64_t> &shape,
+                   const void *data, size_t data_len)
     : MSTensor(StringToChar(name), type, shape, data, data_len) {}
 std::string MSTensor::Name() const { return CharToString(CharName()); }
 std::string MSTensor::GetDevice() const { return CharToString(GetDeviceChar()); }

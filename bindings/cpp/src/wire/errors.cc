@@ -13,9 +13,9 @@ Failure ReadError(Reader *body) {
   const std::string detail = body->Text("an error's detail");
   if (!detail.empty()) message += "\n" + detail;
   // an error is no success, whatever the other side says
-  const auto status = code == 0 ? mindspore::kLiteError
-                                : static_cast<enum mindspore::StatusCode>(
-                                      static_cast<uint32_t>(code));
+  const auto status = code == 0
+                          ? mindspore::kLiteError
+                          : static_cast<enum mindspore::StatusCode>(static_cast<uint32_t>(code));
   return Failure(status, kind, message);
 }
 

@@ -21,7 +21,10 @@ bool IsUtf8(const std::string &text) {
   while (at < text.size()) {
     auto byte = [&](size_t ahead) { return static_cast<unsigned char>(text[at + ahead]); };
     unsigned char first = byte(0);
-    size_t more = first < 0x80 ? 0 : first >= 0xC2 && first < 0xE0 ? 1 : (first & 0xF0) == 0xE0 ? 2 : 3;
+    size_t more = first < 0x80                    ? 0
+                  : first >= 0xC2 && first < 0xE0 ? 1
+                  : (first & 0xF0) == 0xE0        ? 2
+                                                  : 3;
     if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || at + more >= text.size()) {
       return false;
     }

@@ -30,7 +30,7 @@ class Writer {
   void U32(uint32_t value) { Number(value, 4); }
   void U64(uint64_t value) { Number(value, 8); }
   void Bytes(const void *data, size_t size);
-  void Blob(const void *data, size_t size);  // a u32 length, then the bytes
+  void Blob(const void *data, size_t size);                     // a u32 length, then the bytes
   void Text(const std::string &value, size_t most = kMaxText);  // UTF-8 only
   void Path(const std::string &value);                          // any bytes
   void Dims(const std::vector<int64_t> &dims);

@@ -65,7 +65,7 @@ class Receiver {
   void More(int socket, size_t wanted);
 
   std::vector<uint8_t> data_;
-  size_t size_ = 0;        // of what came
+  size_t size_ = 0;         // of what came
   bool has_begun_ = false;  // Look() found some
 };
 

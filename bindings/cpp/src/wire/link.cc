@@ -50,9 +50,9 @@ std::shared_ptr<Link> Link::Start() {
     throw NotStarted(Joined(command), process.get(), lost);
   } catch (const Failure &failure) {
     process->Kill();
-    throw Failure(failure.code(), failure.kind(), "the worker that was started by '" +
-                                                      Joined(command) + "' cannot be used: " +
-                                                      failure.what());
+    throw Failure(failure.code(), failure.kind(),
+                  "the worker that was started by '" + Joined(command) +
+                      "' cannot be used: " + failure.what());
   } catch (...) {
     process->Kill();
     throw;
@@ -111,8 +111,7 @@ Failure Link::Explained(const Lost &lost) {
 // The first connection ends with the worker, however that ends.
 bool Link::IsOver(int limit_ms) noexcept {
   if (is_over_.load()) return true;
-  const int ready =
-      PolledUntil(keeper_.number(), POLLIN, NowNs() + int64_t{limit_ms} * 1000000);
+  const int ready = PolledUntil(keeper_.number(), POLLIN, NowNs() + int64_t{limit_ms} * 1000000);
   if (ready > 0) is_over_.store(true);  // nothing is ever said over it: it can only be the end
   return ready > 0;
 }

@@ -7,13 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "src/failure.h"
 #include "src/wire/block.h"
 #include "src/wire/descriptor.h"
 #include "src/wire/frame.h"
 #include "src/wire/greeting.h"
 #include "src/wire/lane.h"
 #include "src/wire/worker_process.h"
-#include "src/failure.h"
 
 namespace mslite {
 class Link {

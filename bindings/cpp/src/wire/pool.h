@@ -34,8 +34,8 @@ class BlockSource {
 // also after the session has gone. Least recently used ones are freed when many are idle.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
-  static constexpr size_t kMaxBlocks = 4096;             // of a session, at the worker
-  static constexpr size_t kIdleBlocks = 8;               // that are kept, whatever their size
+  static constexpr size_t kMaxBlocks = 4096;              // of a session, at the worker
+  static constexpr size_t kIdleBlocks = 8;                // that are kept, whatever their size
   static constexpr uint64_t kIdleBytes = 64 * (1 << 20);  // that are kept, however many blocks
 
   Pool(std::unique_ptr<BlockSource> source, uint64_t session);
@@ -75,7 +75,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   mutable std::mutex lock_;
   Blocks idle_;  // the most recently used one last
   uint64_t idle_bytes_ = 0;
-  size_t count_ = 0;                // of blocks that the worker has for us
+  size_t count_ = 0;               // of blocks that the worker has for us
   std::vector<uint32_t> pending_;  // numbers to be freed there
   std::mutex source_lock_;
   std::unique_ptr<BlockSource> source_;

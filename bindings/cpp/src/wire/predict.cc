@@ -40,8 +40,10 @@ const std::shared_ptr<Block> &BlockOf(const WireTensor &tensor, const Blocks &bl
     return block->number() == place.block;
   });
   if (found == blocks.end()) {
-    throw WireFailure("the worker's output '" + tensor.info.name + "' lies in a block that is not "
-                      "its: there is no block " + std::to_string(place.block));
+    throw WireFailure("the worker's output '" + tensor.info.name +
+                      "' lies in a block that is not "
+                      "its: there is no block " +
+                      std::to_string(place.block));
   }
   if (place.offset % kAlignment != 0 || place.offset > (*found)->size() ||
       place.size > (*found)->size() - place.offset) {

@@ -24,7 +24,8 @@ bool IsShared(const Filled &tensor, uint64_t session) {
 }
 
 Failure NoRoom(const std::string &bytes) {
-  return ResourceFailure(bytes + " bytes of shared memory cannot be had for the tensors of a "
+  return ResourceFailure(bytes +
+                         " bytes of shared memory cannot be had for the tensors of a "
                          "request; free memory, or send fewer at once");
 }
 }  // namespace

@@ -23,8 +23,8 @@ TensorInfo ReadInfo(Reader *body) {
   info.shape = body->Dims("the shape of a tensor");
   const size_t item = ItemBytes(info.type);
   if (item == 0) {
-    throw BadTensor(info, "has elements of type " + std::to_string(info.type) +
-                              ", which is unknown");
+    throw BadTensor(info,
+                    "has elements of type " + std::to_string(info.type) + ", which is unknown");
   }
   uint64_t bytes = item;
   for (int64_t dim : info.shape) {
@@ -111,8 +111,8 @@ WireTensor ReadTensor(Reader *body) {
     tensor.place.size = body->U64("the place of a tensor");
     tensor.size = static_cast<size_t>(tensor.place.size);
   } else {
-    throw BadTensor(tensor.info, "has its data at place " + std::to_string(where) +
-                                     ", wanted 0, 1 or 2");
+    throw BadTensor(tensor.info,
+                    "has its data at place " + std::to_string(where) + ", wanted 0, 1 or 2");
   }
   tensor.where = static_cast<WireTensor::Where>(where);
   uint64_t wanted = 0;

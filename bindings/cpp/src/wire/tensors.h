@@ -10,9 +10,9 @@
 #include "src/wire/session.h"
 
 namespace mslite {
-constexpr size_t kInlineBytes = size_t{16} << 10;   // up to here the frame is quicker than a block
-constexpr size_t kInlineTotal = kMaxBody / 2;       // of a message; the rest is for names and dims
-constexpr size_t kMinTensorBytes = 9;               // that a tensor takes in a message
+constexpr size_t kInlineBytes = size_t{16} << 10;  // up to here the frame is quicker than a block
+constexpr size_t kInlineTotal = kMaxBody / 2;      // of a message; the rest is for names and dims
+constexpr size_t kMinTensorBytes = 9;              // that a tensor takes in a message
 
 // Where in which block some bytes are. Block 0: nowhere.
 struct Place {

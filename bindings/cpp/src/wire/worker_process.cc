@@ -54,8 +54,8 @@ std::shared_ptr<WorkerProcess> WorkerProcess::Start(const std::vector<std::strin
       posix_spawnp(&pid, words[0], actions.files(), actions.attributes(), words.data(), environ);
   if (error != 0) {
     throw Failure(mindspore::kLiteNotSupport, "EngineUnavailableError",
-                  "the worker cannot be started by '" + Joined(command) + "': " +
-                      SystemWords(error) +
+                  "the worker cannot be started by '" + Joined(command) +
+                      "': " + SystemWords(error) +
                       "; set MSLITE_PYTHON to the Python interpreter that mslite is installed "
                       "for, or put the command 'mslite' on PATH");
   }

@@ -62,8 +62,8 @@ MADE_FROM(MSTensor, const string &, enum DataType, const Shape &, const void *, 
 STATIC(MSTensor::CreateTensor, MSTensor *(const string &, enum DataType, const Shape &,
                                           const void *, size_t, const string &, int));
 STATIC(MSTensor::CreateTensor, MSTensor *(const string &, const MSTensor &, const string &, int));
-STATIC(MSTensor::CreateRefTensor, MSTensor *(const string &, enum DataType, const Shape &,
-                                             const void *, size_t, bool));
+STATIC(MSTensor::CreateRefTensor,
+       MSTensor *(const string &, enum DataType, const Shape &, const void *, size_t, bool));
 STATIC(MSTensor::CreateDeviceTensor,
        MSTensor(const string &, enum DataType, const Shape &, void *, size_t));
 STATIC(MSTensor::CreateTensorFromFile, MSTensor *(const string &, enum DataType, const Shape &));
@@ -215,10 +215,12 @@ STATIC(Allocator::Create, shared_ptr<Allocator>());
 static_assert(std::is_copy_constructible<Model>::value, "a handle");
 MEMBER(Model, Build, Status(const void *, size_t, ModelType, const ContextPtr &));
 MEMBER(Model, Build, Status(const string &, ModelType, const ContextPtr &));
-MEMBER(Model, Build, Status(const void *, size_t, ModelType, const ContextPtr &, const Key &,
-                            const string &, const string &));
-MEMBER(Model, Build, Status(const string &, ModelType, const ContextPtr &, const Key &,
-                            const string &, const string &));
+MEMBER(Model, Build,
+       Status(const void *, size_t, ModelType, const ContextPtr &, const Key &, const string &,
+              const string &));
+MEMBER(Model, Build,
+       Status(const string &, ModelType, const ContextPtr &, const Key &, const string &,
+              const string &));
 MEMBER(Model, Build, Status(GraphCell, const ContextPtr &, const shared_ptr<TrainCfg> &));
 MEMBER(Model, Resize, Status(const Tensors &, const vector<Shape> &));
 MEMBER(Model, Predict, Status(const Tensors &, Tensors *, const Call &, const Call &));
@@ -297,21 +299,19 @@ STATIC(SetStringToChar, std::set<VecChar>(const std::set<string> &));
 STATIC(SetCharToString, std::set<string>(const std::set<VecChar> &));
 STATIC(MapStringToChar<int32_t>, map<VecChar, int32_t>(const map<string, int32_t> &));
 STATIC(MapCharToString<int32_t>, map<string, int32_t>(const map<VecChar, int32_t> &));
-STATIC(UnorderedMapStringToChar,
-       map<VecChar, VecChar>(const std::unordered_map<string, string> &));
-STATIC(UnorderedMapCharToString,
-       std::unordered_map<string, string>(const map<VecChar, VecChar> &));
+STATIC(UnorderedMapStringToChar, map<VecChar, VecChar>(const std::unordered_map<string, string> &));
+STATIC(UnorderedMapCharToString, std::unordered_map<string, string>(const map<VecChar, VecChar> &));
 STATIC(MapStringToVectorChar, map<VecChar, VecChar>(const map<string, string> &));
 STATIC(MapVectorCharToString, map<string, string>(const map<VecChar, VecChar> &));
-STATIC(ClassIndexStringToChar, vector<pair<VecChar, vector<int32_t>>>(
-                                   const vector<pair<string, vector<int32_t>>> &));
-STATIC(ClassIndexCharToString, vector<pair<string, vector<int32_t>>>(
-                                   const vector<pair<VecChar, vector<int32_t>>> &));
+STATIC(ClassIndexStringToChar,
+       vector<pair<VecChar, vector<int32_t>>>(const vector<pair<string, vector<int32_t>>> &));
+STATIC(ClassIndexCharToString,
+       vector<pair<string, vector<int32_t>>>(const vector<pair<VecChar, vector<int32_t>>> &));
 STATIC(PairStringInt64ToPairCharInt64,
        vector<pair<VecChar, int64_t>>(const vector<pair<string, int64_t>> &));
 STATIC(TensorMapCharToString<MSTensor>,
        void(const map<VecChar, MSTensor> *, std::unordered_map<string, MSTensor> *));
-STATIC(MapMapCharToString, map<string, map<string, string>>(
-                               const map<VecChar, map<VecChar, VecChar>> &));
-STATIC(MapMapStringToChar, map<VecChar, map<VecChar, VecChar>>(
-                               const map<string, map<string, string>> &));
+STATIC(MapMapCharToString,
+       map<string, map<string, string>>(const map<VecChar, map<VecChar, VecChar>> &));
+STATIC(MapMapStringToChar,
+       map<VecChar, map<VecChar, VecChar>>(const map<string, map<string, string>> &));
