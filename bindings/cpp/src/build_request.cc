@@ -106,8 +106,7 @@ void AddDevice(const std::shared_ptr<DeviceInfoContext> &info, Settings *out) {
 }  // namespace
 
 void AddContext(const Context &given, BuildRequest *request) {
-  Context context =
-      given;  // another handle: its list of devices can be had of a changeable one only
+  Context context = given;  // another handle: only a changeable one tells its devices
   const auto &devices = context.MutableDeviceInfo();
   if (devices.empty()) {
     throw Wrong(
