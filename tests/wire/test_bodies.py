@@ -138,7 +138,7 @@ def test_any_bytes_give_a_value_or_a_wire_error(name: str, data: bytes) -> None:
 @pytest.mark.parametrize("name", BODIES)
 def test_a_worker_answers_whatever_comes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies that are read where they are answered: nothing but an answer comes out."""
-    monkeypatch.setattr(guest_module, "built", lambda build, contents: Twice())
+    monkeypatch.setattr(guest_module, "built", lambda build, contents, group: Twice())
     monkeypatch.setattr(guest_module, "_free_memory", lambda: 1 << 20)
     message = Message(VECTORS[name].parts[0].number("frame.message"))
     guest = Guest()

@@ -173,7 +173,7 @@ def test_blocks_go_with_the_lane_that_was_left(monkeypatch: pytest.MonkeyPatch) 
 def test_the_block_of_a_models_content_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
 
-    def built(build: Build, contents: list[bytes]) -> Twice:
+    def built(build: Build, contents: list[bytes], group: object) -> Twice:
         given.extend(contents)
         return Twice()
 
@@ -188,7 +188,7 @@ def test_the_block_of_a_models_content_is_given_back(monkeypatch: pytest.MonkeyP
 def test_the_block_of_a_content_that_is_no_model_is_given_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def built(build: Build, contents: list[bytes]) -> Twice:
+    def built(build: Build, contents: list[bytes], group: object) -> Twice:
         raise ModelFileError("no model")
 
     monkeypatch.setattr(guest_module, "built", built)
@@ -203,7 +203,7 @@ def test_the_block_of_a_content_that_is_no_model_is_given_back(
 def test_an_empty_model_stays_one(sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
 
-    def built(build: Build, contents: list[bytes]) -> Twice:
+    def built(build: Build, contents: list[bytes], group: object) -> Twice:
         given.extend(contents)
         return Twice()
 

@@ -15,6 +15,7 @@ from mindspore_lite.errors import LiteError
 from mindspore_lite.wire import bodies, faults, fields, frames, handshake, memory, tensors
 from mindspore_lite.wire.frames import Message
 from mindspore_lite.worker import guest, host
+from mindspore_lite.worker.groups import NAME, SHARE
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "wire.md").read_text(encoding="utf-8")
 
@@ -86,6 +87,11 @@ def test_settings_are_those_of_a_context() -> None:
     wanted = {name: names[type(setting.default)] for name, _, setting in _settings(context)}
     assert kinds == wanted | {"target": "texts"}
     assert from_map({name: text for name, text in told.items() if text}).cpu.thread_num == 0
+
+
+def test_settings_of_groups_are_told() -> None:
+    section = PAGE.split("\n## Settings\n", 1)[1].split("\n## ", 1)[0]
+    assert all(f"`{name}`" in section for name in (NAME, SHARE))
 
 
 @pytest.mark.parametrize("name", ["01-greeting", "03-build", "05-predict", "18-exit"])

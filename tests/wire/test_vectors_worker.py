@@ -29,7 +29,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Twice:
     """What every BUILD gives here; the first one has something to note."""
     twice = Twice()
 
-    def built(build: Build, contents: list[bytes]) -> Twice:
+    def built(build: Build, contents: list[bytes], group: object) -> Twice:
         twice.calls.append(("build", build, contents))
         if build.path:
             note = VECTORS["03-build"].parts[1].text("notes.0")
