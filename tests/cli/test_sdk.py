@@ -60,7 +60,7 @@ def test_the_compilers_words_come_with_exit_code_1(
     assert (done.code, done.out) == (1, "")
     first, *more = done.err.splitlines()
     assert first.startswith("mslite: ")
-    assert first.endswith("could not compile src/bad.cc (exit code 1); it said:")
+    assert first.endswith("could not compile the library (exit code 1); it said:")
     assert any("this is wrong" in line for line in more)
 
 

@@ -109,7 +109,7 @@ target_link_libraries(app mindspore-lite::mindspore-lite)
     configure = ["cmake", "-S", str(tmp_path / "app"), "-B", str(build)]
     subprocess.run([*configure, f"-DCMAKE_PREFIX_PATH={sdk}"], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", str(build)], check=True, capture_output=True)
-    assert subprocess.check_output([build / "app"], text=True) == "src/deep/where.cc\n"
+    assert subprocess.check_output([build / "app"], text=True) == "./src/deep/where.cc\n"
 
 
 @needs_compiler
@@ -126,7 +126,7 @@ def test_pkg_config_tells_the_flags_also_after_a_move(tmp_path: Path, sources: P
     program = str(tmp_path / "main")
     subprocess.run([*compiler, str(tmp_path / "main.cc"), *flags, "-o", program], check=True)
     found = {**os.environ, "LD_LIBRARY_PATH": str(sdk / "runtime/lib")}
-    assert subprocess.check_output([program], env=found, text=True) == "src/deep/where.cc\n"
+    assert subprocess.check_output([program], env=found, text=True) == "./src/deep/where.cc\n"
 
 
 def test_sources_are_found_in_the_package_before_the_clone(tmp_path: Path) -> None:

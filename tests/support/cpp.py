@@ -51,7 +51,7 @@ def built_sdk(factory: pytest.TempPathFactory) -> Path:
             command = [sys.executable, "-P", "-m", "mindspore_lite", "sdk", "cpp"]
             done = subprocess.run(
                 [*command, str(folder / "made")],
-                env=environment({"CXXFLAGS": "-O0"}),  # takes half of the time
+                env=environment(),
                 capture_output=True,
                 text=True,
                 check=False,
