@@ -38,10 +38,12 @@ lint: $(VENV)/.test
 	$(BIN)/python scripts/size.py
 
 CPP_BUILD := build/cpp$(addprefix -,$(SANITIZE))
-cpp: $(VENV)/.run
+cpp: $(VENV)/.test
 	cmake -S bindings/cpp -B $(CPP_BUILD) -DMSLITE_TESTS=ON -DMSLITE_SANITIZE=$(SANITIZE)
 	cmake --build $(CPP_BUILD) -j $$(nproc)
-	cd $(CPP_BUILD) && MSLITE_PYTHON=$(CURDIR)/$(BIN)/python ctest --output-on-failure
+	PYTHONPATH=tests $(BIN)/python -m support.cpp_models $(CPP_BUILD)/models
+	cd $(CPP_BUILD) && MSLITE_PYTHON=$(CURDIR)/$(BIN)/python MSLITE_MODELS=$(CURDIR)/$(CPP_BUILD)/models \
+	  ctest --output-on-failure
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

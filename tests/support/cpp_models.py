@@ -1,8 +1,12 @@
-"""The models that the C++ tests use: a folder of files, made here."""
+"""The models that the C++ tests use: a folder of files, made here.
+
+Run: PYTHONPATH=tests python -m support.cpp_models FOLDER
+"""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,3 +45,7 @@ def make_models(folder: Path) -> Path:
     looping(folder / "loop.onnx")
     written(folder / "garbage.mindir", bytes(np.random.default_rng(0).bytes(4096)))
     return folder
+
+
+if __name__ == "__main__":
+    make_models(Path(sys.argv[1]))

@@ -164,8 +164,8 @@ TEST(WhatAParentIsAtRefusesToRunInAChild) {
 TEST(ObjectsMadeBeforeAForkMayBeBuiltInTheChild) {
   Model model;
   auto *const runner = new ModelParallelRunner;
+  const std::string path = mslite_test::ModelFile("dense.mindir");
   CHECK(PassesInChild([&] {
-    const std::string path = mslite_test::ModelFile("dense.mindir");
     CHECK(model.Build(path, mindspore::kMindIR, mslite_test::Cpu()) == mindspore::kSuccess);
     CHECK(runner->Init(path) == mindspore::kSuccess);
     CHECK_EQ(runner->GetInputs().size(), size_t{1});
