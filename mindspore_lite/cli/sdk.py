@@ -26,7 +26,7 @@ def cpp(folder: Path, /, *, compiler: str | None = None, jobs: int | None = None
     compiler
         The C++ compiler; without it $CXX, else c++, g++ or clang++.
     jobs
-        How many sources to compile at once; without it, one for each core.
+        How many compilers to run at once; without it, one for each core.
     """
     from mindspore_lite.pool import cores
     from mindspore_lite.sdk.compiler import find_compiler

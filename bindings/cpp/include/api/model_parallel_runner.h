@@ -63,8 +63,8 @@ class MS_API ModelParallelRunner {
   ModelParallelRunner();
   ~ModelParallelRunner();
 
-  // A file of suffix .ms is a lite model, any other one a MindIR. After a failure it may be called
-  // again; after success it changes nothing more.
+  // A file of suffix .ms is a lite model, which is refused; any other one is a MindIR. After a
+  // failure it may be called again; after success it changes nothing more.
   inline Status Init(const std::string &model_path,
                      const std::shared_ptr<RunnerConfig> &runner_config = nullptr);
   // The bytes of a MindIR; they are not needed after the call.

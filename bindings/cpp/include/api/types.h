@@ -15,7 +15,7 @@
 #include "include/api/visible.h"
 
 namespace mindspore {
-// What a model's file is. Run here: kMindIR, kONNX, kMindIR_Lite (a file of suffix .ms).
+// What a model's file is. Run here: kMindIR and kONNX; others are refused when they are built.
 enum ModelType : uint32_t {
   kMindIR = 0,
   kAIR = 1,
