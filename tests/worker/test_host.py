@@ -102,9 +102,10 @@ def test_a_client_that_comes_while_the_worker_ends_is_told_so() -> None:
 
 
 def test_a_client_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with host_here() as here, here.connection() as sock:
-        monkeypatch.setattr(handshake.os, "geteuid", lambda: 4242)
-        assert b"a worker serves only the user" in closed_by_worker(sock)
+    with host_here() as here:
+        monkeypatch.setattr(handshake.os, "geteuid", lambda: 4242)  # before it looks at who comes
+        with here.connection() as sock:
+            assert b"a worker serves only the user" in closed_by_worker(sock)
         monkeypatch.undo()
         works(here.session())
 
