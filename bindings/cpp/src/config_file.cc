@@ -17,8 +17,6 @@ namespace mslite {
 namespace {
 constexpr size_t kMostLines = 100100;
 constexpr size_t kMostUsefulLines = 100000;
-constexpr size_t kMostSections = 100;
-constexpr size_t kMostEntries = 1000;
 
 Failure FileError(const std::string &message) {
   return Failure(mindspore::kLiteFileError, "ModelFileError", message);
@@ -162,13 +160,13 @@ std::string Absolute(const std::string &path) {
 }
 
 void CheckRoom(const Sections &sections, const std::string &section, size_t entries) {
-  if (sections.count(section) == 0 && sections.size() >= kMostSections) {
+  if (sections.count(section) == 0 && sections.size() >= kMaxSections) {
     throw FileError("section '" + section + "' is one too many, at most " +
-                    std::to_string(kMostSections) + " are taken");
+                    std::to_string(kMaxSections) + " are taken");
   }
-  if (entries > kMostEntries) {
+  if (entries > kMaxEntries) {
     throw FileError("section '" + section + "' has " + std::to_string(entries) +
-                    " entries, at most " + std::to_string(kMostEntries) + " are taken");
+                    " entries, at most " + std::to_string(kMaxEntries) + " are taken");
   }
 }
 }  // namespace mslite

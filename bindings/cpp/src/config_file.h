@@ -2,11 +2,15 @@
 #ifndef MSLITE_SRC_CONFIG_FILE_H_
 #define MSLITE_SRC_CONFIG_FILE_H_
 
+#include <cstddef>
 #include <string>
 
 #include "src/wire/session.h"
 
 namespace mslite {
+constexpr size_t kMaxSections = 100;  // the original's
+constexpr size_t kMaxEntries = 1000;  // of one section
+
 // Lines that mean nothing are left out, whatever bytes they have: programs pass model files here.
 // Of two equal keys or sections the first one counts. Paths in it are made absolute. Throws Failure
 // (kLiteFileError) when it cannot be read or is too long.

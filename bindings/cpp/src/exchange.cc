@@ -11,17 +11,10 @@
 namespace mslite {
 namespace {
 using mindspore::MSTensor;
+using mindspore::ShapeText;
 
 Failure WrongTensor(const std::string &message) {
   return Failure(mindspore::kLiteInputTensorError, "InputError", message);
-}
-
-std::string ShapeText(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  }
-  return text + "]";
 }
 
 // Bytes that the wire has for a tensor of this type and shape; throws where it has none.

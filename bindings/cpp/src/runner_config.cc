@@ -1,12 +1,8 @@
 #include "include/api/model_parallel_runner.h"
+#include "src/config_file.h"
 #include "src/log.h"
 
 namespace mindspore {
-namespace {
-constexpr size_t kMaxSections = 100;
-constexpr size_t kMaxEntries = 1000;  // of one section
-}  // namespace
-
 struct RunnerConfig::Data {
   int32_t workers_num = 0;
   std::shared_ptr<Context> context;
@@ -28,12 +24,12 @@ std::shared_ptr<Context> RunnerConfig::GetContext() const { return data_->contex
 
 void RunnerConfig::SetConfigInfo(const std::vector<char> &section,
                                  const std::map<std::vector<char>, std::vector<char>> &config) {
-  if (data_->sections.size() > kMaxSections) {
+  if (data_->sections.size() > mslite::kMaxSections) {
     mslite::LogError("SetConfigInfo: there are more than 100 sections already; section '" +
                      CharToString(section) + "' is not taken");
     return;
   }
-  if (config.size() > kMaxEntries) {
+  if (config.size() > mslite::kMaxEntries) {
     mslite::LogError("SetConfigInfo: section '" + CharToString(section) + "' has " +
                      std::to_string(config.size()) +
                      " entries, at most 1000 are allowed; it is not taken");

@@ -25,15 +25,9 @@ mslite::Failure Unfit(const std::string &words) {
   return mslite::Failure(kLiteParamInvalid, "InputError", words);
 }
 
-std::string Shown(const std::vector<int64_t> &shape) {
-  std::string text;
-  for (const int64_t dim : shape) text += (text.empty() ? "" : ",") + std::to_string(dim);
-  return "[" + text + "]";
-}
-
 std::string Shown(const MSTensor::Impl &tensor) {
   return "tensor '" + tensor.name + "' of type " + std::to_string(static_cast<int>(tensor.type)) +
-         " and shape " + Shown(tensor.shape);
+         " and shape " + ShapeText(tensor.shape);
 }
 
 // What `make` gives; null, and words, for what it throws.

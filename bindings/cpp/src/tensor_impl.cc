@@ -3,38 +3,20 @@
 #include <limits>
 #include <utility>
 
-namespace mindspore {
-namespace {
-constexpr int kComplex64 = 51;  // docs/wire.md; DataType has no names for them
-constexpr int kComplex128 = 52;
-}  // namespace
+#include "src/wire/tensors.h"
 
+namespace mindspore {
 size_t ElementSize(enum DataType type) {
-  switch (static_cast<int>(type)) {
-    case static_cast<int>(DataType::kObjectTypeString):  // counted by bytes; see string_tensor.cc
-    case static_cast<int>(DataType::kNumberTypeBool):
-    case static_cast<int>(DataType::kNumberTypeInt8):
-    case static_cast<int>(DataType::kNumberTypeUInt8):
-      return 1;
-    case static_cast<int>(DataType::kNumberTypeInt16):
-    case static_cast<int>(DataType::kNumberTypeUInt16):
-    case static_cast<int>(DataType::kNumberTypeFloat16):
-    case static_cast<int>(DataType::kNumberTypeBFloat16):
-      return 2;
-    case static_cast<int>(DataType::kNumberTypeInt32):
-    case static_cast<int>(DataType::kNumberTypeUInt32):
-    case static_cast<int>(DataType::kNumberTypeFloat32):
-      return 4;
-    case static_cast<int>(DataType::kNumberTypeInt64):
-    case static_cast<int>(DataType::kNumberTypeUInt64):
-    case static_cast<int>(DataType::kNumberTypeFloat64):
-    case kComplex64:
-      return 8;
-    case kComplex128:
-      return 16;
-    default:
-      return 0;
-  }
+  if (type == DataType::kObjectTypeString) return 1;  // counted by bytes; see string_tensor.cc
+  const auto number = static_cast<int64_t>(type);
+  if (number < 0 || number > std::numeric_limits<uint16_t>::max()) return 0;
+  return mslite::ItemBytes(static_cast<uint16_t>(number));
+}
+
+std::string ShapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (const int64_t dim : shape) text += (text.empty() ? "" : ",") + std::to_string(dim);
+  return "[" + text + "]";
 }
 
 int64_t ElementCount(const std::vector<int64_t> &shape) {

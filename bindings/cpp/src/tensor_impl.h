@@ -41,5 +41,7 @@ size_t ElementSize(enum DataType type);
 int64_t ElementCount(const std::vector<int64_t> &shape);
 // What such a tensor takes, in bytes; 0 as above.
 size_t SizeOf(enum DataType type, const std::vector<int64_t> &shape);
+// As "[2,3]", for messages.
+std::string ShapeText(const std::vector<int64_t> &shape);
 }  // namespace mindspore
 #endif  // MSLITE_SRC_TENSOR_IMPL_H_

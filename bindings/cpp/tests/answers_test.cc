@@ -106,7 +106,7 @@ TEST(AWorkerThatDiesIsNamedWithWhatToDo) {
   CHECK_EQ(failure.code(), mindspore::kCoreFailed);
   CHECK_CONTAINS(failure.what(), "the worker process " + std::to_string(getpid()) + " is gone");
   CHECK_CONTAINS(failure.what(), "build the model again");
-  CHECK_EQ(FailureOf([&] { worker.session()->Describe(1); }).kind(), failure.kind());
+  CHECK_EQ(FailureOf([&] { worker.session()->Resize(1, {}); }).kind(), failure.kind());
   CHECK(worker.session()->Allocate(100) == nullptr);
   worker.session()->Close(1);  // nothing to do, and no error
 }

@@ -76,15 +76,6 @@ Built Session::Build(const BuildRequest &request) {
   return built;
 }
 
-Description Session::Describe(uint32_t model) {
-  Call call(&Mine().lanes);
-  call.Begin()->U32(model);
-  Reader body = call.Ask(Message::kDescribe);
-  Description description = ReadDescription(&body);
-  call.Accept();
-  return description;
-}
-
 Description Session::Resize(uint32_t model, const std::vector<std::vector<int64_t>> &shapes) {
   State &state = Mine();
   Call call(&state.lanes);

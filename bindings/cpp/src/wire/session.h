@@ -70,7 +70,6 @@ class Session : public std::enable_shared_from_this<Session> {
   ~Session();
 
   Built Build(const BuildRequest &request);
-  Description Describe(uint32_t model);
   Description Resize(uint32_t model, const std::vector<std::vector<int64_t>> &shapes);
   // The outputs lie in memory of their own, or in shared memory that goes back with the last one.
   std::vector<Filled> Predict(uint32_t model, const std::vector<Filled> &inputs);
