@@ -28,6 +28,11 @@ public abstract class Memory {
   /** The same for users, who have no holds: valid for as long as they have it. Needs a hold. */
   public abstract ByteBuffer view();
 
+  /** Whether others may use it once nobody holds it: to forget to let go of it would cost memory. */
+  public boolean isShared() {
+    return true;
+  }
+
   /** Whether a request to the worker of that session can refer to it, without a copy. */
   public abstract boolean isKnownTo(Object session);
 
@@ -73,6 +78,11 @@ public abstract class Memory {
     @Override
     public ByteBuffer view() {
       return buffer();
+    }
+
+    @Override
+    public boolean isShared() {
+      return false;
     }
 
     @Override
