@@ -1,0 +1,249 @@
+package com.mindspore;
+
+import com.mindspore.config.ModelType;
+import com.mindspore.config.RunnerConfig;
+import com.mindspore.internal.BuildRequest;
+import com.mindspore.internal.BuildRequests;
+import com.mindspore.internal.Errors;
+import com.mindspore.internal.Failures;
+import com.mindspore.internal.Filled;
+import com.mindspore.internal.Remote;
+import com.mindspore.internal.RunnerState;
+import com.mindspore.internal.Secrets;
+import java.lang.ref.Cleaner;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * Concurrent inference: any number of threads call {@link #predict} on one runner, whose workers
+ * share one copy of the weights. Each thread has tensors of its own.
+ *
+ * <p>{@link #free} waits for the calls that are under way; later ones fail. A runner that is
+ * forgotten is released when the collector finds it.
+ */
+public class ModelParallelRunner implements AutoCloseable {
+  private static final long GRACE_MS = 5000; // beyond the deadline that the worker itself keeps
+
+  private final Failures failures = new Failures();
+  private final Object starting = new Object(); // one init or free at a time
+  private final Object lock = new Object(); // of what follows
+  private Live live; // null: not there
+  private Cleaner.Cleanable forgotten;
+
+  /** What a successful init made. */
+  private static final class Live {
+    final Remote remote;
+    final long limitMs;
+    int uses; // calls that are under way
+
+    Live(Remote remote, double timeoutSeconds) {
+      this.remote = remote;
+      limitMs = timeoutSeconds > 0 ? (long) Math.ceil(timeoutSeconds * 1000) + GRACE_MS : 0;
+    }
+  }
+
+  /** A runner that is not initialised yet. */
+  public ModelParallelRunner() {}
+
+  /**
+   * Loads a model and makes its workers.
+   *
+   * @param modelPath the model's file
+   * @param runnerConfig how many workers, and on which device; it may be freed afterwards
+   * @return whether it worked; also true, without any effect, when the runner was initialised
+   *     before
+   */
+  public boolean init(String modelPath, RunnerConfig runnerConfig) {
+    return failures.did(() -> {
+      if (runnerConfig == null) {
+        throw Errors.wrong("init got null for the configuration; leave it out for the defaults");
+      }
+      start(modelPath, runnerConfig);
+    });
+  }
+
+  /**
+   * Loads a model with the default configuration.
+   *
+   * @param modelPath the model's file
+   * @return whether it worked
+   */
+  public boolean init(String modelPath) {
+    return failures.did(() -> start(modelPath, null));
+  }
+
+  /**
+   * Runs the model, from any thread, and waits for the results.
+   *
+   * @param inputs a tensor with data for each input
+   * @param outputs an empty list gets a new tensor for each output, to be freed by the caller;
+   *     tensors in it, one for each output, take the results, and the list stays as it is
+   * @return whether it worked
+   */
+  public boolean predict(List<MSTensor> inputs, List<MSTensor> outputs) {
+    return failures.did(() -> run(inputs, outputs));
+  }
+
+  /**
+   * The inputs of the model.
+   *
+   * @return new tensors without data at each call, to be freed by the caller; none when the runner
+   *     is not initialised
+   */
+  public List<MSTensor> getInputs() {
+    Remote remote = remote();
+    return remote == null ? Collections.emptyList()
+                          : Exchange.describing(remote.description().inputs(), remote.session());
+  }
+
+  /**
+   * The outputs of the model.
+   *
+   * @return new tensors without data at each call, to be freed by the caller; none when the runner
+   *     is not initialised
+   */
+  public List<MSTensor> getOutputs() {
+    Remote remote = remote();
+    return remote == null ? Collections.emptyList()
+                          : Exchange.describing(remote.description().outputs(), remote.session());
+  }
+
+  /**
+   * A number that tells whether the runner is initialised.
+   *
+   * @return 0 when it is not
+   */
+  public long getModelParallelRunnerPtr() {
+    Remote remote = remote();
+    return remote == null ? 0 : remote.model();
+  }
+
+  /**
+   * Why the last call of this thread failed.
+   *
+   * @return what went wrong and what to do; empty when nothing did
+   */
+  public String lastError() {
+    return failures.last();
+  }
+
+  /**
+   * From now on, throw an {@link MSException} where false would be returned.
+   *
+   * @return this
+   */
+  public ModelParallelRunner throwing() {
+    failures.setThrowing();
+    return this;
+  }
+
+  /** Releases the model, after the calls that are under way; harmless when repeated. */
+  public void free() {
+    synchronized (starting) {
+      Live last;
+      synchronized (lock) {
+        last = live;
+        live = null; // later calls find none
+        awaitUnused(last);
+      }
+      if (last != null) {
+        forgotten.clean();
+      }
+    }
+  }
+
+  /** The same as {@link #free}. */
+  @Override
+  public void close() {
+    free();
+  }
+
+  private void start(String modelPath, RunnerConfig runnerConfig) {
+    if (modelPath == null) {
+      throw Errors.wrong("init got null for the path of the model");
+    }
+    synchronized (starting) {
+      if (remote() != null) {
+        return;
+      }
+      BuildRequest request = BuildRequests.ofFile(modelPath, ModelType.MT_MINDIR);
+      request.isRunner = true;
+      if (runnerConfig != null) {
+        RunnerState config = Secrets.runner.apply(runnerConfig);
+        if (config == null) {
+          throw Errors.closed("the configuration is not initialised, or was freed; call its init");
+        }
+        BuildRequests.addRunner(config, request);
+      }
+      Remote remote = Remote.built(request);
+      forgotten = Forgotten.register(this, remote::close);
+      synchronized (lock) {
+        live = new Live(remote, BuildRequests.timeoutSeconds(request));
+      }
+    }
+  }
+
+  private void run(List<MSTensor> inputs, List<MSTensor> outputs) {
+    if (inputs == null || inputs.isEmpty()) {
+      throw Errors.input("predict got no inputs; getInputs has them");
+    }
+    if (outputs == null) {
+      throw Errors.input("predict got null for the outputs; give an empty list");
+    }
+    Live used = enter();
+    try {
+      Remote remote = used.remote;
+      Exchange.checkOutputs(outputs, remote.description().outputs().size());
+      List<Filled> contents = Exchange.contents(inputs, remote.session());
+      List<Filled> results;
+      try {
+        results = remote.session().predict(remote.model(), contents, used.limitMs);
+      } finally {
+        Exchange.release(contents);
+      }
+      Exchange.deliver(results, outputs, remote.session());
+    } finally {
+      leave(used);
+    }
+  }
+
+  private Remote remote() {
+    synchronized (lock) {
+      return live == null ? null : live.remote;
+    }
+  }
+
+  private Live enter() {
+    synchronized (lock) {
+      if (live == null) {
+        throw Errors.closed("the runner is not initialised, or was freed; call init first");
+      }
+      live.uses += 1;
+      return live;
+    }
+  }
+
+  private void leave(Live used) {
+    synchronized (lock) {
+      used.uses -= 1;
+      if (used.uses == 0) {
+        lock.notifyAll();
+      }
+    }
+  }
+
+  private void awaitUnused(Live last) {
+    boolean wasInterrupted = false;
+    while (last != null && last.uses > 0) {
+      try {
+        lock.wait();
+      } catch (InterruptedException error) {
+        wasInterrupted = true;
+      }
+    }
+    if (wasInterrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package com.mindspore.internal;
+
+import com.mindspore.config.AscendDeviceInfo;
+import com.mindspore.config.DeviceType;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.logging.Logger;
+import java.util.stream.Collectors;
+
+/** What a user says about a model and its devices becomes a request to the worker. */
+public final class BuildRequests {
+  private static final Logger LOG = Logger.getLogger("com.mindspore");
+
+  private BuildRequests() {}
+
+  /** Of the model in a file. */
+  public static BuildRequest ofFile(String path, int modelType) {
+    if (path.isEmpty()) {
+      throw Errors.wrong("the path of the model is empty");
+    }
+    BuildRequest request = new BuildRequest();
+    request.modelType = modelType;
+    request.path = ConfigFile.absolute(path);
+    return request;
+  }
+
+  /** Of a model in memory, all of the buffer. */
+  public static BuildRequest ofContent(ByteBuffer content, int modelType) {
+    if (content.capacity() == 0) {
+      throw Errors.wrong("got no bytes of a model: the buffer is empty");
+    }
+    BuildRequest request = new BuildRequest();
+    request.modelType = modelType;
+    request.content = content.duplicate().clear();
+    return request;
+  }
+
+  /** Adds what a RunnerConfig says. */
+  public static void addRunner(RunnerState config, BuildRequest request) {
+    if (!config.configPath().isEmpty()) {
+      ConfigFile.merge(ConfigFile.read(config.configPath()), request.config);
+    }
+    ConfigFile.merge(config.configInfo(), request.config);
+    ConfigFile.checkRoom(request.config);
+    ConfigFile.makePathsAbsolute(request.config, "");
+    Map<String, String> parallel = request.config.remove("parallel");
+    if (parallel != null) { // settings that RunnerConfig has no method for
+      parallel.forEach((name, value) -> add(request, "parallel." + name, value));
+    }
+    add(request, "parallel.workers_num", config.workersNum());
+    add(request, "parallel.device_ids", joined(config.deviceIds()));
+    if (config.context() != null) {
+      addContext(config.context(), request);
+    }
+  }
+
+  /** Adds what an MSContext says; only what was set, as the worker knows the defaults. */
+  public static void addContext(ContextState context, BuildRequest request) {
+    if (context.devices().isEmpty()) {
+      throw Errors.wrong(
+          "the context has no device; add one: context.addDeviceInfo(DeviceType.DT_CPU, false, 0)");
+    }
+    addDevice(chosen(context.devices(), request.isRunner), request);
+    add(request, "cpu.thread_num", context.threadNum());
+    add(request, "cpu.inter_op_parallel_num", context.interOpParallelNum());
+    add(request, "cpu.thread_affinity_mode", context.affinityMode());
+    add(request, "cpu.thread_affinity_core_list", joined(context.affinityCores()));
+  }
+
+  /** How long the worker has for a request, by its settings; 0: as long as it takes. */
+  public static double timeoutSeconds(BuildRequest request) {
+    double seconds = 0;
+    for (BuildRequest.Setting setting : request.settings) {
+      if (setting.name().equals("parallel.timeout_s")) {
+        try {
+          seconds = Double.parseDouble(setting.value());
+        } catch (NumberFormatException error) {
+          seconds = 0; // the worker refuses it, and says what it wants
+        }
+      }
+    }
+    return seconds;
+  }
+
+  /** The first; but a runner's list may have the CPU before the device that is meant. */
+  private static ContextState.Device chosen(List<ContextState.Device> devices, boolean isRunner) {
+    return devices.stream()
+        .filter(device -> isRunner && device.type() != DeviceType.DT_CPU)
+        .findFirst()
+        .orElse(devices.get(0));
+  }
+
+  private static void addDevice(ContextState.Device device, BuildRequest request) {
+    String float16 = device.isFloat16() ? "preferred_fp16" : "";
+    switch (device.type()) {
+      case DeviceType.DT_CPU -> {
+        add(request, "target", "cpu");
+        add(request, "cpu.precision_mode", float16);
+      }
+      case DeviceType.DT_GPU -> {
+        add(request, "target", "gpu");
+        add(request, "gpu.precision_mode", float16);
+      }
+      case DeviceType.DT_ASCEND -> {
+        add(request, "target", "ascend");
+        if (device.ascend() == null) {
+          add(request, "ascend.precision_mode", float16);
+        } else {
+          addAscend(device.ascend(), request);
+        }
+      }
+      default ->
+        throw Errors.unavailable("device type " + device.type()
+            + " is not supported; use DeviceType.DT_CPU, DT_GPU or DT_ASCEND");
+    }
+  }
+
+  private static void addAscend(AscendDeviceInfo info, BuildRequest request) {
+    add(request, "ascend.device_id", info.getDeviceID());
+    add(request, "ascend.rank_id", info.getRankID());
+    add(request, "ascend.provider", info.getProvider());
+    add(request, "ascend.precision_mode", info.getPrecisionMode());
+    Map<String, String> entries = new HashMap<>();
+    entries.put("input_format", info.getInputFormat());
+    entries.put("input_shape", info.getInputShape());
+    entries.put("dynamic_batch_size", joined(info.getDynamicBatchSize()));
+    entries.put("dynamic_image_size", info.getDynamicImageSize());
+    entries.put("insert_op_config_file_path", info.getInsertOpConfigPath());
+    entries.put("op_select_impl_mode", info.getOpSelectImplMode());
+    entries.put("fusion_switch_config_file_path", info.getFusionSwitchConfigPath());
+    entries.put("buffer_optimize_mode", info.getBufferOptimizeMode());
+    entries.values().removeIf(value -> value == null || value.isEmpty());
+    if (!info.getInputShapeMap().isEmpty()) {
+      LOG.warning("AscendDeviceInfo.setInputShapeMap has no effect; use setInputShape");
+    }
+    Map<String, String> section =
+        request.config.computeIfAbsent("ascend_context", name -> new LinkedHashMap<>());
+    entries.forEach(section::putIfAbsent); // the user's own entry counts
+  }
+
+  private static void add(BuildRequest request, String name, String value) {
+    if (value != null && !value.isEmpty()) {
+      request.settings.add(new BuildRequest.Setting(name, value));
+    }
+  }
+
+  private static void add(BuildRequest request, String name, int number) {
+    if (number != 0) {
+      add(request, name, Integer.toString(number));
+    }
+  }
+
+  private static String joined(List<Integer> numbers) {
+    return numbers.stream().map(String::valueOf).collect(Collectors.joining(","));
+  }
+}
