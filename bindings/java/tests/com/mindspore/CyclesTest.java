@@ -1,0 +1,130 @@
+package com.mindspore;
+
+import com.mindspore.check.Check;
+import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Runners and models that come and go leave nothing behind, here or in the worker. */
+public final class CyclesTest {
+  private CyclesTest() {}
+
+  /** What a process has. */
+  private record Held(long files, long mappings, long threads, long residentKib) {
+    static Held of(String process) throws IOException {
+      Path folder = Path.of("/proc", process);
+      long mappings;
+      try (Stream<String> lines = Files.lines(folder.resolve("maps"))) {
+        mappings = lines.filter(line -> line.contains("/memfd:")).count();
+      }
+      long pages = Long.parseLong(Files.readString(folder.resolve("statm")).split(" ")[1]);
+      return new Held(
+          entries(folder.resolve("fd")), mappings, entries(folder.resolve("task")), pages * 4);
+    }
+
+    private static long entries(Path folder) throws IOException {
+      try (Stream<Path> listed = Files.list(folder)) {
+        return listed.count();
+      }
+    }
+  }
+
+  private static void cycle() {
+    try (ModelParallelRunner runner = Models.runner("dense.mindir")) {
+      Check.equal(Models.dense(Models.SIX), Models.ask(runner, new int[] {2, 3}, Models.SIX));
+    }
+  }
+
+  /** Memory that is shared comes and goes, too. */
+  private static void largeCycle() {
+    try (ModelParallelRunner runner = Models.runner("wide.mindir")) {
+      Models.ask(runner, new int[] {Models.WIDE}, Models.filled(Models.WIDE, 1));
+    }
+  }
+
+  private static long heapBytes() {
+    System.gc();
+    return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+  }
+
+  private static long bufferBytes(String pool) {
+    for (BufferPoolMXBean bean : ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class)) {
+      if (bean.getName().equals(pool)) {
+        return bean.getMemoryUsed();
+      }
+    }
+    throw new AssertionError("no pool " + pool);
+  }
+
+  private static void checkSame(Held before, Held after) {
+    Check.equal(before.files, after.files);
+    Check.equal(before.mappings, after.mappings);
+    Check.that(after.threads <= before.threads + 8, before + ", then " + after);
+  }
+
+  public static void aThousandRunnersLeaveNothingBehind() throws IOException {
+    try (Model one = Models.built("dense.mindir")) { // keeps the worker's session in use
+      String worker = Long.toString(Models.worker());
+      for (int i = 0; i < 50; ++i) {
+        cycle();
+      }
+      for (int i = 0; i < 5; ++i) {
+        largeCycle();
+      }
+      long heap = heapBytes();
+      long direct = bufferBytes("direct");
+      long mapped = bufferBytes("mapped");
+      long children = ProcessHandle.current().children().count();
+      Held here = Held.of("self");
+      Held there = Held.of(worker);
+      for (int i = 0; i < 1000; ++i) {
+        cycle();
+      }
+      for (int i = 0; i < 20; ++i) {
+        largeCycle();
+      }
+      checkSame(there, Held.of(worker));
+      checkSame(here, Held.of("self"));
+      long grown = Held.of(worker).residentKib - there.residentKib;
+      Check.that(grown < 8 * 1024, "the worker has grown by " + grown + " KiB");
+      Check.equal(direct, bufferBytes("direct"));
+      Check.equal(mapped, bufferBytes("mapped"));
+      Check.equal(children, ProcessHandle.current().children().count());
+      long more = heapBytes() - heap;
+      Check.that(more < 2 << 20, "the heap has grown by " + more + " bytes");
+    }
+  }
+
+  public static void whatIsForgottenIsReleased() throws Exception {
+    try (Model one = Models.built("dense.mindir")) {
+      String worker = Long.toString(Models.worker());
+      largeCycle();
+      Held before = Held.of(worker);
+      forget();
+      for (int i = 0; i < 100 && Held.of(worker).files > before.files; ++i) {
+        System.gc();
+        Thread.sleep(20); // until the collector's thread has told the worker
+      }
+      Check.equal(before.files, Held.of(worker).files);
+    }
+  }
+
+  private static void forget() {
+    List<MSTensor> outputs = new ArrayList<>();
+    for (int i = 0; i < 4; ++i) {
+      ModelParallelRunner runner = Models.runner("wide.mindir");
+      List<MSTensor> inputs = runner.getInputs();
+      inputs.get(0).setData(Models.filled(Models.WIDE, i));
+      runner.predict(inputs, outputs = new ArrayList<>());
+      Model model = Models.built("wide.mindir");
+      model.getInputs().get(0).setData(Models.filled(Models.WIDE, i));
+      model.predict();
+    }
+    Check.equal(1, outputs.size());
+  }
+}

@@ -1,0 +1,85 @@
+package com.mindspore.internal;
+
+import com.mindspore.MSException;
+import com.mindspore.check.Check;
+import com.mindspore.config.AscendDeviceInfo;
+import com.mindspore.config.DeviceType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+public final class BuildRequestsTest {
+  private static final ContextState.Device CPU =
+      new ContextState.Device(DeviceType.DT_CPU, false, null);
+  private static final ContextState.Device GPU =
+      new ContextState.Device(DeviceType.DT_GPU, true, null);
+
+  private BuildRequestsTest() {}
+
+  private static BuildRequest of(boolean isRunner, ContextState.Device... devices) {
+    BuildRequest request = BuildRequests.ofFile("m.mindir", 0);
+    request.isRunner = isRunner;
+    BuildRequests.addContext(new ContextState(3, 0, 2, List.of(0, 1), List.of(devices)), request);
+    return request;
+  }
+
+  private static String settings(BuildRequest request) {
+    List<String> lines = new ArrayList<>();
+    request.settings.forEach(one -> lines.add(one.name() + "=" + one.value()));
+    return String.join(" ", lines);
+  }
+
+  public static void thePathBecomesAbsolute() {
+    Check.equal(System.getProperty("user.dir") + "/m.mindir", of(false, CPU).path);
+  }
+
+  public static void onlyWhatWasSetIsSent() {
+    Check.equal(
+        "target=cpu cpu.thread_num=3 cpu.thread_affinity_mode=2 cpu.thread_affinity_core_list=0,1",
+        settings(of(false, CPU)));
+  }
+
+  public static void aRunnersListMayHaveTheCpuFirst() {
+    Check.contains(settings(of(true, CPU, GPU)), "target=gpu gpu.precision_mode=preferred_fp16");
+    Check.contains(settings(of(false, CPU, GPU)), "target=cpu");
+  }
+
+  public static void ascendOptionsArriveButTheUsersOwnEntriesCount() {
+    AscendDeviceInfo info = new AscendDeviceInfo();
+    info.setDeviceID(2);
+    info.setProvider("ge");
+    info.setDynamicBatchSize(new ArrayList<>(List.of(1, 4)));
+    BuildRequest request = BuildRequests.ofFile("m.mindir", 0);
+    request.config.put("ascend_context", new java.util.HashMap<>(Map.of("input_format", "NHWC")));
+    info.setInputFormat("NCHW");
+    BuildRequests.addContext(
+        new ContextState(0, 0, 0, List.of(),
+            List.of(new ContextState.Device(DeviceType.DT_ASCEND, false, info))),
+        request);
+    Check.contains(settings(request), "target=ascend ascend.device_id=2 ascend.provider=ge");
+    Check.equal("1,4", request.config.get("ascend_context").get("dynamic_batch_size"));
+    Check.equal("NHWC", request.config.get("ascend_context").get("input_format"));
+  }
+
+  public static void otherDevicesAreRefused() {
+    ContextState.Device npu = new ContextState.Device(DeviceType.DT_NPU, false, null);
+    Check.contains(
+        Check.throwsA(MSException.class, () -> of(false, npu)).getMessage(), "device type 2");
+    Check.contains(Check.throwsA(MSException.class, () -> of(false)).getMessage(), "no device");
+  }
+
+  public static void theSectionParallelBecomesSettings() {
+    BuildRequest request = BuildRequests.ofFile("/m.mindir", 0);
+    BuildRequests.addRunner(
+        new RunnerState(null, 4,
+            Map.of("parallel", Map.of("timeout_s", "1.5"), "other", Map.of("a", "b")), "",
+            List.of(0, 1)),
+        request);
+    Check.equal(
+        "parallel.timeout_s=1.5 parallel.workers_num=4 parallel.device_ids=0,1", settings(request));
+    Check.equal(Map.of("other", Map.of("a", "b")), request.config);
+    Check.equal(1.5, BuildRequests.timeoutSeconds(request));
+    request.settings.add(new BuildRequest.Setting("parallel.timeout_s", "soon"));
+    Check.equal(0.0, BuildRequests.timeoutSeconds(request));
+  }
+}
