@@ -106,9 +106,8 @@ public final class CyclesTest {
       largeCycle();
       Held before = Held.of(worker);
       forget();
-      for (int i = 0; i < 100 && Held.of(worker).files > before.files; ++i) {
-        System.gc();
-        Thread.sleep(20); // until the collector's thread has told the worker
+      for (int i = 0; i < 1000 && Held.of(worker).files > before.files; ++i) {
+        System.gc(); // after which a thread of its own tells the worker
       }
       Check.equal(before.files, Held.of(worker).files);
     }
