@@ -68,7 +68,8 @@ public final class CyclesTest {
   }
 
   public static void aThousandRunnersLeaveNothingBehind() throws IOException {
-    try (Model one = Models.built("dense.mindir")) { // keeps the worker's session in use
+    Model one = Models.built("dense.mindir"); // keeps the worker's session in use
+    try {
       String worker = Long.toString(Models.worker());
       for (int i = 0; i < 50; ++i) {
         cycle();
@@ -97,11 +98,14 @@ public final class CyclesTest {
       Check.equal(children, ProcessHandle.current().children().count());
       long more = heapBytes() - heap;
       Check.that(more < 2 << 20, "the heap has grown by " + more + " bytes");
+    } finally {
+      one.free();
     }
   }
 
   public static void whatIsForgottenIsReleased() throws Exception {
-    try (Model one = Models.built("dense.mindir")) {
+    Model one = Models.built("dense.mindir");
+    try {
       String worker = Long.toString(Models.worker());
       largeCycle();
       Held before = Held.of(worker);
@@ -110,6 +114,8 @@ public final class CyclesTest {
         System.gc(); // after which a thread of its own tells the worker
       }
       Check.equal(before.files, Held.of(worker).files);
+    } finally {
+      one.free();
     }
   }
 
