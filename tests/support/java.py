@@ -1,0 +1,69 @@
+"""Java in tests: the jar as `mslite sdk java` makes it, and programs built with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.shared import ROOT, made_sdk, run
+
+from mindspore_lite.errors import LiteError
+from mindspore_lite.sdk.java import JAR
+from mindspore_lite.sdk.javac import RELEASE, find_javac
+
+BINDINGS = ROOT / "bindings/java"
+PUBLIC = ("com.mindspore", "com.mindspore.config")
+STRICT = ("--release", str(RELEASE), "-encoding", "UTF-8", "-proc:none", "-Xlint:all", "-Werror")
+
+
+def _jdk() -> tuple[str, str]:
+    """(javac, why there is none)."""
+    try:
+        return find_javac(), ""
+    except LiteError as exc:
+        return "", str(exc)
+
+
+JAVAC, NO_JDK = _jdk()
+JAVA = str(Path(JAVAC).with_name("java"))
+needs_jdk = pytest.mark.skipif(not JAVAC, reason=NO_JDK)
+
+
+def built_sdk(factory: pytest.TempPathFactory) -> Path:
+    """What `mslite sdk java DIR` makes, once a test run; what it said is in the file beside it."""
+    if not JAVAC:
+        pytest.skip(NO_JDK)
+    return made_sdk(factory, "java")
+
+
+def compiled(
+    sources: list[Path], target: Path, *class_path: Path, flags: tuple[str, ...] = ()
+) -> Path:
+    """A directory of classes, which compile without a single warning."""
+    command = [JAVAC, *STRICT, *flags, "-d", target]
+    if class_path:
+        command += ["-cp", joined(*class_path)]
+    done = run([*command, *sources])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
+
+
+def joined(*class_path: Path) -> str:
+    return os.pathsep.join(map(str, class_path))
+
+
+class Program:
+    """A program of one source, as it is built and run by hand: compiled against the jar."""
+
+    def __init__(self, source: Path, folder: Path, sdk: Path) -> None:
+        self._jar, self._name = sdk / JAR, source.stem
+        self._classes = compiled([source], folder, self._jar)
+
+    def run(
+        self, *arguments: object, options: tuple[str, ...] = (), cwd: Path = ROOT, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; its worker ends with it."""
+        path = joined(self._jar, self._classes)
+        return run([JAVA, *options, "-cp", path, self._name, *arguments], cwd, **more)
