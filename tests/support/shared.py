@@ -1,4 +1,4 @@
-"""What the tests of all languages share: an SDK made once a test run, and programs with a worker."""
+"""What tests of other languages share: an SDK made once a test run, programs with a worker."""
 
 from __future__ import annotations
 
