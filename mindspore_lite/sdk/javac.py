@@ -19,18 +19,23 @@ _INSTALL = (
 )
 
 
+def locate_javac(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The javac of $JAVA_HOME, else the one on $PATH, of whatever version; None: there is none."""
+    home = environment.get("JAVA_HOME")
+    places = [os.path.join(home, "bin") if home else "", environment.get("PATH", "")]
+    found = shutil.which("javac", path=os.pathsep.join(filter(None, places)))
+    return found and os.path.abspath(found)  # it will run in another directory
+
+
 def find_javac(environment: Mapping[str, str] = os.environ) -> str:
-    """The javac of $JAVA_HOME, else the one on $PATH.
+    """The same, and new enough.
 
     Raises:
         LiteError: There is none, or it is too old.
     """
-    home = environment.get("JAVA_HOME")
-    places = [os.path.join(home, "bin") if home else "", environment.get("PATH", "")]
-    found = shutil.which("javac", path=os.pathsep.join(filter(None, places)))
+    found = locate_javac(environment)
     if found is None:
         raise LiteError(f"there is no Java compiler (javac); {_INSTALL}")
-    found = os.path.abspath(found)  # it will run in another directory
     said = run([found, "-version"], Path.cwd()).stdout
     # as in "javac 17.0.15"; up to Java 8 it was "javac 1.8.0_352"
     version = re.search(r"^javac (?:1\.)?(\d+)", said, re.MULTILINE)

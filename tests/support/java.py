@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from support.shared import ROOT, made_sdk, run
 
-from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.java import JAR
-from mindspore_lite.sdk.javac import RELEASE, find_javac
+from mindspore_lite.sdk.javac import RELEASE, locate_javac
 
 BINDINGS = ROOT / "bindings/java"
 PUBLIC = ("com.mindspore", "com.mindspore.config")
@@ -19,22 +18,15 @@ QUICK = "-XX:TieredStopAtLevel=1"  # what runs for a second is not worth the sec
 STRICT = ("--release", str(RELEASE), "-encoding", "UTF-8", "-proc:none", "-Xlint:all", "-Werror")
 
 
-def _jdk() -> tuple[str, str]:
-    """(javac, why there is none)."""
-    try:
-        return find_javac(), ""
-    except LiteError as exc:
-        return "", str(exc)
-
-
-JAVAC, NO_JDK = _jdk()
-JAVA = str(Path(JAVAC).with_name("java"))
-needs_jdk = pytest.mark.skipif(not JAVAC, reason=NO_JDK)
+JAVAC = locate_javac()
+JAVA = str(Path(JAVAC or "javac").with_name("java"))
+NO_JDK = "no Java compiler; install a JDK to run these tests"
+needs_jdk = pytest.mark.skipif(JAVAC is None, reason=NO_JDK)
 
 
 def built_sdk(factory: pytest.TempPathFactory) -> Path:
     """What `mslite sdk java DIR` makes, once a test run; what it said is in the file beside it."""
-    if not JAVAC:
+    if JAVAC is None:
         pytest.skip(NO_JDK)
     return made_sdk(factory, "java")
 
@@ -52,14 +44,15 @@ def compiled(
 
 
 def joined(*class_path: Path) -> str:
+    """A class path."""
     return os.pathsep.join(map(str, class_path))
 
 
 class Program:
     """A program of one source, as it is built and run by hand: compiled against the jar."""
 
-    def __init__(self, source: Path, folder: Path, sdk: Path) -> None:
-        self._jar, self._name = sdk / JAR, source.stem
+    def __init__(self, source: Path, folder: Path, sdk: Path, package: str = "") -> None:
+        self._jar, self._name = sdk / JAR, f"{package}{source.stem}"
         self._classes = compiled([source], folder, self._jar)
 
     def run(
