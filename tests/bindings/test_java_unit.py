@@ -15,6 +15,7 @@ if JAVAC is None:
 
 # what users may call says what it does, in words that javadoc can read
 DOCUMENTED = ("-Xdoclint:all/protected", f"-Xdoclint/package:{','.join(PUBLIC)}")
+FAILED = r"{name} \.\.\. FAILED.*(?:\n(?!\S+ \.\.\. ).*)*"  # with all lines up to the next test
 MAIN = "com.mindspore.check.Main"
 
 
@@ -27,7 +28,7 @@ def test_all_tests_of_the_library_pass(tmp_path: Path) -> None:
         MSLITE_MODELS=str(make_models(tmp_path / "models")),
         MSLITE_VECTORS=str(ROOT / "tests/wire/vectors"),
     )
-    failed = re.findall(r"\S+ \.\.\. FAILED.*(?:\n\s.*)*", done.stdout)
+    failed = re.findall(FAILED.format(name=r"\S+"), done.stdout)
     assert done.returncode == 0, "\n".join([*failed, done.stdout[-1000:], done.stderr[-4000:]])
     assert re.findall(r"\S+ \.\.\. skipped: .*", done.stdout) == []
 
@@ -59,7 +60,7 @@ def test_a_test_that_fails_fails_the_program(tmp_path: Path) -> None:
         "throwsNot": ("IllegalStateException",),
         "failsInAThread": ("b",),
     }.items():
-        told = re.search(rf"SomeTest\.{name} \.\.\. FAILED.*(?:\n\s.*)*", said)
+        told = re.search(FAILED.format(name=f"SomeTest.{name}"), said)
         assert told is not None, said
         assert all(word in told[0] for word in words)
 
