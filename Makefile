@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint cpp clean help
+.PHONY: demo test lint cpp java clean help
 
 help:
 	@echo "make demo   run the embedded model"
 	@echo "make test   run all tests"
 	@echo "make lint   ruff, mypy, clang-format, sizes"
 	@echo "make cpp    build the C++ library with CMake and run its tests; SANITIZE=thread for a sanitizer"
+	@echo "make java   build the jar of the Java library with javac and run its tests; TESTS=word for some"
 	@echo "make clean  remove .venv and caches"
 
 $(BIN)/python:
@@ -34,7 +35,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git ls-files '*.cc' '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
+	git ls-files '*.cc' '*.h' '*.java' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python scripts/size.py
 
 CPP_BUILD := build/cpp$(addprefix -,$(SANITIZE))
@@ -44,6 +45,19 @@ cpp: $(VENV)/.test
 	PYTHONPATH=tests $(BIN)/python -m support.cpp_models $(CPP_BUILD)/models
 	cd $(CPP_BUILD) && MSLITE_PYTHON=$(CURDIR)/$(BIN)/python MSLITE_MODELS=$(CURDIR)/$(CPP_BUILD)/models \
 	  ctest --output-on-failure
+
+JAVA_BUILD := build/java
+JAVA_JAR := $(JAVA_BUILD)/mindspore-lite-java.jar
+JAVAC := javac --release 17 -encoding UTF-8 -Xlint:all -Werror
+java: $(VENV)/.test
+	rm -rf $(JAVA_BUILD)
+	$(JAVAC) -d $(JAVA_BUILD)/classes $$(find bindings/java/src -name '*.java')
+	jar --create --file $(JAVA_JAR) -C $(JAVA_BUILD)/classes .
+	$(JAVAC) -cp $(JAVA_JAR) -d $(JAVA_BUILD)/tests $$(find bindings/java/tests -name '*.java')
+	PYTHONPATH=tests $(BIN)/python -m support.cpp_models $(JAVA_BUILD)/models
+	MSLITE_PYTHON=$(CURDIR)/$(BIN)/python MSLITE_MODEL=$(CURDIR)/mindspore_lite/cli/data/digits.mindir \
+	  MSLITE_MODELS=$(CURDIR)/$(JAVA_BUILD)/models MSLITE_VECTORS=$(CURDIR)/tests/wire/vectors \
+	  java -ea -cp $(JAVA_JAR):$(JAVA_BUILD)/tests com.mindspore.check.Main $(TESTS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

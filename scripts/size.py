@@ -1,7 +1,7 @@
 """Fails when a file has more than 600 lines or a function more than 60. Run: python scripts/size.py
 
-Reads the tracked and new Python and C++ files of the repository; functions of the Python ones.
-Exceptions are listed below with a reason.
+Reads the tracked and new Python, C++ and Java files of the repository; of functions only those of
+the Python ones. Exceptions are listed below with a reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXCEPTIONS: dict[str, str] = {
 def code_files(root: Path) -> Iterator[Path]:
     """The repository's own files of code, as git sees them."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    kinds = ["*.py", "*.pyi", "*.cc", "*.h"]
+    kinds = ["*.py", "*.pyi", "*.cc", "*.h", "*.java"]
     listed = subprocess.run(
         [*command, *kinds], cwd=root, capture_output=True, text=True, check=True
     ).stdout

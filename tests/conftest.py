@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.cpp import built_sdk
+from support import cpp, java
 
 from mindspore_lite.engines import ascend
 
@@ -37,7 +37,13 @@ def no_emulation(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def cpp_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `mslite sdk cpp` makes, compiled once a test run; tests only read it."""
-    return built_sdk(tmp_path_factory)
+    return cpp.built_sdk(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def java_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `mslite sdk java` makes, compiled once a test run; tests only read it."""
+    return java.built_sdk(tmp_path_factory)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -59,6 +59,11 @@ def test_the_comparison_of_cpp_and_python_is_printed(cpp_sdk: Path) -> None:
     assert re.search(rf"4 clients: C\+\+ / Python {RATIO}, .*\none op, 1 clients: .* \d+ us", text)
 
 
+def test_the_comparison_of_java_and_python_is_printed(java_sdk: Path) -> None:
+    text = printed("java.py", "--sdk", java_sdk)
+    assert re.search(rf"4 clients: Java / Python {RATIO}, .*\none op, 1 clients: .* \d+ us", text)
+
+
 def test_the_soak_counts_every_request_on_both_sides() -> None:
     text = printed("soak.py")
     sent, answered = (

@@ -47,7 +47,7 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "mslite worker --socket /tmp/mslite.sock --cores 0-3",
     ),
     "sdk": (
-        "Make what programs in other languages are built with: headers, libraries, package files.",
+        "Make what programs in other languages are built with: headers, libraries, jars.",
         "mslite sdk cpp ~/mslite-sdk",
     ),
 }

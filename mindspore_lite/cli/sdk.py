@@ -7,12 +7,17 @@ from pathlib import Path
 
 import cyclopts
 
-from mindspore_lite.cli.console import fail, say, steps, tidy_end
+from mindspore_lite.cli.console import fail, say, steps, tidy_end, working
 
 sdk = cyclopts.App(name="sdk", help_format="plaintext")
 _CPP = """Compile libmindspore-lite, the C++ library, with your compiler, and lay it out.
 
 Example: mslite sdk cpp ~/mslite-sdk"""
+_JAVA = """Compile mindspore-lite-java.jar, the Java library, with your JDK, and lay it out.
+
+The compiler is javac of $JAVA_HOME, else of $PATH, version 17 or newer.
+
+Example: mslite sdk java ~/mslite-sdk"""
 
 
 @sdk.command(help=_CPP)
@@ -42,3 +47,24 @@ def cpp(folder: Path, /, *, compiler: str | None = None, jobs: int | None = None
     say(f"  export LITE_HOME={shlex.quote(str(folder))}")
     say('  g++ -std=c++14 main.cc -I"$LITE_HOME/runtime" -L"$LITE_HOME/runtime/lib" \\')
     say('    -Wl,-rpath,"$LITE_HOME/runtime/lib" -lmindspore-lite -pthread -o main')
+
+
+@sdk.command(help=_JAVA)
+def java(folder: Path, /) -> None:
+    """Compile and lay out the Java library.
+
+    Parameters
+    ----------
+    folder
+        Where it goes, to be LITE_HOME: the jar and its Maven description to runtime/lib.
+    """
+    from mindspore_lite.sdk.java import JAR, find_sources, make_sdk
+    from mindspore_lite.sdk.javac import find_javac
+
+    folder = folder.expanduser().absolute()
+    with tidy_end(), working(f"compiling {Path(JAR).name}"):
+        make_sdk(folder, find_javac(), find_sources())
+    say(f"{Path(JAR).name} is in {folder}. Next:")
+    say(f"  export LITE_HOME={shlex.quote(str(folder))}")
+    say(f'  javac -cp "$LITE_HOME/{JAR}" Main.java')
+    say(f'  java -cp "$LITE_HOME/{JAR}:." Main')

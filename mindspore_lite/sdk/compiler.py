@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 from mindspore_lite.errors import LiteError
+from mindspore_lite.sdk.tool import must_run
 
 NAMES = ("c++", "g++", "clang++")
 _INSTALL = "install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++)"
@@ -49,25 +49,7 @@ class Compiler:
         )
 
     def _run(self, command: Sequence[str], cwd: Path, what: str) -> None:
-        try:
-            done = subprocess.run(
-                command,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
-            )
-        except OSError as exc:
-            raise LiteError(f"cannot start the compiler {command[0]!r}: {exc.strerror}") from exc
-        if done.returncode != 0:
-            words = done.stdout.strip()
-            raise LiteError(
-                f"{shlex.join(self.command)} could not {what} (exit code {done.returncode}); "
-                f"it said:\n{words}"
-            )
+        must_run(command, cwd, shlex.join(self.command), what)
 
 
 def find_compiler(wanted: str | None, environment: Mapping[str, str] = os.environ) -> Compiler:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mindspore_lite.errors import LiteError
+from mindspore_lite.sdk import sources
 from mindspore_lite.sdk.compiler import Compiler, build_library
 from mindspore_lite.sdk.install import check_target, install
 from mindspore_lite.version import __version__
@@ -23,22 +23,15 @@ PACKAGE_FILES = {  # template: where it goes
     "cmake/mindspore-lite.pc.in": "runtime/lib/pkgconfig",
 }
 EMPTY = "tools/converter/lib"  # programs written for the original link with -L of it
-_PACKAGE = Path(__file__).parent.parent
 
 
-def find_sources(package: Path = _PACKAGE) -> Path:
-    """The directory with `include`, `src` and `cmake`: in the package, or beside it in a clone.
+def find_sources(package: Path = sources.PACKAGE) -> Path:
+    """The directory with `include`, `src` and `cmake`.
 
     Raises:
-        LiteError: Neither is there.
+        LiteError: It is not there.
     """
-    for found in (package / "bindings/cpp", package.parent / "bindings/cpp"):
-        if (found / "src").is_dir():
-            return found
-    raise LiteError(
-        f"the sources of the C++ library are not in {str(package)!r}; install mslite again from "
-        "its wheel"
-    )
+    return sources.find("cpp", "C++", package)
 
 
 def make_sdk(

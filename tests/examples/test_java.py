@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.java import Program, needs_jdk
+from support.shared import DIGITS, ROOT, SEVEN, run
+
+from mindspore_lite.version import __version__
+
+pytestmark = needs_jdk
+
+EXAMPLES = ROOT / "examples/java"
+MAIN = "src/main/java/com/mindspore/lite/demo/Main.java"
+MODEL = ROOT / "tests/data/models/mobilenet_v3_mini.mindir"
+VERSION = f"MindSpore Lite {__version__}"
+
+
+def built(example: str, factory: pytest.TempPathFactory, sdk: Path) -> Program:
+    folder = factory.mktemp(example)
+    return Program(EXAMPLES / example / MAIN, folder, sdk, package="com.mindspore.lite.demo.")
+
+
+@pytest.fixture(scope="module")
+def quick_start(tmp_path_factory: pytest.TempPathFactory, java_sdk: Path) -> Program:
+    return built("quick_start", tmp_path_factory, java_sdk)
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory: pytest.TempPathFactory, java_sdk: Path) -> Program:
+    return built("quick_start_parallel", tmp_path_factory, java_sdk)
+
+
+def output_of(program: Program, *arguments: object) -> list[str]:
+    done = program.run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    version, *lines = done.stdout.splitlines()
+    assert version == VERSION
+    return lines
+
+
+def numbers(line: str, shape: str) -> np.ndarray:
+    label = f"out tensor shape: [{shape}] and out data: "
+    assert line.startswith(label)
+    return np.array(line.removeprefix(label).split(), np.float32)
+
+
+def own_model(tmp_path: Path) -> tuple[Path, np.ndarray, str]:
+    """The input of a model as a file, and what comes out of it, and in which shape."""
+    with np.load(MODEL.with_suffix(".npz")) as file:
+        file["in0"].tofile(tmp_path / "input.bin")
+        wanted = file["out0"]
+    return tmp_path / "input.bin", wanted.reshape(-1), "".join(f"{dim}," for dim in wanted.shape)
+
+
+def test_the_quick_start_prints_the_originals_labels_and_a_seven(quick_start: Program) -> None:
+    (line,) = output_of(quick_start, DIGITS, SEVEN)
+    assert numbers(line, "1,10,").shape == (10,)
+    assert numbers(line, "1,10,").argmax() == 7
+
+
+def test_the_quick_start_runs_a_model_of_fixed_shape(tmp_path: Path, quick_start: Program) -> None:
+    input_file, wanted, shape = own_model(tmp_path)
+    (line,) = output_of(quick_start, MODEL, input_file)
+    got = numbers(line, shape)
+    np.testing.assert_allclose(got, wanted[:50], atol=1e-4 * np.abs(wanted).max())
+    (line,) = output_of(quick_start, MODEL)  # random values
+    assert numbers(line, shape).shape == got.shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "Usage: "),
+        (["/no/such.mindir"], 1, "/no/such.mindir"),
+        ([DIGITS, MODEL], 1, "256"),
+        ([DIGITS, "/no/such.bin"], 1, "Input file /no/such.bin cannot be read"),
+    ],
+)
+def test_the_quick_start_says_what_is_wrong(
+    arguments: list[object], code: int, words: str, quick_start: Program
+) -> None:
+    done = quick_start.run(*arguments)
+    assert (done.returncode, done.stdout) == (code, f"{VERSION}\n")
+    assert words in done.stderr
+
+
+def test_five_threads_get_the_same_answer_twice(tmp_path: Path, parallel: Program) -> None:
+    *lines, last = output_of(parallel, DIGITS, SEVEN)
+    assert last == "========== model parallel runner predict success =========="
+    assert len(lines) == 10
+    assert len(set(lines)) == 1
+    assert numbers(lines[0], "1,10,").shape == (5,)
+    input_file, wanted, shape = own_model(tmp_path)
+    *lines, _ = output_of(parallel, MODEL, input_file)
+    for line in lines:
+        got = numbers(line, shape)
+        np.testing.assert_allclose(got, wanted[:5], atol=1e-4 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("example", ["quick_start", "quick_start_parallel"])
+def test_the_pom_of_an_example_names_the_jar_of_lite_home(
+    example: str, tmp_path: Path, java_sdk: Path
+) -> None:
+    if shutil.which("mvn") is None:
+        pytest.skip("no Maven; install it to run this test")
+    project = tmp_path / example
+    shutil.copytree(EXAMPLES / example, project)
+    command = ["mvn", "--offline", "--quiet", "package"]
+    done = run(command, project, LITE_HOME=str(java_sdk))
+    if "in offline mode" in done.stdout:
+        pytest.skip("Maven lacks its plugins, and tests use no network")
+    assert done.returncode == 0, done.stdout
+    assert (project / f"target/{example}_java.jar").is_file()
