@@ -17,6 +17,7 @@ def worker(
     socket: str | None = None,
     stay: Annotated[bool, Parameter(negative="")] = False,
     fd: int | None = None,
+    private: Annotated[bool, Parameter(negative="")] = False,
     cores: str | None = None,
 ) -> None:
     """Host models for other programs, in a process of their own.
@@ -29,20 +30,27 @@ def worker(
         Go on when the last client has left, and when the process that started the worker ends.
     fd
         Instead of a path: the number of an inherited socket, connected to the parent.
+    private
+        Instead of a path: listen in a new directory for the parent, which is told of it on stdout.
     cores
         The cores to use, such as 0-3,6; without it, all that the process may use.
     """
-    if (socket is None) == (fd is None):
-        fail("worker wants either --socket PATH or --fd N (see mslite worker --help)", code=2)
+    if (socket is not None) + (fd is not None) + private != 1:
+        fail(
+            "worker wants one of --socket PATH, --fd N or --private (see mslite worker --help)",
+            code=2,
+        )
     if stay and socket is None:
-        fail("--stay goes with --socket: a worker on --fd ends with its parent", code=2)
+        fail("--stay goes with --socket: any other worker ends with its parent", code=2)
     wanted = [] if cores is None else core_list(cores)
-    from mindspore_lite.worker.start import serve_descriptor, serve_path
+    from mindspore_lite.worker.start import serve_descriptor, serve_path, serve_private
 
     if socket is not None:
         serve_path(socket, wanted, stays=stay)
     elif fd is not None:
         serve_descriptor(fd, wanted)
+    else:
+        serve_private(wanted)
 
 
 def core_list(text: str) -> list[int]:

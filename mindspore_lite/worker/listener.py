@@ -7,6 +7,7 @@ import fcntl
 import os
 import socket
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,18 +16,21 @@ from mindspore_lite.errors import ResourceError
 
 BACKLOG = 128
 _MAX_PATH_BYTES = 107  # of a socket's address in Linux, without the zero at its end
+_PRIVATE_NAME = "worker.sock"
 _ALONE_S = 2.0  # how long to wait for another worker that begins in the same directory; guess
 
 
 class Listener:
     """A listening socket; `address` is what clients are told, a path or "@" and an abstract name.
 
-    It does not block: who takes connections from it waits for them elsewhere.
+    It does not block: who takes connections from it waits for them elsewhere. A `folder` is one
+    that was made for the socket's file alone, and goes with it.
     """
 
-    def __init__(self, sock: socket.socket, address: str) -> None:
+    def __init__(self, sock: socket.socket, address: str, folder: str | None = None) -> None:
         self.address = address
         self._sock = sock
+        self._folder = folder
         self._file = None if address.startswith("@") else os.lstat(address)
         sock.setblocking(False)
 
@@ -47,6 +51,10 @@ class Listener:
                 if os.path.samestat(os.lstat(self.address), self._file):
                     os.unlink(self.address)
             self._file = None
+        if self._folder is not None:
+            with suppress(OSError):
+                os.rmdir(self._folder)
+            self._folder = None
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
@@ -78,7 +86,35 @@ def path_listener(path: str) -> Listener:
     """
     if not path:
         raise ValueError("the socket path is empty; choose one in a directory of yours")
-    path = os.path.abspath(path)
+    return _listening(os.path.abspath(path))
+
+
+def private_listener() -> Listener:
+    """Listens in a new directory that only the owner may look into; both go with the socket.
+
+    Raises:
+        ResourceError: It cannot be had, with the reason.
+    """
+    try:
+        folder = tempfile.mkdtemp(prefix="mslite-", dir=_short_folder())
+    except OSError as exc:
+        raise ResourceError(f"no directory to listen in can be made: {exc}") from exc
+    try:
+        return _listening(os.path.join(folder, _PRIVATE_NAME), folder)
+    except BaseException:
+        with suppress(OSError):
+            os.rmdir(folder)
+        raise
+
+
+def _short_folder() -> str:
+    """Where temporary files go; /tmp where not every client can name that (Java in a C locale)."""
+    found = os.path.abspath(tempfile.gettempdir())
+    longest = os.path.join(found, "mslite-12345678", _PRIVATE_NAME)
+    return found if longest.isascii() and len(longest) <= _MAX_PATH_BYTES else "/tmp"
+
+
+def _listening(path: str, folder: str | None = None) -> Listener:
     _check_path(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -90,7 +126,7 @@ def path_listener(path: str) -> Listener:
             finally:
                 os.umask(before)
             sock.listen(BACKLOG)
-        return Listener(sock, path)
+        return Listener(sock, path, folder)
     except OSError as exc:
         sock.close()
         raise ResourceError(f"cannot listen on {path!r}: {exc.strerror or exc}") from exc

@@ -22,7 +22,12 @@ from mindspore_lite.errors import ResourceError
 from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.worker.guest import keep_notes
 from mindspore_lite.worker.host import Host, say
-from mindspore_lite.worker.listener import abstract_listener, path_listener
+from mindspore_lite.worker.listener import (
+    Listener,
+    abstract_listener,
+    path_listener,
+    private_listener,
+)
 
 _MOST_FILES = 1 << 16  # descriptors that a worker asks for, where it may: for blocks and lanes
 _LOG = logging.getLogger(__name__)
@@ -36,8 +41,7 @@ def serve_descriptor(descriptor: int, cores: Sequence[int] = ()) -> NoReturn:
         ResourceError: The worker cannot begin.
     """
     parent = _inherited(descriptor)
-    # Ctrl-C in a terminal is for the parent, which then decides when its workers go
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_ctrl_c_to_parent()
     with _prepare(cores) as signals:
         _serve(Host(abstract_listener()), signals, parent, watches=True)
 
@@ -50,9 +54,25 @@ def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> 
         ResourceError: The worker cannot begin, or not there.
     """
     with _prepare(cores) as signals, closing(path_listener(path)) as listener:
-        host = Host(listener, stays=stays)
-        say(f"mslite worker {os.getpid()} listens on {listener.address}")
-        _serve(host, signals, watches=not stays)
+        _serve_at(listener, signals, stays=stays)
+
+
+def serve_private(cores: Sequence[int] = ()) -> NoReturn:
+    """Serve the process that started this one, on a path that it is told; see serve_path.
+
+    Raises:
+        ValueError: The cores cannot be used.
+        ResourceError: The worker cannot begin.
+    """
+    _leave_ctrl_c_to_parent()
+    with _prepare(cores) as signals, closing(private_listener()) as listener:
+        _serve_at(listener, signals)
+
+
+def _serve_at(listener: Listener, signals: socket.socket, *, stays: bool = False) -> NoReturn:
+    host = Host(listener, stays=stays)
+    say(f"mslite worker {os.getpid()} listens on {listener.address}")
+    _serve(host, signals, watches=not stays)
 
 
 def _serve(
@@ -73,6 +93,11 @@ def _serve(
         raise ResourceError(f"the worker cannot begin: {exc}") from exc
     host.run(parent)
     _leave()
+
+
+def _leave_ctrl_c_to_parent() -> None:
+    # which then decides when its workers go; in a terminal, both are told
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _prepare(cores: Sequence[int]) -> socket.socket:

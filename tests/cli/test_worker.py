@@ -26,9 +26,11 @@ def refused(*arguments: object, fds: tuple[int, ...] = ()) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "either --socket PATH or --fd N"),
-        (["--socket", "a", "--fd", "3"], "either --socket PATH or --fd N"),
+        ([], "one of --socket PATH, --fd N or --private"),
+        (["--socket", "a", "--fd", "3"], "one of --socket PATH, --fd N or --private"),
+        (["--private", "--fd", "3"], "one of --socket PATH, --fd N or --private"),
         (["--fd", "3", "--stay"], "--stay goes with --socket"),
+        (["--private", "--stay"], "--stay goes with --socket"),
         (["--fd", "three"], "three"),
     ],
 )

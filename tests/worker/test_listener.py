@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import stat
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,12 @@ from support.fake_engine import Client, wait_for
 
 from mindspore_lite.errors import ResourceError
 from mindspore_lite.worker import listener as listener_module
-from mindspore_lite.worker.listener import BACKLOG, abstract_listener, path_listener
+from mindspore_lite.worker.listener import (
+    BACKLOG,
+    abstract_listener,
+    path_listener,
+    private_listener,
+)
 
 
 def stale(path: Path) -> None:
@@ -58,6 +64,42 @@ def test_a_name_that_the_kernel_chose_goes_with_the_socket() -> None:
         assert found.address.startswith("@")
         assert connects(found.address)
     assert not connects(found.address)
+
+
+def test_a_directory_of_its_own_is_for_the_owner_alone_and_goes_with_the_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(listener_module, "_MAX_PATH_BYTES", 4096)  # this directory's name is long
+    with closing(private_listener()) as found:
+        folder = Path(found.address).parent
+        assert folder.parent == tmp_path
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not folder.exists()
+    found.close()  # again, which is harmless
+
+
+@pytest.mark.parametrize("name", ["x" * 100, "é"])
+def test_a_directory_of_its_own_has_a_name_that_every_client_can_write(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    with closing(private_listener()) as found:
+        assert found.address.startswith("/tmp/mslite-")
+        assert connects(found.address)
+
+
+def test_no_directory_is_left_where_no_socket_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener_module, "_short_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(listener_module, "_MAX_PATH_BYTES", 1)
+    with pytest.raises(ValueError, match="at most 1 are possible"):
+        private_listener()
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(listener_module, "_short_folder", lambda: str(tmp_path / "no"))
+    with pytest.raises(ResourceError, match="no directory to listen in can be made"):
+        private_listener()
 
 
 def test_a_left_over_socket_is_replaced(tmp_path: Path) -> None:

@@ -111,6 +111,35 @@ def test_a_worker_whose_output_nobody_reads_any_more_still_answers() -> None:
         assert worker.wait(LIMIT_S) == 0
 
 
+# --- in a directory of its own --------------------------------------------------------------------
+
+
+def private_path(worker: subprocess.Popen[str]) -> Path:
+    assert worker.stdout is not None
+    begin, path = worker.stdout.readline().rstrip("\n").split(" listens on ")
+    assert begin == f"mslite worker {worker.pid}"
+    return Path(path)
+
+
+def test_a_private_worker_tells_its_path_and_leaves_nothing() -> None:
+    with process(MAIN, "worker", "--private") as worker:
+        path = private_path(worker)
+        with connected(path) as session:
+            assert session.build(file_build(DIGITS)).predict([DIGIT])[0].shape == (1, 10)
+            worker.send_signal(signal.SIGINT)  # which is for its parent
+            assert session.info("pid") == str(worker.pid)
+        assert run(worker) == (0, "", "")
+        assert not path.parent.exists()
+
+
+def test_a_private_worker_ends_by_sigterm_and_leaves_nothing() -> None:
+    with process(MAIN, "worker", "--private") as worker:
+        path = private_path(worker)
+        worker.terminate()
+        assert run(worker) == (0, "", "")
+        assert not path.parent.exists()
+
+
 # --- on a path ------------------------------------------------------------------------------------
 
 
@@ -188,21 +217,25 @@ def test_sigterm_does_not_wait_for_ever_for_a_request_that_does_not_end(tmp_path
 
 PARENT = """
 import subprocess, sys
-worker = subprocess.Popen([sys.executable, "-c", sys.argv[1], "worker", "--socket", sys.argv[2]],
+worker = subprocess.Popen([sys.executable, "-c", sys.argv[1], "worker", *sys.argv[2:]],
                           stdout=subprocess.PIPE, text=True)
-worker.stdout.readline()
-print(worker.pid, flush=True)
+line = worker.stdout.readline()
+print(worker.pid, line.split()[-1], flush=True)
 sys.stdin.read()
 """
 
 
-def test_a_worker_on_a_path_ends_with_its_parent_though_clients_use_it(tmp_path: Path) -> None:
-    path = tmp_path / "w.sock"
-    with process(PARENT, MAIN, path, stdin=subprocess.PIPE) as parent:
+@pytest.mark.parametrize("is_private", [False, True])
+def test_a_worker_on_a_path_ends_with_its_parent_though_clients_use_it(
+    is_private: bool, tmp_path: Path
+) -> None:
+    where = ["--private"] if is_private else ["--socket", tmp_path / "w.sock"]
+    with process(PARENT, MAIN, *where, stdin=subprocess.PIPE) as parent:
         assert parent.stdout is not None
-        watch = Watch(int(parent.stdout.readline()))
-        with connected(path) as session:
+        pid, path = parent.stdout.readline().split()
+        watch = Watch(int(pid))
+        with connected(Path(path)) as session:
             assert session.info("pid") == str(watch.pid)
             parent.kill()
             watch.ended()
-        assert not path.exists()
+        assert not os.path.exists(os.path.dirname(path) if is_private else path)
