@@ -36,6 +36,11 @@ public final class Errors {
     return new MSException(-6, "ResourceError", message);
   }
 
+  /** It took longer than it was given. */
+  public static MSException timeout(String message) {
+    return new MSException(268435470, "RequestTimeoutError", message);
+  }
+
   /** The other side does not keep to the protocol. */
   public static MSException wire(String message) {
     return new MSException(268435472, "WireError", message);

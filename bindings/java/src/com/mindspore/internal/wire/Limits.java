@@ -1,0 +1,30 @@
+package com.mindspore.internal.wire;
+
+/** How large things can be; docs/wire.md. */
+final class Limits {
+  static final int TEXT = 1 << 20;
+  static final int NAME = 4096;
+  static final int KEY = 1024;
+  static final int DIMS = 64;
+  static final int ITEMS = 1 << 16;
+  static final int BODY = 16 << 20;
+  static final long TENSOR = 1L << 62; // bytes, counting dims of 0 as 1
+
+  /** Bytes of a block: less than a worker can make, but what Java can map. */
+  static final int BLOCK = Integer.MAX_VALUE;
+
+  /** Up to here the frame is quicker than a block. */
+  static final int INLINE = 16 << 10;
+
+  /** Bytes of all tensors in a frame; the rest is for names and dims. */
+  static final int INLINE_TOTAL = BODY / 2;
+
+  private static final int ALIGNMENT = 64; // of whatever is placed in a block
+
+  private Limits() {}
+
+  /** The size, rounded up so that something else can follow in a block. */
+  static long aligned(long size) {
+    return (size + ALIGNMENT - 1) & -ALIGNMENT;
+  }
+}

@@ -1,0 +1,189 @@
+package com.mindspore.internal.wire;
+
+import com.mindspore.MSException;
+import com.mindspore.internal.Errors;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.UserPrincipal;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The connection with a worker: who it is, whether it lives, and how further lanes are opened. */
+final class Link implements AutoCloseable {
+  private static final long GONE_MS = 2000; // between the first and the last sign of its end
+
+  private final Path path;
+  private final Connection keeper; // carries nothing: each side sees by its end that the other went
+  private final Greeting.Welcome welcome;
+  private final WorkerProcess process; // null where the worker is no child of ours
+  private final AtomicLong lastRequest = new AtomicLong();
+  private volatile boolean isOver;
+
+  private Link(Path path, Connection keeper, Greeting.Welcome welcome, WorkerProcess process) {
+    this.path = path;
+    this.keeper = keeper;
+    this.welcome = welcome;
+    this.process = process;
+  }
+
+  /** Starts a worker. */
+  static Link started() {
+    WorkerProcess process = WorkerProcess.started(WorkerCommand.found());
+    try {
+      return opened(process.socket(), process);
+    } catch (Lost lost) {
+      throw process.unusable(lost);
+    } catch (MSException error) {
+      process.end();
+      throw new MSException(error.code(), error.kind(),
+          "the worker that was started by '" + process.command()
+              + "' cannot be used: " + error.getMessage());
+    } catch (RuntimeException | Error error) {
+      process.end();
+      throw error;
+    }
+  }
+
+  /** The session at a worker that listens on a path. */
+  static Link attached(String name) {
+    try {
+      Path path = Path.of(name);
+      checkOwner(path);
+      return opened(path, null);
+    } catch (Lost | InvalidPathException error) {
+      throw Errors.unavailable("mslite.socket or MSLITE_SOCKET is '" + name
+          + "', but the worker there "
+          + (error instanceof Lost ? "" : "has a name that Java cannot write: ")
+          + error.getMessage() + "; start one by 'mslite worker --socket " + name
+          + " --stay', or unset it");
+    }
+  }
+
+  /** A worker serves its own user alone, and this program's data is not for another one's. */
+  private static void checkOwner(Path path) throws Lost {
+    try {
+      UserPrincipal owner = Files.getOwner(path);
+      if (!owner.equals(Files.getOwner(Path.of("/proc/self")))) {
+        throw new Lost("is another user's, " + owner.getName());
+      }
+    } catch (NoSuchFileException error) {
+      throw new Lost("does not exist");
+    } catch (IOException error) {
+      throw new Lost("cannot be looked at", error);
+    }
+  }
+
+  static Link opened(Path path, WorkerProcess process) throws Lost {
+    Deadline due = Deadline.in(Greeting.LIMIT_MS);
+    Connection keeper = Connection.to(path, due);
+    boolean isWelcome = false;
+    try {
+      Greeting.Welcome welcome = Greeting.greet(keeper, Greeting.NO_TOKEN, due);
+      isWelcome = true;
+      return new Link(path, keeper, welcome, process);
+    } finally {
+      if (!isWelcome) {
+        keeper.close();
+      }
+    }
+  }
+
+  long pid() {
+    return welcome.pid();
+  }
+
+  long nextRequest() {
+    return lastRequest.incrementAndGet();
+  }
+
+  /** False as soon as the worker has ended, whoever noticed. */
+  boolean isAlive() {
+    return !isOver(0);
+  }
+
+  Lane openLane(Deadline due) {
+    if (isOver) {
+      throw death();
+    }
+    try {
+      return greeted(due.orIn(Greeting.LIMIT_MS));
+    } catch (Lost lost) {
+      throw due.isOver() && isAlive() ? due.passed() : explained(lost);
+    } catch (MSException error) {
+      // it took us once: so it is ending, or gone and another one is there
+      throw error.kind().equals("WireError") && isOver(0) ? death() : error;
+    }
+  }
+
+  private Lane greeted(Deadline due) throws Lost {
+    Connection connection = Connection.to(path, due);
+    boolean isWelcome = false;
+    try {
+      Greeting.greet(connection, welcome.token(), due);
+      isWelcome = true;
+      return new Lane(connection);
+    } finally {
+      if (!isWelcome) {
+        connection.close();
+      }
+    }
+  }
+
+  Block openBlock(Made made, AtomicBoolean life) {
+    try {
+      return Block.opened(pid(), made, life);
+    } catch (MSException error) {
+      throw isOver(0) ? death() : error;
+    }
+  }
+
+  /** What to tell the user who had no answer. */
+  MSException explained(Lost lost) {
+    if (isOver(GONE_MS)) {
+      return death();
+    }
+    return Errors.wire("the worker process " + pid() + " " + lost.getMessage()
+        + ", though it still runs; try again, or end it");
+  }
+
+  /** The first connection ends with the worker, however that ends. */
+  private boolean isOver(long limitMs) {
+    if (!isOver) {
+      synchronized (keeper) {
+        isOver = isOver || hasEnded(limitMs);
+      }
+    }
+    return isOver;
+  }
+
+  private boolean hasEnded(long limitMs) {
+    ByteBuffer nothing = ByteBuffer.allocate(1);
+    try {
+      // nothing is ever said over it: if there is something, it is the end
+      return keeper.receive(nothing) > 0
+          || (limitMs > 0 && keeper.awaitInput(Deadline.in(limitMs)));
+    } catch (Lost end) {
+      return true;
+    }
+  }
+
+  private MSException death() {
+    String ending = process == null ? "" : process.ending(GONE_MS);
+    return Errors.died("the worker process " + pid() + " is gone"
+        + (ending.isEmpty() ? "" : " (" + ending + ")")
+        + ", and with it what was built there; build the model again");
+  }
+
+  /** Lets go of a worker that has ended, or ends it. */
+  @Override
+  public void close() {
+    synchronized (keeper) {
+      isOver = true;
+      keeper.close();
+    }
+  }
+}
