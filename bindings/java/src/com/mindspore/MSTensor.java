@@ -6,7 +6,7 @@ import com.mindspore.internal.Errors;
 import com.mindspore.internal.Failures;
 import com.mindspore.internal.Filled;
 import com.mindspore.internal.Identity;
-import com.mindspore.internal.Nested;
+import com.mindspore.internal.NewTensor;
 import com.mindspore.internal.Tensor;
 import com.mindspore.internal.TensorInfo;
 import com.mindspore.internal.Types;
@@ -15,7 +15,6 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import java.util.logging.Logger;
-import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
@@ -88,11 +87,9 @@ public class MSTensor implements AutoCloseable {
    */
   public static MSTensor createTensor(
       String tensorName, int dataType, int[] tensorShape, ByteBuffer buffer) {
-    if (tensorName == null || tensorShape == null || buffer == null || !isType(dataType)) {
-      LOG.severe(wrongArguments(dataType));
-      return null;
-    }
-    return orEmpty(() -> of(tensorName, dataType, tensorShape, buffer));
+    return created(()
+                       -> NewTensor.check(tensorName, dataType, tensorShape, buffer),
+        () -> NewTensor.of(tensorName, dataType, tensorShape, buffer));
   }
 
   /**
@@ -104,14 +101,7 @@ public class MSTensor implements AutoCloseable {
    *     an empty tensor, whose {@link #lastError()} says why, when inner arrays differ in length
    */
   public static MSTensor createTensor(String tensorName, Object obj) {
-    Nested nested;
-    try {
-      nested = nested(tensorName, obj);
-    } catch (MSException error) {
-      LOG.severe(error.getMessage());
-      return null;
-    }
-    return orEmpty(() -> made(tensorName, nested));
+    return created(() -> NewTensor.check(tensorName, obj), () -> NewTensor.of(tensorName, obj));
   }
 
   /**
@@ -125,14 +115,7 @@ public class MSTensor implements AutoCloseable {
    * @throws MSException when the arguments do not fit together, or one is null
    */
   public static MSTensor of(String tensorName, int dataType, int[] tensorShape, ByteBuffer buffer) {
-    if (tensorName == null || tensorShape == null || buffer == null || !isType(dataType)) {
-      throw Errors.wrong(wrongArguments(dataType));
-    }
-    TensorInfo info = new TensorInfo(tensorName, dataType, longs(tensorShape));
-    Tensor.checkShape(info);
-    Tensor made = new Tensor(info, null);
-    made.copy(buffer);
-    return new MSTensor(made);
+    return new MSTensor(NewTensor.of(tensorName, dataType, tensorShape, buffer));
   }
 
   /**
@@ -144,7 +127,7 @@ public class MSTensor implements AutoCloseable {
    * @throws MSException when it is something else, or inner arrays differ in length
    */
   public static MSTensor of(String tensorName, Object obj) {
-    return made(tensorName, nested(tensorName, obj));
+    return new MSTensor(NewTensor.of(tensorName, obj));
   }
 
   /**
@@ -212,21 +195,7 @@ public class MSTensor implements AutoCloseable {
    *     data
    */
   public Object getData() {
-    Object array = tensor.array();
-    if (array != null) {
-      return array;
-    }
-    switch (Types.meant(getDataType())) {
-      case DataType.kNumberTypeFloat16:
-      case DataType.kNumberTypeFloat32:
-        return getFloatData();
-      case DataType.kNumberTypeInt32:
-        return getIntData();
-      case DataType.kNumberTypeInt64:
-        return getLongData();
-      default:
-        return getByteData();
-    }
+    return tensor.array();
   }
 
   /**
@@ -286,7 +255,7 @@ public class MSTensor implements AutoCloseable {
    * @return whether that was done; false when it is null, makes no sense, or the tensor was freed
    */
   public boolean setShape(int[] tensorShape) {
-    return failures.did(() -> tensor.reshape(longs(given("setShape", tensorShape))));
+    return failures.did(() -> tensor.reshape(NewTensor.longs(given("setShape", tensorShape))));
   }
 
   /**
@@ -410,36 +379,13 @@ public class MSTensor implements AutoCloseable {
     return tensor.info() == null;
   }
 
-  private static MSTensor made(String name, Nested nested) {
-    TensorInfo info = new TensorInfo(name, nested.type(), nested.shape());
-    Tensor.checkShape(info);
-    Tensor made = new Tensor(info, null);
-    made.copy(nested);
-    return new MSTensor(made);
-  }
-
-  private static MSTensor orEmpty(Supplier<MSTensor> make) {
+  private static MSTensor created(Failures.Work check, Supplier<Tensor> make) {
     MSTensor empty = new MSTensor();
-    AtomicReference<MSTensor> made = new AtomicReference<>(empty);
-    empty.failures.did(() -> made.set(make.get()));
-    return made.get();
-  }
-
-  private static Nested nested(String name, Object given) {
-    if (name == null || given == null) {
-      throw Errors.wrong("createTensor: got null for the name, or for the data");
+    if (!empty.failures.did(check)) {
+      return null;
     }
-    return Nested.of(given);
-  }
-
-  private static boolean isType(int number) {
-    return number >= DataType.kNumberTypeBool && number <= DataType.kNumberTypeFloat64;
-  }
-
-  private static String wrongArguments(int dataType) {
-    return isType(dataType)
-        ? "createTensor: got null for the name, the shape, or the data"
-        : "createTensor: got data type " + dataType + ", wanted a number of DataType";
+    AtomicReference<Tensor> made = new AtomicReference<>();
+    return empty.failures.did(() -> made.set(make.get())) ? new MSTensor(made.get()) : empty;
   }
 
   private static <T> T given(String function, T argument) {
@@ -447,9 +393,5 @@ public class MSTensor implements AutoCloseable {
       throw Errors.wrong(function + ": got null");
     }
     return argument;
-  }
-
-  private static long[] longs(int[] shape) {
-    return IntStream.of(shape).asLongStream().toArray();
   }
 }

@@ -44,7 +44,8 @@ public final class Failures {
     } catch (OutOfMemoryError error) { // also of direct memory, whose limit is its own
       return failed(Errors.resource("the Java process has no memory left: " + error.getMessage()));
     } catch (RuntimeException error) {
-      MSException told = new MSException(CORE_FAILED, "EngineError", "this should not happen: " + error);
+      MSException told =
+          new MSException(CORE_FAILED, "EngineError", "this should not happen: " + error);
       told.initCause(error);
       return failed(told);
     }

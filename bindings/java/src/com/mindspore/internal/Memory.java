@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * The bytes of a tensor: on the heap, or in memory that the worker shares.
  *
  * <p>Whoever keeps one has a hold on it, and lets go when done; the first hold is its maker's. With
- * the last one shared memory goes back to be used again, so nobody touches the bytes without a hold:
- * they may be another tensor's, or not mapped any more, which would end the process.
+ * the last one shared memory goes back to be used again, so nobody touches the bytes without a
+ * hold: they may be another tensor's, or not mapped any more, which would end the process.
  */
 public abstract class Memory {
   private final AtomicInteger holds = new AtomicInteger(1);
@@ -28,7 +28,9 @@ public abstract class Memory {
   /** The same for users, who have no holds: valid for as long as they have it. Needs a hold. */
   public abstract ByteBuffer view();
 
-  /** Whether others may use it once nobody holds it: to forget to let go of it would cost memory. */
+  /**
+   * Whether others may use it once nobody holds it: to forget to let go of it would cost memory.
+   */
   public boolean isShared() {
     return true;
   }

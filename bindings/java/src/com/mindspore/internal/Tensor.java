@@ -8,7 +8,6 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 
 /**
  * What is behind an MSTensor: what it is, and its data.
@@ -20,7 +19,6 @@ import java.util.stream.LongStream;
  */
 public final class Tensor {
   private static final int IN_FRAME = 16 * 1024; // up to this a frame is quicker than a block
-  private static final Cleaner CLEANER = Cleaner.create(Tensor::cleaning);
 
   // all guarded by this
   private TensorInfo info; // null: empty, or freed
@@ -113,18 +111,32 @@ public final class Tensor {
       throw Errors.input("setData: got a ByteBuffer of capacity " + given.capacity() + ", wanted "
           + size + " for " + shown());
     }
-    fill(source(), into -> into.put(given.duplicate().clear()));
+    fill(session, into -> into.put(given.duplicate().clear()));
+    array = null;
   }
 
   /** Copies a Java array. */
   public synchronized void copy(Nested given) {
     size("createTensor");
-    fill(source(), given::putInto);
+    fill(session, given::putInto);
   }
 
-  /** The array that was set last; null when the data is not an array of the user. */
+  /** The array that was set last, itself; else a copy, of the type that fits. */
   public synchronized Object array() {
-    return array;
+    if (array != null) {
+      return array;
+    }
+    switch (info == null ? 0 : Types.meant(info.type())) {
+      case DataType.kNumberTypeFloat16:
+      case DataType.kNumberTypeFloat32:
+        return floats();
+      case DataType.kNumberTypeInt32:
+        return ints();
+      case DataType.kNumberTypeInt64:
+        return longs();
+      default:
+        return bytes();
+    }
   }
 
   /** A copy of all bytes; empty when there are none. */
@@ -159,11 +171,10 @@ public final class Tensor {
   public synchronized ByteBuffer view() {
     size("getByteBuffer");
     if (array != null) {
-      Object from = array;
-      fill(source(), into -> Elements.put(from, Types.meant(info.type()), into));
+      fill(session, into -> Elements.put(array, Types.meant(info.type()), into));
+      array = null; // from now on the data is what the user writes to the view
     } else if (memory == null) {
-      // blocks that were used before have old data in them
-      fill(source(), into -> into.put(new byte[into.remaining()]));
+      fill(session, into -> into.put(new byte[into.remaining()])); // used blocks have old data
     }
     isViewed = true;
     return memory.view();
@@ -180,20 +191,17 @@ public final class Tensor {
       return new Filled(sent, Memory.onHeap(0));
     }
     if (array != null) {
-      Object from = array;
-      fill(to, into -> Elements.put(from, sent.type(), into));
-      array = from; // the next request reads it again
+      fill(to, into -> Elements.put(array, sent.type(), into));
     } else if (memory == null) {
       throw Errors.input(
           what + " has no data: " + shown() + "; call setData, after setShape or resize");
     } else if (size > IN_FRAME && !memory.isKnownTo(to)) {
       Memory shared = to.allocate(size);
-      if (shared != null && isViewed) { // the user goes on to write where the view is
-        shared.buffer().put(memory.buffer());
-        return new Filled(sent, shared);
-      }
       if (shared != null) {
         shared.buffer().put(memory.buffer());
+        if (isViewed) { // the user goes on to write where the view is
+          return new Filled(sent, shared);
+        }
         dropMemory();
         keep(shared);
       }
@@ -211,16 +219,18 @@ public final class Tensor {
   /** Throws when no tensor has this shape; dims may be open. */
   public static void checkShape(TensorInfo info) {
     long[] shape = info.shape();
-    boolean isRight = shape.length <= Types.MAX_RANK && LongStream.of(shape).allMatch(d -> d >= -1);
-    if (!isRight) {
-      throw Errors.input("got shape " + Types.shown(shape) + ", wanted up to " + Types.MAX_RANK
-          + " dims of 0 or more, or -1 where one is not known yet");
+    boolean isFull = true; // no dim is open, none is 0: it has elements
+    for (long dim : shape) {
+      if (dim < -1 || shape.length > Types.MAX_RANK) {
+        throw Errors.input("got shape " + Types.shown(shape) + ", wanted up to " + Types.MAX_RANK
+            + " dims of 0 or more, or -1 where one is not known yet");
+      }
+      isFull &= dim > 0;
     }
     long bytes = Types.bytes(info.type(), shape);
-    boolean isTooLarge = bytes == 0 && LongStream.of(shape).allMatch(d -> d > 0);
-    if (isTooLarge || bytes > Integer.MAX_VALUE) {
-      throw Errors.input(
-          "shape " + Types.shown(shape) + " has more than 2147483647 bytes, a tensor's limit");
+    if (bytes > Integer.MAX_VALUE || isFull && bytes == 0) {
+      throw Errors.input("shape " + Types.shown(shape) + " has more than " + Integer.MAX_VALUE
+          + " bytes, which is the most that a tensor has here");
     }
   }
 
@@ -233,23 +243,18 @@ public final class Tensor {
 
   // The bytes that the shape needs.
   private int size(String what) {
-    alive(what);
-    if (!Types.isKnown(info.shape())) {
+    TensorInfo known = alive(what);
+    if (!Types.isKnown(known.shape())) {
       throw Errors.input(
           what + ": not all dims of " + shown() + " are known; call setShape or resize first");
     }
-    checkShape(info);
-    return (int) Types.bytes(info.type(), info.shape());
+    checkShape(known);
+    return (int) Types.bytes(known.type(), known.shape());
   }
 
   private String shown() {
     return "tensor '" + info.name() + "' of data type " + info.type() + " and shape "
         + Types.shown(info.shape());
-  }
-
-  // Where memory is from when no request says so.
-  private Session source() {
-    return session != null ? session : Session.running();
   }
 
   // The bytes as they are now; null when there are none.
@@ -265,28 +270,33 @@ public final class Tensor {
     return info != null && Types.meant(info.type()) == type ? data() : null;
   }
 
-  // Writes all of the data, in place unless a request is still under way with what is there.
-  private void fill(Session from, Consumer<ByteBuffer> how) {
+  // Writes all of the data, in place unless a request is under way with what is there. Large memory
+  // is from the session that is given; when it is null, from whichever there is.
+  private void fill(Session given, Consumer<ByteBuffer> how) {
     int size = (int) Types.bytes(info.type(), info.shape());
-    boolean isLarge = size > IN_FRAME && from != null;
-    if (memory != null && !memory.isHeldByOthers() && (!isLarge || memory.isKnownTo(from))) {
+    Session from = size <= IN_FRAME ? null : given != null ? given : Session.running();
+    if (memory != null && !memory.isHeldByOthers() && (from == null || memory.isKnownTo(from))) {
       how.accept(memory.buffer());
-    } else {
-      Memory fresh = isLarge ? from.allocate(size) : null;
-      if (fresh == null) {
-        fresh = Memory.onHeap(size);
-      }
-      how.accept(fresh.buffer());
-      dropMemory();
-      keep(fresh);
+      return;
     }
-    array = null;
+    Memory fresh = from == null ? null : from.allocate(size);
+    if (fresh == null) {
+      fresh = Memory.onHeap(size);
+    }
+    try {
+      how.accept(fresh.buffer());
+    } catch (RuntimeException error) {
+      fresh.release();
+      throw error;
+    }
+    dropMemory();
+    keep(fresh);
   }
 
   private void keep(Memory taken) {
     memory = taken;
     if (taken.isShared()) {
-      letGo = CLEANER.register(this, taken::release);
+      letGo = Forgotten.register(this, taken::release);
     }
   }
 
@@ -304,11 +314,5 @@ public final class Tensor {
   private void dropData() {
     dropMemory();
     array = null;
-  }
-
-  private static Thread cleaning(Runnable work) {
-    Thread thread = new Thread(work, "mslite-cleaner");
-    thread.setDaemon(true);
-    return thread;
   }
 }

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
 
 /**
@@ -21,6 +22,8 @@ import java.util.stream.Stream;
  */
 public final class Main {
   private static final long LIMIT_S = 120; // for one test
+
+  private static final Logger LOG = Logger.getLogger("com.mindspore");
 
   private Main() {}
 
@@ -38,6 +41,7 @@ public final class Main {
       System.out.println("no test matches " + parts);
       System.exit(1);
     }
+    LOG.setUseParentHandlers(false); // tests provoke failures: the log of all would only confuse
     int failed = 0;
     for (Method test : chosen) {
       if (isList) {
