@@ -86,7 +86,7 @@ public class SomeTest {
   }
 
   public static void failsInAThread() {
-    Check.threads(2, () -> Check.contains("a", "b"));
+    Check.threads(2, number -> Check.contains("a", "b"));
   }
 
   public static void skips() {
