@@ -4,6 +4,7 @@ import com.mindspore.internal.BuildRequest;
 import com.mindspore.internal.Description;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Filled;
+import com.mindspore.internal.Forgotten;
 import com.mindspore.internal.Remote;
 import com.mindspore.internal.TensorInfo;
 import java.lang.ref.Cleaner;

@@ -7,6 +7,7 @@ import com.mindspore.internal.BuildRequests;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Failures;
 import com.mindspore.internal.Filled;
+import com.mindspore.internal.Forgotten;
 import com.mindspore.internal.Remote;
 import com.mindspore.internal.RunnerState;
 import com.mindspore.internal.Secrets;

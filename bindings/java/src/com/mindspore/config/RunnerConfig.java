@@ -1,5 +1,6 @@
 package com.mindspore.config;
 
+import com.mindspore.internal.ConfigFile;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Failures;
 import com.mindspore.internal.Identity;
@@ -31,9 +32,6 @@ import java.util.Map;
  * <p>All methods may be called by any thread.
  */
 public class RunnerConfig implements AutoCloseable {
-  private static final int MAX_SECTIONS = 100; // the original's, as is the next
-  private static final int MAX_ENTRIES = 1000;
-
   static {
     Secrets.runner = RunnerConfig::state;
   }
@@ -104,14 +102,10 @@ public class RunnerConfig implements AutoCloseable {
       if (section == null || config == null) {
         throw Errors.wrong("setConfigInfo: got null for the section, or for its entries");
       }
-      if (config.size() > MAX_ENTRIES) {
-        throw Errors.wrong(
-            "section '" + section + "' has " + config.size() + " entries, at most 1000 are taken");
-      }
-      if (configInfo.size() >= MAX_SECTIONS && !configInfo.containsKey(section)) {
-        throw Errors.wrong("there are 100 sections already; '" + section + "' is not taken");
-      }
-      configInfo.put(section, withoutNulls(config));
+      Map<String, Map<String, String>> together = new LinkedHashMap<>(configInfo);
+      together.put(section, withoutNulls(config));
+      ConfigFile.checkRoom(together);
+      configInfo = together;
     });
   }
 
