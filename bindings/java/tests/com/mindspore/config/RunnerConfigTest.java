@@ -153,7 +153,7 @@ public final class RunnerConfigTest {
       Check.equal("", i == 0 ? "" : config.lastError());
       config.setConfigInfo("section " + i, new HashMap<>());
     }
-    Check.contains(config.lastError(), "section 100");
+    Check.contains(config.lastError(), "101 sections");
     config.setConfigInfo("section 99", new HashMap<>(Map.of("a", "b")));
     Check.equal("", config.lastError());
     Check.equal(Map.of("a", "b"), state(config).configInfo().get("section 99"));
