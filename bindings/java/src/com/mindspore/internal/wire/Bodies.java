@@ -14,8 +14,14 @@ import java.util.Map;
 final class Bodies {
   private Bodies() {}
 
-  /** The content is the model's bytes, if they are in no file. */
-  static void writeBuild(Writer out, BuildRequest request, List<WireTensor> content) {
+  /**
+   * Writes the body of BUILD.
+   *
+   * @param content the model's bytes, if they are in no file
+   * @param configPath for who does not read a configuration file on this side
+   */
+  static void writeBuild(
+      Writer out, BuildRequest request, List<WireTensor> content, String configPath) {
     out.u8(request.isRunner ? 1 : 0);
     out.u32(request.modelType);
     out.path(request.path);
@@ -25,7 +31,7 @@ final class Bodies {
       out.text(setting.name());
       out.text(setting.value());
     }
-    out.path(""); // configuration files are read on this side
+    out.path(configPath);
     writeConfig(out, request.config);
     if (request.key.length > Limits.KEY) {
       throw Errors.wrong(
@@ -45,9 +51,11 @@ final class Bodies {
     }));
   }
 
-  static void writePredict(Writer out, int model, Place room, List<WireTensor> inputs) {
+  /** A timeout of 0 is none. */
+  static void writePredict(
+      Writer out, int model, long timeoutUs, Place room, List<WireTensor> inputs) {
     out.u32(model);
-    out.u64(0); // no timeout but the runner's own
+    out.u64(timeoutUs);
     out.u32(room.block());
     out.u64(room.offset());
     out.u64(room.size());

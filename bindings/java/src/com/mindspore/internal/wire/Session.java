@@ -66,7 +66,7 @@ public final class Session {
   public Built build(BuildRequest request) {
     try (Call call = new Call(lanes, Deadline.NEVER)) {
       List<WireTensor> content = Inputs.content(request.content, pool, call);
-      Bodies.writeBuild(call.begin(), request, content);
+      Bodies.writeBuild(call.begin(), request, content, "");
       Built built = Bodies.built(call.ask(Message.BUILD));
       call.accept();
       rooms.add(built.model(), built.description());
@@ -101,7 +101,7 @@ public final class Session {
         call.lend(room);
         place = new Place(room.block().number(), 0, room.block().size());
       }
-      Bodies.writePredict(call.begin(), model, place, placed);
+      Bodies.writePredict(call.begin(), model, 0, place, placed);
       Reader body = call.ask(Message.PREDICT);
       Outputs outputs = Outputs.read(body, room, link, pool, call);
       call.accept();
