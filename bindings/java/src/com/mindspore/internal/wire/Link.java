@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Link implements AutoCloseable {
   private static final long GONE_MS = 2000; // between the first and the last sign of its end
 
-  private final Path path;
+  final Path path;
   private final Connection keeper; // carries nothing: each side sees by its end that the other went
   private final Greeting.Welcome welcome;
   private final WorkerProcess process; // null where the worker is no child of ours

@@ -23,7 +23,7 @@ public final class Session {
   private static final Object STARTING = new Object(); // held while a worker starts
   private static volatile Session known;
 
-  private final Link link;
+  final Link link;
   private final Lanes lanes;
   private final Pool pool;
   private final Rooms rooms = new Rooms();
