@@ -3,12 +3,15 @@ package com.mindspore.internal.wire;
 import com.mindspore.MSException;
 import com.mindspore.internal.Errors;
 import java.io.IOException;
+import java.net.ConnectException;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
@@ -38,52 +41,61 @@ final class Connection implements AutoCloseable {
   /** Connects; Lost when nobody takes the connection, a ResourceError when no socket can be had. */
   static Connection to(Path path, Deadline due) throws Lost {
     for (;;) {
-      Connection made = tried(path);
-      if (made != null) {
-        return made;
+      SocketChannel channel = opened();
+      try {
+        if (isConnected(channel, path, due)) {
+          return new Connection(channel);
+        }
+      } catch (IOException error) {
+        closed(channel);
+        throw noSocket(error);
+      } catch (Lost error) {
+        closed(channel);
+        throw error;
       }
-      if (due.isOver()) {
-        throw new Lost("does not take the connection, as too many others wait");
-      }
+      closed(channel);
       Interrupts.sleep(FULL_MS);
     }
   }
 
-  /** Null where too many wait already: Java takes that for a connection that is under way. */
-  private static Connection tried(Path path) throws Lost {
-    SocketChannel channel = null;
-    Connection made = null;
+  private static SocketChannel opened() {
     try {
-      channel = SocketChannel.open(StandardProtocolFamily.UNIX);
-      channel.configureBlocking(false);
-      if (isConnected(channel, path)) {
-        made = new Connection(channel);
-      }
-      return made;
+      return SocketChannel.open(StandardProtocolFamily.UNIX);
     } catch (IOException error) {
       throw noSocket(error);
-    } finally {
-      if (made == null && channel != null) {
-        closed(channel);
-      }
     }
   }
 
-  private static boolean isConnected(SocketChannel channel, Path path) throws Lost {
+  /** False where too many wait to be taken already, and there is still time to try again. */
+  private static boolean isConnected(SocketChannel channel, Path path, Deadline due)
+      throws IOException, Lost {
+    channel.configureBlocking(false);
+    SocketException why = null; // connect() may also just return false then
     try {
-      return channel.connect(UnixDomainSocketAddress.of(path));
-    } catch (IOException error) {
-      throw new Lost("does not take the connection", error);
+      if (channel.connect(UnixDomainSocketAddress.of(path))) {
+        return true;
+      }
+    } catch (SocketException error) {
+      why = error;
     }
+    // Java has no name for EAGAIN: it is what is not refused, though the file is there for us
+    boolean isFull = !(why instanceof ConnectException) && Files.isWritable(path);
+    if (isFull && !due.isOver()) {
+      return false;
+    }
+    throw new Lost("does not take the connection: "
+        + (why == null ? "too many others wait" : why.getMessage()));
   }
 
   /** Sends all bytes from position to limit; false when the time is over. */
   boolean send(ByteBuffer data, Deadline due) throws Lost {
     try {
-      while (channel.write(data) >= 0 && data.hasRemaining()) {
+      channel.write(data);
+      while (data.hasRemaining()) {
         if (!isReady(SelectionKey.OP_WRITE, due)) {
           return false;
         }
+        channel.write(data);
       }
       return true;
     } catch (IOException error) {

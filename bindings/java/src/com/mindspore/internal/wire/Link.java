@@ -78,17 +78,19 @@ final class Link implements AutoCloseable {
   }
 
   static Link opened(Path path, WorkerProcess process) throws Lost {
-    Deadline due = Deadline.in(Greeting.LIMIT_MS);
-    Connection keeper = Connection.to(path, due);
-    boolean isWelcome = false;
+    Met met = met(path, Greeting.NO_TOKEN, Deadline.in(Greeting.LIMIT_MS));
+    return new Link(path, met.connection(), met.welcome(), process);
+  }
+
+  private record Met(Connection connection, Greeting.Welcome welcome) {}
+
+  private static Met met(Path path, byte[] token, Deadline due) throws Lost {
+    Connection connection = Connection.to(path, due);
     try {
-      Greeting.Welcome welcome = Greeting.greet(keeper, Greeting.NO_TOKEN, due);
-      isWelcome = true;
-      return new Link(path, keeper, welcome, process);
-    } finally {
-      if (!isWelcome) {
-        keeper.close();
-      }
+      return new Met(connection, Greeting.greet(connection, token, due));
+    } catch (Lost | RuntimeException | Error refused) {
+      connection.close();
+      throw refused;
     }
   }
 
@@ -110,26 +112,13 @@ final class Link implements AutoCloseable {
       throw death();
     }
     try {
-      return greeted(due.orIn(Greeting.LIMIT_MS));
+      Deadline sooner = due.orIn(Greeting.LIMIT_MS);
+      return new Lane(met(path, welcome.token(), sooner).connection());
     } catch (Lost lost) {
       throw due.isOver() && isAlive() ? due.passed() : explained(lost);
     } catch (MSException error) {
       // it took us once: so it is ending, or gone and another one is there
       throw error.kind().equals("WireError") && isOver(0) ? death() : error;
-    }
-  }
-
-  private Lane greeted(Deadline due) throws Lost {
-    Connection connection = Connection.to(path, due);
-    boolean isWelcome = false;
-    try {
-      Greeting.greet(connection, welcome.token(), due);
-      isWelcome = true;
-      return new Lane(connection);
-    } finally {
-      if (!isWelcome) {
-        connection.close();
-      }
     }
   }
 

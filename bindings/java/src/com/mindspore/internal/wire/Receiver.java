@@ -17,7 +17,6 @@ final class Receiver {
 
   Receiver(Connection connection) {
     this.connection = connection;
-    data.limit(0); // nothing is awaited
   }
 
   /** The next frame; waits for its beginning until then, and no longer than STALL_MS within it. */

@@ -25,7 +25,8 @@ final class WorkerProcess {
   private static final long END_MS = 10_000; // to end when it is told so
   private static final long GONE_MS = 2000; // between the end of its output and its own
   private static final int SIGNALS = 128; // exit codes above are signals, as a shell has it
-  private static final Pattern LISTENS = Pattern.compile("mslite worker \\d+ listens on (/.+)");
+  private static final Pattern LISTENS =
+      Pattern.compile("mslite worker \\d+ listens on (/\\p{Print}+)");
   private static final Pattern PRIVATE = Pattern.compile("/mslite-[^/]+/worker\\.sock$");
 
   private final Process process;

@@ -13,6 +13,8 @@ final class Writer {
   private static final int SMALL = 1 << 13;
   private static final int LARGE = 1 << 18; // what is larger is not kept for the next message
 
+  private static final Charset FILE_NAMES = fileNames();
+
   private final int head;
   private ByteBuffer data = allocated(SMALL);
 
@@ -132,8 +134,6 @@ final class Writer {
     }
     return data;
   }
-
-  private static final Charset FILE_NAMES = fileNames();
 
   private static Charset fileNames() {
     try {

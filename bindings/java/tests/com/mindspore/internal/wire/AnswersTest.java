@@ -74,6 +74,26 @@ public final class AnswersTest {
     }
   }
 
+  public static void lanesThatAreClosedLeaveNoDescriptors() throws Exception {
+    try (FakeWorker worker = new FakeWorker((header, body) -> new byte[Frame.HEADER_BYTES])) {
+      long before = 0;
+      for (int i = 0; i < 30; ++i) {
+        Check.throwsA(MSException.class, () -> worker.session().info(0, "x"));
+        if (i == 0) {
+          before = SessionTest.count("/proc/self/fd");
+        }
+      }
+      Check.equal(30, worker.lanes());
+      // the other ends are in this process as well, and closed a little later
+      long after = SessionTest.count("/proc/self/fd");
+      for (int i = 0; i < 1000 && after > before; ++i) {
+        Thread.sleep(10);
+        after = SessionTest.count("/proc/self/fd");
+      }
+      Check.that(after <= before, "there were " + before + " descriptors, now " + after);
+    }
+  }
+
   public static void aWorkerThatDiesIsNamedWithWhatToDo() throws Exception {
     AtomicReference<FakeWorker> dying = new AtomicReference<>();
     try (FakeWorker worker = new FakeWorker((header, body) -> {

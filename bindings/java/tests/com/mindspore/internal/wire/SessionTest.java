@@ -142,7 +142,9 @@ public final class SessionTest {
     session.close(model);
     Check.equal(null, session.allocate(100));
     memory.buffer().put(0, (byte) 1); // it stays valid
+    Thread.currentThread().interrupt(); // which is not in the way of a start
     Session next = Session.current();
+    Check.that(Thread.interrupted(), "the interrupt was lost");
     Check.that(next != session && next.link.pid() != session.link.pid(), "it is the same");
     Check.that(!memory.isKnownTo(next), "the next worker does not know it");
     memory.release();
@@ -215,7 +217,7 @@ public final class SessionTest {
     Check.that(!Files.exists(path), path + " is still there");
   }
 
-  private static long count(String folder) throws IOException {
+  static long count(String folder) throws IOException {
     try (var files = Files.list(Path.of(folder))) {
       return files.count();
     }

@@ -44,7 +44,7 @@ public final class WorkerProcessTest {
     Files.writeString(script,
         "#!/bin/sh\necho $$ > " + folder.resolve("pid")
             + ("\necho mslite worker 1 listens on /no/such/mslite-x/worker.sock\nexec sleep "
-               + "600\n"));
+                + "600\n"));
     Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwx------"));
     MSException error = started(script.toString());
     Check.equal("WorkerDiedError", error.kind());
