@@ -87,9 +87,8 @@ public class MSTensor implements AutoCloseable {
    */
   public static MSTensor createTensor(
       String tensorName, int dataType, int[] tensorShape, ByteBuffer buffer) {
-    return created(()
-                       -> NewTensor.check(tensorName, dataType, tensorShape, buffer),
-        () -> NewTensor.of(tensorName, dataType, tensorShape, buffer));
+    Failures.Work check = () -> NewTensor.check(tensorName, dataType, tensorShape, buffer);
+    return created(check, () -> NewTensor.of(tensorName, dataType, tensorShape, buffer));
   }
 
   /**

@@ -20,16 +20,19 @@ import java.util.stream.IntStream;
 public final class Tensor {
   private static final int IN_FRAME = 16 * 1024; // up to this a frame is quicker than a block
 
-  // all guarded by this
+  private final Session session; // where large memory is to be from; null: wherever there is one
+
+  // the others are guarded by this object's lock
   private TensorInfo info; // null: empty, or freed
-  private Session session; // where large memory is to be from; null: wherever there is one
   private Object array; // of the user; counts before the memory
   private Memory memory; // has as many bytes as the shape says; null: none yet
   private Cleaner.Cleanable letGo; // of the memory, when it is shared
   private boolean isViewed; // the user has a view of the memory, and may write to it
 
   /** One that is nothing, as if it were freed. */
-  public Tensor() {}
+  public Tensor() {
+    this(null, null);
+  }
 
   /** One without data. */
   public Tensor(TensorInfo info, Session session) {
