@@ -15,7 +15,15 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from support.doc_blocks import PAGES, ROOT, assert_same_output, blocks, is_about_cpp, shell_lines
+from support.doc_blocks import (
+    PAGES,
+    ROOT,
+    assert_same_output,
+    blocks,
+    is_about_cpp,
+    is_about_java,
+    shell_lines,
+)
 
 _COMMANDS = {  # our own, by the module that has their main()
     "mslite": "mindspore_lite.cli.main",
@@ -59,8 +67,8 @@ def test_code_blocks_run_and_print_what_they_say(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     names: dict[str, object] = {"__name__": "docs"}
     for language, code, wanted in blocks(page):
-        if is_about_cpp(language, code):
-            continue  # test_docs_cpp.py
+        if is_about_cpp(language, code) or is_about_java(language, code):
+            continue  # test_docs_cpp.py, test_docs_java.py
         assert language in ("python", "bash"), f"{page.name}: a block in {language!r}"
         printed = run_python(code, names) if language == "python" else "".join(run_shell(code))
         if wanted is not None:

@@ -12,7 +12,10 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TIME = re.compile(r"\d+\.\d+ ms")
 _APART = re.compile(r"(difference|cosine)([^\d\n]*)\d[\d.e-]*")  # of the order of rounding errors
 _LONG_NUMBER = re.compile(r"\d+\.\d{4,}")
-_CPP_COMMANDS = ("export", "g++", "cmake", "./main", "build/main")
+_OTHERS = {  # languages with tests of their own: their blocks, and commands about them
+    "cpp": ({"cpp", "cmake"}, {"g++", "cmake", "./main", "build/main"}),
+    "java": ({"java", "xml"}, {"javac", "java", "mvn"}),
+}
 
 
 def blocks(page: Path) -> list[tuple[str, str, str | None]]:
@@ -33,10 +36,20 @@ def shell_lines(code: str) -> list[str]:
 
 def is_about_cpp(language: str, code: str) -> bool:
     """Whether a block needs a C++ compiler: test_docs_cpp.py runs it, test_docs.py does not."""
+    return _is_about("cpp", language, code)
+
+
+def is_about_java(language: str, code: str) -> bool:
+    """Whether a block needs a JDK: test_docs_java.py runs it, test_docs.py does not."""
+    return _is_about("java", language, code)
+
+
+def _is_about(other: str, language: str, code: str) -> bool:
+    languages, commands = _OTHERS[other]
     if language != "bash":
-        return language in ("cpp", "cmake")
+        return language in languages
     words = [shlex.split(line, comments=True) for line in shell_lines(code)]
-    return any(line[0] in _CPP_COMMANDS or line[:2] == ["mslite", "sdk"] for line in words)
+    return any(line[0] in commands or line[:3] == ["mslite", "sdk", other] for line in words)
 
 
 def assert_same_output(printed: str, wanted: str) -> None:
