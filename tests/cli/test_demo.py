@@ -98,6 +98,8 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (40, columns))
         code = (
+            # who starts the tests in the background of a shell has it ignored
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
             f"from mindspore_lite.cli import demo, main; demo.TASKS = {tasks}; "
             "import sys; sys.argv = ['mslite', 'demo']; main.main()"
         )

@@ -117,6 +117,11 @@ class Echo {
   Bytes operator()(const Header &header, Reader body) {
     const std::lock_guard<std::mutex> guard(lock_);
     switch (header.message) {
+      case Message::kBuild:
+        return Frame(Message::kBuildFinish, header.request, [](Writer *out) {
+          out->U32(1);
+          for (int i = 0; i < 3; ++i) out->U32(0);
+        });
       case Message::kAllocate:
         return Made(header, body.U64("size"));
       case Message::kPredict:
@@ -203,19 +208,14 @@ TEST(ABlockOfAnotherSessionIsCopied) {
   FakeWorker elsewhere(std::ref(other));
   elsewhere.session()->Allocate(1 << 17);
   const auto foreign = elsewhere.session()->Allocate(1 << 17);
-  worker.session()->Predict(1, {mslite_test::Digits(100, 1, foreign)});
+  const uint32_t model = worker.session()->Build(mslite::BuildRequest()).model;
+  worker.session()->Predict(model, {mslite_test::Digits(100, 1, foreign)});
   CHECK_EQ(echo.blocks(), 2u);  // one was made for the copy, one for the output
 }
 
 TEST(MemoryThatAResultNeedsIsNoRoomForTheNextOne) {
   Echo echo;
-  FakeWorker worker([&](const Header &header, Reader body) {
-    if (header.message != Message::kBuild) return echo(header, body);
-    return Frame(Message::kBuildFinish, header.request, [](Writer *out) {
-      out->U32(1);
-      for (int i = 0; i < 3; ++i) out->U32(0);
-    });
-  });
+  FakeWorker worker(std::ref(echo));
   const auto session = worker.session();
   const uint32_t model = session->Build(mslite::BuildRequest()).model;
   const auto input = mslite_test::Digits(100, 1);
@@ -228,13 +228,7 @@ TEST(MemoryThatAResultNeedsIsNoRoomForTheNextOne) {
 
 TEST(IdleMemoryGoesWithTheLastModelAndResultsStay) {
   Echo echo;
-  FakeWorker worker([&](const Header &header, Reader body) {
-    if (header.message != Message::kBuild) return echo(header, body);
-    return Frame(Message::kBuildFinish, header.request, [](Writer *out) {
-      out->U32(1);
-      for (int i = 0; i < 3; ++i) out->U32(0);
-    });
-  });
+  FakeWorker worker(std::ref(echo));
   const uint32_t model = worker.session()->Build(mslite::BuildRequest()).model;
   const auto results = worker.session()->Predict(model, {mslite_test::Digits(100, 1)});
   CHECK_EQ(echo.blocks(), 2u);

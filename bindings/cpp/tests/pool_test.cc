@@ -53,8 +53,10 @@ class FakeSource : public mslite::BlockSource {
 };
 
 std::shared_ptr<Pool> PoolOf(Books *books) {
-  return std::make_shared<Pool>(std::unique_ptr<mslite::BlockSource>(new FakeSource(books)),
-                                kSession);
+  std::unique_ptr<mslite::BlockSource> source(new FakeSource(books));
+  const auto pool = std::make_shared<Pool>(std::move(source), kSession);
+  pool->AddModel();
+  return pool;
 }
 
 TEST(SizesAreRoundedSoThatTheyAreNotOutgrownAtOnce) {
@@ -115,6 +117,20 @@ TEST(ManySmallBlocksAreKept) {
   pool->DropIdle();
   CHECK_EQ(pool->idle(), 0u);
   CHECK_EQ(books.freed.size(), 100u);
+}
+
+TEST(WithTheLastModelGoesWhatIsKeptAndWhatComesBackLater) {
+  Books books;
+  const auto pool = PoolOf(&books);
+  pool->AddModel();
+  auto late = pool->Take(100);
+  pool->Take(100);
+  pool->RemoveModel();
+  CHECK_EQ(pool->idle(), 1u);
+  pool->RemoveModel();
+  late.reset();
+  CHECK_EQ(pool->idle(), 0u);
+  CHECK_EQ(books.freed.size(), 2u);
 }
 
 TEST(ACondemnedBlockIsNeverHandedOutAgain) {

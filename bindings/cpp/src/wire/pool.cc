@@ -132,7 +132,7 @@ void Pool::Return(std::unique_ptr<Block> block) noexcept {
   Blocks gone;  // unmapped when the lock is not held any more
   try {
     const std::lock_guard<std::mutex> guard(lock_);
-    if (block->is_condemned() || !block->IsKnown(session_)) {
+    if (models_ == 0 || block->is_condemned() || !block->IsKnown(session_)) {
       Retire(std::move(block), &gone);
     } else {
       idle_bytes_ += block->size();
@@ -154,6 +154,19 @@ void Pool::Retire(std::unique_ptr<Block> block, Blocks *gone) {
   --count_;
   if (block->IsKnown(session_)) pending_.push_back(block->number());
   gone->push_back(std::move(block));
+}
+
+void Pool::AddModel() {
+  const std::lock_guard<std::mutex> guard(lock_);
+  ++models_;
+}
+
+void Pool::RemoveModel() noexcept {
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (--models_ > 0) return;
+  }
+  DropIdle();
 }
 
 void Pool::DropIdle() noexcept {

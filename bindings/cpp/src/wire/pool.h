@@ -49,6 +49,10 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::shared_ptr<Block> Adopt(std::unique_ptr<Block> block);
   // One that the worker made and nobody here could open.
   void Disown(uint32_t number);
+  // A model was built, whose requests will need blocks.
+  void AddModel();
+  // It is gone; with the last one goes what was kept for later.
+  void RemoveModel() noexcept;
   // Frees all that nobody uses.
   void DropIdle() noexcept;
 
@@ -76,6 +80,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Blocks idle_;  // the most recently used one last
   uint64_t idle_bytes_ = 0;
   size_t count_ = 0;               // of blocks that the worker has for us
+  size_t models_ = 0;              // without any, nothing is kept for later
   std::vector<uint32_t> pending_;  // numbers to be freed there
   std::mutex source_lock_;
   std::unique_ptr<BlockSource> source_;

@@ -84,16 +84,18 @@ void Session::State::SetRoom(uint32_t model, uint64_t bytes) {
 }
 
 void Session::State::Remember(uint32_t model) {
-  const std::lock_guard<std::mutex> guard(lock_);
-  rooms_[model] = 0;
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    rooms_[model] = 0;
+  }
+  pool->AddModel();
 }
 
 void Session::State::Forget(uint32_t model) {
-  bool is_last;
   {
     const std::lock_guard<std::mutex> guard(lock_);
-    is_last = rooms_.erase(model) > 0 && rooms_.empty();
+    if (rooms_.erase(model) == 0) return;
   }
-  if (is_last) pool->DropIdle();
+  pool->RemoveModel();
 }
 }  // namespace mslite

@@ -29,7 +29,7 @@ public final class ConfigFileTest {
   public static void readsSectionsAndEntries() throws IOException {
     Check.equal(Map.of("one", Map.of("a", "1", "b", "x = y"), "two", Map.of("\u540d", "\u503c")),
         read("lost=1\n[one]\r\n a = 1 \n# c=3\nb=\"x = y\"\n\n[ two "
-             + "]\n\u540d=\u503c\nnothing\n=5\n"));
+            + "]\n\u540d=\u503c\nnothing\n=5\n"));
   }
 
   public static void theFirstOfTwoCounts() throws IOException {

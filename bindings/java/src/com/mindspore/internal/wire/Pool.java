@@ -27,6 +27,7 @@ final class Pool {
   private final List<Block> idle = new ArrayList<>(); // the most recently used one last
   private long idleBytes;
   private int count; // of blocks that the worker has for us
+  private int models; // without any, nothing is kept for later
   private List<Integer> pending = new ArrayList<>(); // numbers to be freed there
 
   Pool(Object session, BlockSource source) {
@@ -88,7 +89,7 @@ final class Pool {
   void takeBack(Block block) {
     List<Block> gone = new ArrayList<>();
     synchronized (this) {
-      if (block.isReusable()) {
+      if (block.isReusable() && models > 0) {
         idleBytes += block.size();
         idle.add(block);
       } else {
@@ -102,6 +103,22 @@ final class Pool {
     }
     gone.forEach(Block::unmap);
     freePending();
+  }
+
+  /** A model was built, whose requests will need blocks. */
+  synchronized void addModel() {
+    ++models;
+  }
+
+  /** It is gone; with the last one goes what was kept for later. */
+  void removeModel() {
+    synchronized (this) {
+      --models;
+      if (models > 0) {
+        return;
+      }
+    }
+    dropIdle();
   }
 
   /** Frees all that nobody uses. */

@@ -14,9 +14,9 @@ final class Rooms {
     rooms.put(model, roomOf(description));
   }
 
-  /** Whether it was the last one. */
+  /** Whether it was there. */
   synchronized boolean remove(int model) {
-    return rooms.remove(model) != null && rooms.isEmpty();
+    return rooms.remove(model) != null;
   }
 
   /** Bytes; 0: none, or nobody knows before an answer. */

@@ -70,6 +70,7 @@ public final class Session {
       Built built = Bodies.built(call.ask(Message.BUILD));
       call.accept();
       rooms.add(built.model(), built.description());
+      pool.addModel();
       return built;
     }
   }
@@ -134,7 +135,7 @@ public final class Session {
       // the worker is, and the model with it
     }
     if (rooms.remove(model)) {
-      pool.dropIdle();
+      pool.removeModel();
     }
   }
 

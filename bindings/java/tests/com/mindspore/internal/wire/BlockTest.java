@@ -139,7 +139,8 @@ public final class BlockTest {
         FakeWorker worker = new FakeWorker(echo.files.pid(), echo);
         FakeWorker elsewhere = new FakeWorker(other.files.pid(), other)) {
       Memory foreign = elsewhere.session().allocate(100 * Digits.BYTES);
-      worker.session().predict(1, List.of(Digits.in(foreign, 100, 1)), 0);
+      int model = worker.session().build(new BuildRequest()).model();
+      worker.session().predict(model, List.of(Digits.in(foreign, 100, 1)), 0);
       Check.equal(2, echo.count()); // one was made for the copy, one for the output
     }
   }

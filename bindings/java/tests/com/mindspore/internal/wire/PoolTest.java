@@ -22,6 +22,10 @@ public final class PoolTest {
     boolean isFull;
     AtomicBoolean life = new AtomicBoolean(true);
 
+    Books() {
+      pool.addModel();
+    }
+
     @Override
     public Block make(long size, Deadline due) {
       if (isFull) {
@@ -106,6 +110,19 @@ public final class PoolTest {
     books.pool.dropIdle();
     Check.equal(0, books.pool.idle());
     Check.equal(100, books.freed.size());
+  }
+
+  public static void withTheLastModelGoesWhatIsKeptAndWhatComesBackLater() {
+    Books books = new Books();
+    books.pool.addModel();
+    Share late = books.take(100);
+    books.used(100);
+    books.pool.removeModel();
+    Check.equal(1, books.pool.idle());
+    books.pool.removeModel();
+    late.leave();
+    Check.equal(0, books.pool.idle());
+    Check.equal(2, books.freed.size());
   }
 
   public static void aCondemnedBlockIsNeverHandedOutAgain() {
