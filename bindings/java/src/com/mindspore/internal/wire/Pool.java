@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 
 /**
  * Blocks that are not in use now are kept for later: making one takes time for every page.
@@ -21,6 +22,7 @@ final class Pool {
 
   private final Object session;
   private final BlockSource source;
+  private final BooleanSupplier isInUse;
   private final ReentrantLock sourceLock = new ReentrantLock();
 
   // the others are guarded by this object's lock
@@ -29,9 +31,16 @@ final class Pool {
   private int count; // of blocks that the worker has for us
   private List<Integer> pending = new ArrayList<>(); // numbers to be freed there
 
-  Pool(Object session, BlockSource source) {
+  /**
+   * The blocks of a session.
+   *
+   * @param isInUse whether there are models: else what comes back is not kept. When it becomes
+   *     false, dropIdle() follows.
+   */
+  Pool(Object session, BlockSource source, BooleanSupplier isInUse) {
     this.session = session;
     this.source = source;
+    this.isInUse = isInUse;
   }
 
   boolean isOf(Object other) {
@@ -88,7 +97,7 @@ final class Pool {
   void takeBack(Block block) {
     List<Block> gone = new ArrayList<>();
     synchronized (this) {
-      if (block.isReusable()) {
+      if (block.isReusable() && isInUse.getAsBoolean()) {
         idleBytes += block.size();
         idle.add(block);
       } else {

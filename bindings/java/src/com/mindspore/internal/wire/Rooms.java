@@ -19,6 +19,10 @@ final class Rooms {
     return rooms.remove(model) != null && rooms.isEmpty();
   }
 
+  synchronized boolean hasModels() {
+    return !rooms.isEmpty();
+  }
+
   /** Bytes; 0: none, or nobody knows before an answer. */
   synchronized long of(int model) {
     return rooms.getOrDefault(model, 0L);

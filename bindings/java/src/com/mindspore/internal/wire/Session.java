@@ -31,7 +31,7 @@ public final class Session {
   Session(Link link) {
     this.link = link;
     lanes = new Lanes(link);
-    pool = new Pool(this, new WorkerBlocks(link));
+    pool = new Pool(this, new WorkerBlocks(link), rooms::hasModels);
   }
 
   /** The one of this process; starts the worker where there is none, or none that lives. */

@@ -138,6 +138,7 @@ public final class BlockTest {
     try (Echo echo = new Echo(); Echo other = new Echo();
         FakeWorker worker = new FakeWorker(echo.files.pid(), echo);
         FakeWorker elsewhere = new FakeWorker(other.files.pid(), other)) {
+      worker.session().build(new BuildRequest());
       Memory foreign = elsewhere.session().allocate(100 * Digits.BYTES);
       worker.session().predict(1, List.of(Digits.in(foreign, 100, 1)), 0);
       Check.equal(2, echo.count()); // one was made for the copy, one for the output

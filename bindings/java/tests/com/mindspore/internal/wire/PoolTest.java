@@ -18,8 +18,9 @@ public final class PoolTest {
   private static final class Books implements BlockSource {
     final List<Long> made = new ArrayList<>(); // sizes
     final List<Integer> freed = new ArrayList<>(); // numbers
-    final Pool pool = new Pool(this, this);
+    final Pool pool = new Pool(this, this, () -> this.hasModels);
     boolean isFull;
+    boolean hasModels = true;
     AtomicBoolean life = new AtomicBoolean(true);
 
     @Override
@@ -176,6 +177,14 @@ public final class PoolTest {
     Check.equal(0, books.pool.idle());
     Check.equal(1, books.freed.size());
     Check.equal(null, books.take(1L + Limits.BLOCK));
+  }
+
+  public static void nothingIsKeptWhereThereIsNoModel() {
+    Books books = new Books();
+    books.hasModels = false;
+    books.used(100);
+    Check.equal(0, books.pool.idle());
+    Check.equal(List.of(1), books.freed);
   }
 
   public static void aBlockMayComeBackWhenTheWorkerIsGone() {
