@@ -169,8 +169,9 @@ public final class SessionTest {
       memory.release();
     }
     session.close(next);
-    Check.equal(files, count("/proc/self/fd"));
-    Check.equal(filesThere, count("/proc/" + session.link.pid() + "/fd"));
+    // less where a test before has left some, which are closed a little later
+    Check.that(count("/proc/self/fd") <= files, "there are more descriptors");
+    Check.that(count("/proc/" + session.link.pid() + "/fd") <= filesThere, "there are more there");
     long mapped = Files.readAllLines(Path.of("/proc/self/maps"))
                       .stream()
                       .filter(line -> line.contains("/memfd:mslite"))
