@@ -156,9 +156,10 @@ public final class SessionTest {
     Session session = session();
     int model = session.build(Digits.build()).model();
     session.allocate(100).release();
-    session.close(model);
+    session.close(model); // idle ones go with it
     long files = count("/proc/self/fd");
     long filesThere = count("/proc/" + session.link.pid() + "/fd");
+    int next = session.build(Digits.build()).model();
     for (int i = 0; i < 1000; ++i) {
       Memory memory = session.allocate((1 + i % 40) << 16);
       memory.buffer().put(0, (byte) 1);
@@ -167,9 +168,10 @@ public final class SessionTest {
       }
       memory.release();
     }
-    session.close(session.build(Digits.build()).model()); // idle ones go with it
-    Check.equal(files, count("/proc/self/fd"));
-    Check.equal(filesThere, count("/proc/" + session.link.pid() + "/fd"));
+    session.close(next);
+    // less where a test before has left some, which are closed a little later
+    Check.that(count("/proc/self/fd") <= files, "there are more descriptors");
+    Check.that(count("/proc/" + session.link.pid() + "/fd") <= filesThere, "there are more there");
     long mapped = Files.readAllLines(Path.of("/proc/self/maps"))
                       .stream()
                       .filter(line -> line.contains("/memfd:mslite"))
