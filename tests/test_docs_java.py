@@ -22,8 +22,8 @@ JAVA_PAGES = [
 
 def program(desk: Desk, code: str) -> str:
     (desk.folder / "Main.java").write_text(code)
-    main = Program(desk.folder / "Main.java", desk.folder / "classes", desk.sdk)
-    done = main.run(cwd=desk.folder)
+    main = Program([desk.folder / "Main.java"], desk.folder / "classes", desk.sdk)
+    done = main.run("Main", cwd=desk.folder)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

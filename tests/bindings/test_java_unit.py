@@ -23,7 +23,7 @@ def test_all_tests_of_the_library_pass(tmp_path: Path) -> None:
     library = compiled(sources("src"), tmp_path / "classes", flags=DOCUMENTED)
     tests = compiled(sources("tests"), tmp_path / "tests", library)
     done = run(
-        [JAVA, QUICK, "-ea", "-cp", joined(library, tests), MAIN],
+        [JAVA, *QUICK, "-ea", "-cp", joined(library, tests), MAIN],
         MSLITE_MODEL=str(DIGITS),
         MSLITE_MODELS=str(make_models(tmp_path / "models")),
         MSLITE_VECTORS=str(ROOT / "tests/wire/vectors"),
@@ -43,7 +43,7 @@ def test_a_test_that_fails_fails_the_program(tmp_path: Path) -> None:
     classes = compiled([source, *sources("tests/com/mindspore/check")], tmp_path / "classes")
 
     def checked(*names: str) -> tuple[int, str]:
-        done = run([JAVA, QUICK, "-cp", classes, MAIN, *names])
+        done = run([JAVA, *QUICK, "-cp", classes, MAIN, *names])
         return done.returncode, done.stdout
 
     names = ["adds", "differs", "isFalse", "failsInAThread", "skips", "throwsNot"]

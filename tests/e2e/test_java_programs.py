@@ -19,6 +19,11 @@ SUCCESS = "========== model parallel runner predict success =========="
 
 
 @pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory, java_sdk: Path) -> Program:
+    return Program(sorted(PROGRAMS.glob("*.java")), tmp_path_factory.mktemp("programs"), java_sdk)
+
+
+@pytest.fixture(scope="module")
 def halves() -> mslite.Tensor:
     """What comes out of the model when all that goes in is 0.5."""
     model = mslite.Model()
@@ -34,10 +39,8 @@ def assert_close(got: list[str], wanted: mslite.Tensor) -> None:
     np.testing.assert_allclose(np.array(got, np.float32), values, atol=1e-4 * np.abs(values).max())
 
 
-def test_the_habits_of_the_quick_start_do_no_harm(
-    tmp_path: Path, java_sdk: Path, halves: mslite.Tensor
-) -> None:
-    done = Program(PROGRAMS / "Habits.java", tmp_path, java_sdk).run(MODEL)
+def test_the_habits_of_the_quick_start_do_no_harm(programs: Program, halves: mslite.Tensor) -> None:
+    done = programs.run("Habits", MODEL)
     assert (done.returncode, done.stderr) == (0, "")
     version, result = done.stdout.splitlines()
     assert version == f"MindSpore Lite {mslite.__version__}"
@@ -47,10 +50,9 @@ def test_the_habits_of_the_quick_start_do_no_harm(
 
 
 def test_a_program_of_the_originals_tutorial_runs(
-    tmp_path: Path, java_sdk: Path, halves: mslite.Tensor
+    tmp_path: Path, programs: Program, halves: mslite.Tensor
 ) -> None:
-    program = Program(PROGRAMS / "Concurrent.java", tmp_path, java_sdk)
-    done = program.run(MODEL)
+    done = programs.run("Concurrent", MODEL)
     assert (done.returncode, done.stderr) == (0, "")
     version, success, *values = done.stdout.splitlines()
     assert version == f"MindSpore Lite {mslite.__version__}"
@@ -58,7 +60,7 @@ def test_a_program_of_the_originals_tutorial_runs(
     assert len(values) == halves.element_num
     assert_close(values, halves)
     missing = tmp_path / "größe.mindir"
-    done = program.run(missing, LC_ALL="C.UTF-8")
+    done = programs.run("Concurrent", missing, LC_ALL="C.UTF-8")
     assert (done.returncode, done.stdout) == (0, f"{version}\n")  # as the original's: it returns
     assert "ModelParallelRunner init failed." in done.stderr
     assert str(missing) in done.stderr
@@ -66,9 +68,8 @@ def test_a_program_of_the_originals_tutorial_runs(
 
 @pytest.mark.parametrize("how", ["Runner", "Ascend"])
 def test_files_of_inputs_give_the_outputs_of_a_file(
-    how: str, tmp_path: Path, java_sdk: Path, halves: mslite.Tensor
+    how: str, tmp_path: Path, programs: Program, halves: mslite.Tensor
 ) -> None:
-    program = Program(PROGRAMS / "Accuracy.java", tmp_path, java_sdk)
     inputs, wanted = tmp_path / "input.bin", tmp_path / "wanted.txt"
     model = mslite.Model()
     model.build_from_file(str(MODEL), mslite.ModelType.MINDIR)
@@ -76,7 +77,7 @@ def test_files_of_inputs_give_the_outputs_of_a_file(
     values = halves.get_data_to_numpy().reshape(-1)
     wanted.write_text(f"{halves.name} 2 1 10\n{' '.join(map(str, values))}\n")
     limit = float(1e-4 * np.abs(values).max())
-    done = program.run(MODEL, inputs, wanted, limit, how, MSLITE_ASCEND="emulate")
+    done = programs.run("Accuracy", MODEL, inputs, wanted, limit, how, MSLITE_ASCEND="emulate")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         *([SUCCESS] if how == "Runner" else []),

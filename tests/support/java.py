@@ -14,7 +14,7 @@ from mindspore_lite.sdk.javac import RELEASE, locate_javac
 
 BINDINGS = ROOT / "bindings/java"
 PUBLIC = ("com.mindspore", "com.mindspore.config")
-QUICK = "-XX:TieredStopAtLevel=1"  # what runs for a second is not worth the second compiler
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # for what runs for a second
 STRICT = ("--release", str(RELEASE), "-encoding", "UTF-8", "-proc:none", "-Xlint:all", "-Werror")
 
 
@@ -35,7 +35,8 @@ def compiled(
     sources: list[Path], target: Path, *class_path: Path, flags: tuple[str, ...] = ()
 ) -> Path:
     """A directory of classes, which compile without a single warning."""
-    command: list[object] = [JAVAC, f"-J{QUICK}", *STRICT, *flags, "-d", target]
+    command: list[object] = [JAVAC, *(f"-J{option}" for option in QUICK), *STRICT]
+    command += [*flags, "-d", target]
     if class_path:
         command += ["-cp", joined(*class_path)]
     done = run([*command, *sources])
@@ -49,15 +50,13 @@ def joined(*class_path: Path) -> str:
 
 
 class Program:
-    """A program of one source, as it is built and run by hand: compiled against the jar."""
+    """A program as it is built and run by hand: compiled against the jar."""
 
-    def __init__(self, source: Path, folder: Path, sdk: Path, package: str = "") -> None:
-        self._jar, self._name = sdk / JAR, f"{package}{source.stem}"
-        self._classes = compiled([source], folder, self._jar)
+    def __init__(self, sources: list[Path], folder: Path, sdk: Path) -> None:
+        self._path = joined(sdk / JAR, compiled(sources, folder, sdk / JAR))
 
     def run(
-        self, *arguments: object, options: tuple[str, ...] = (), cwd: Path = ROOT, **more: str
+        self, name: str, *arguments: object, cwd: Path = ROOT, **more: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run it to its end; its worker ends with it."""
-        path = joined(self._jar, self._classes)
-        return run([JAVA, QUICK, *options, "-cp", path, self._name, *arguments], cwd, **more)
+        """Run the class of this name to its end; its worker ends with it."""
+        return run([JAVA, *QUICK, "-cp", self._path, name, *arguments], cwd, **more)
