@@ -57,6 +57,9 @@ def test_the_repository_passes() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_long_file_of_cpp_is_found_and_its_functions_are_not_looked_at(size: ModuleType) -> None:
-    lines = list(size.too_long(Path("a.cc"), "int x;\n" * (size.MAX_FILE_LINES + 1)))
-    assert lines == ["a.cc: 601 lines, at most 600; split it"]
+@pytest.mark.parametrize("name", ["a.cc", "A.java"])
+def test_a_long_file_of_another_language_is_found_and_its_functions_are_not_looked_at(
+    size: ModuleType, name: str
+) -> None:
+    lines = list(size.too_long(Path(name), "int x;\n" * (size.MAX_FILE_LINES + 1)))
+    assert lines == [f"{name}: 601 lines, at most 600; split it"]
