@@ -49,9 +49,10 @@ cpp: $(VENV)/.test
 JAVA_BUILD := build/java
 JAVA_JAR := $(JAVA_BUILD)/mindspore-lite-java.jar
 JAVAC := javac --release 17 -encoding UTF-8 -Xlint:all -Werror
+JAVADOC := -Xdoclint:all/protected -Xdoclint/package:com.mindspore,com.mindspore.config
 java: $(VENV)/.test
 	rm -rf $(JAVA_BUILD)
-	$(JAVAC) -d $(JAVA_BUILD)/classes $$(find bindings/java/src -name '*.java')
+	$(JAVAC) $(JAVADOC) -d $(JAVA_BUILD)/classes $$(find bindings/java/src -name '*.java')
 	jar --create --file $(JAVA_JAR) -C $(JAVA_BUILD)/classes .
 	$(JAVAC) -cp $(JAVA_JAR) -d $(JAVA_BUILD)/tests $$(find bindings/java/tests -name '*.java')
 	PYTHONPATH=tests $(BIN)/python -m support.cpp_models $(JAVA_BUILD)/models

@@ -16,8 +16,6 @@ BINDINGS = ROOT / "bindings/java"
 PUBLIC = ("com.mindspore", "com.mindspore.config")
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # for what runs for a second
 STRICT = ("--release", str(RELEASE), "-encoding", "UTF-8", "-proc:none", "-Xlint:all", "-Werror")
-
-
 JAVAC = locate_javac()
 JAVA = str(Path(JAVAC or "javac").with_name("java"))
 NO_JDK = "no Java compiler; install a JDK to run these tests"

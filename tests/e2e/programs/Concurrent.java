@@ -15,8 +15,8 @@ import java.util.List;
 /**
  * The concurrent program of the original's tutorial, with the init that its text leaves out: its
  * calls, in its order, with its habits. A local variable hides the static outputs, so that predict
- * gets an empty list, whose tensors nobody frees; the config is freed while the runner is in use,
- * and nobody frees the context. Two imports are not used.
+ * gets an empty list, whose tensors nobody frees; the config is freed while the runner is in use;
+ * two imports are not used. And one habit more: the context and the runner are freed twice.
  */
 public class Concurrent {
   private static ModelParallelRunner runner;
