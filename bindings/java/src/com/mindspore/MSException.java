@@ -1,8 +1,8 @@
 package com.mindspore;
 
 /**
- * What went wrong, for callers who prefer an exception to a {@code false}: see {@code throwing()} of
- * each class. The message says what, got, wanted and what to do.
+ * What went wrong, for callers who prefer an exception to a {@code false}: see {@code throwing()}
+ * of each class. The message says what, got, wanted and what to do.
  */
 public class MSException extends RuntimeException {
   private static final long serialVersionUID = 1L;

@@ -8,12 +8,8 @@ import java.util.List;
  *
  * @param devices in the order in which they were added
  */
-public record ContextState(
-    int threadNum,
-    int interOpParallelNum,
-    int affinityMode,
-    List<Integer> affinityCores,
-    List<Device> devices) {
+public record ContextState(int threadNum, int interOpParallelNum, int affinityMode,
+    List<Integer> affinityCores, List<Device> devices) {
   /**
    * One device.
    *

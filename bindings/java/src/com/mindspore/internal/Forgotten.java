@@ -8,7 +8,9 @@ public final class Forgotten {
 
   private Forgotten() {}
 
-  /** Does the work once: by clean(), or when the object is gone. It must not refer to the object. */
+  /**
+   * Does the work once: by clean(), or when the object is gone. It must not refer to the object.
+   */
   public static Cleaner.Cleanable register(Object object, Runnable work) {
     return CLEANER.register(object, work);
   }

@@ -9,9 +9,5 @@ import java.util.Map;
  * @param context null where there is none: the CPU with its defaults
  * @param configPath empty where there is none
  */
-public record RunnerState(
-    ContextState context,
-    int workersNum,
-    Map<String, Map<String, String>> configInfo,
-    String configPath,
-    List<Integer> deviceIds) {}
+public record RunnerState(ContextState context, int workersNum,
+    Map<String, Map<String, String>> configInfo, String configPath, List<Integer> deviceIds) {}
