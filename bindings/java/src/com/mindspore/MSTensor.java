@@ -6,6 +6,7 @@ import com.mindspore.internal.Errors;
 import com.mindspore.internal.Failures;
 import com.mindspore.internal.Filled;
 import com.mindspore.internal.Identity;
+import com.mindspore.internal.Log;
 import com.mindspore.internal.NewTensor;
 import com.mindspore.internal.Tensor;
 import com.mindspore.internal.TensorInfo;
@@ -14,7 +15,6 @@ import com.mindspore.internal.wire.Session;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
-import java.util.logging.Logger;
 import java.util.stream.LongStream;
 
 /**
@@ -32,7 +32,6 @@ import java.util.stream.LongStream;
  */
 public class MSTensor implements AutoCloseable {
   private static final long MAX_INT = Integer.MAX_VALUE;
-  private static final Logger LOG = Logger.getLogger("com.mindspore");
 
   private final long identity = Identity.next();
   private final Failures failures = new Failures();
@@ -53,7 +52,7 @@ public class MSTensor implements AutoCloseable {
   public MSTensor(long tensorPtr) {
     this();
     if (tensorPtr != MindsporeLite.POINTER_DEFAULT_VALUE) {
-      LOG.severe("new MSTensor(" + tensorPtr
+      Log.severe("new MSTensor(" + tensorPtr
           + "): there are no native tensors; use MSTensor.createTensor");
     }
   }

@@ -8,6 +8,7 @@ import com.mindspore.internal.ConfigFile;
 import com.mindspore.internal.ContextState;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Failures;
+import com.mindspore.internal.Log;
 import com.mindspore.internal.Secrets;
 import java.nio.MappedByteBuffer;
 import java.util.Collections;
@@ -15,7 +16,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.logging.Logger;
 
 /**
  * A model for one caller at a time: build it, fill the tensors of {@link #getInputs}, {@link
@@ -43,9 +43,7 @@ public class Model implements AutoCloseable {
    */
   public Model(long sharedPtr) {
     if (sharedPtr != 0) {
-      Logger.getLogger("com.mindspore")
-          .severe(
-              "a Model cannot be made of the pointer " + sharedPtr + "; build it from its file");
+      Log.severe("a Model cannot be made of the pointer " + sharedPtr + "; build it from its file");
     }
   }
 

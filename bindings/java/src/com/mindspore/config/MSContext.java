@@ -3,12 +3,12 @@ package com.mindspore.config;
 import com.mindspore.internal.ContextState;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Failures;
+import com.mindspore.internal.Log;
 import com.mindspore.internal.Secrets;
 import java.util.ArrayList;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
-import java.util.logging.Logger;
 
 /**
  * On what a model runs, and with how many threads. To be initialised first; then a device must be
@@ -31,7 +31,6 @@ public class MSContext implements AutoCloseable {
   private static final int UNKNOWN = -1;
   private static final String NOT_PARALLEL =
       "isEnableParallel is not supported and has no effect; use setInterOpParallelNum";
-  private static final Logger LOG = Logger.getLogger("com.mindspore");
 
   static {
     Secrets.context = MSContext::state;
@@ -80,7 +79,7 @@ public class MSContext implements AutoCloseable {
    */
   public boolean init(int threadNum, int cpuBindMode, boolean isEnableParallel) {
     if (isEnableParallel) {
-      LOG.severe("MSContext.init: " + NOT_PARALLEL);
+      Log.severe("MSContext.init: " + NOT_PARALLEL);
     }
     return init(threadNum, cpuBindMode);
   }

@@ -3,23 +3,26 @@ package com.mindspore.internal;
 import com.mindspore.config.AscendDeviceInfo;
 import com.mindspore.config.DeviceType;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.logging.Logger;
 import java.util.stream.Collectors;
 
 /** What a user says about a model and its devices becomes a request to the worker. */
 public final class BuildRequests {
-  private static final Logger LOG = Logger.getLogger("com.mindspore");
-
   private BuildRequests() {}
 
   /** Of the model in a file. */
   public static BuildRequest ofFile(String path, int modelType) {
     if (path.isEmpty()) {
       throw Errors.wrong("the path of the model is empty");
+    }
+    if (isMissing(path)) {
+      throw Errors.file("model file '" + path + "' cannot be read: there is no such file");
     }
     BuildRequest request = new BuildRequest();
     request.modelType = modelType;
@@ -85,6 +88,14 @@ public final class BuildRequests {
     return seconds;
   }
 
+  private static boolean isMissing(String path) {
+    try {
+      return Files.notExists(Path.of(path));
+    } catch (InvalidPathException error) {
+      return false; // the locale has no such letters; the worker, which will see, needs none
+    }
+  }
+
   /** The first; but a runner's list may have the CPU before the device that is meant. */
   private static ContextState.Device chosen(List<ContextState.Device> devices, boolean isRunner) {
     return devices.stream()
@@ -134,7 +145,7 @@ public final class BuildRequests {
     entries.put("buffer_optimize_mode", info.getBufferOptimizeMode());
     entries.values().removeIf(value -> value == null || value.isEmpty());
     if (!info.getInputShapeMap().isEmpty()) {
-      LOG.warning("AscendDeviceInfo.setInputShapeMap has no effect; use setInputShape");
+      Log.warning("AscendDeviceInfo.setInputShapeMap has no effect; use setInputShape");
     }
     Map<String, String> section =
         request.config.computeIfAbsent("ascend_context", name -> new LinkedHashMap<>());

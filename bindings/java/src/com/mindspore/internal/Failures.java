@@ -1,8 +1,6 @@
 package com.mindspore.internal;
 
 import com.mindspore.MSException;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 
 /**
  * How an object of the interface tells that something failed: by false and a line in the log, or by
@@ -16,7 +14,6 @@ public final class Failures {
     void run();
   }
 
-  private static final Logger LOG = Logger.getLogger("com.mindspore");
   private static final int CORE_FAILED = 1;
 
   private final ThreadLocal<MSException> last = new ThreadLocal<>();
@@ -57,7 +54,7 @@ public final class Failures {
     if (isThrowing) {
       throw error;
     }
-    LOG.log(Level.SEVERE, error.getMessage());
+    Log.severe(error.getMessage());
     return false;
   }
 }

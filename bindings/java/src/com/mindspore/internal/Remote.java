@@ -2,12 +2,9 @@ package com.mindspore.internal;
 
 import com.mindspore.internal.wire.Session;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.logging.Logger;
 
 /** A model of the worker, closed at most once. It knows nothing of the object that has it. */
 public final class Remote {
-  private static final Logger LOG = Logger.getLogger("com.mindspore");
-
   private final Session session;
   private final Built built;
   private final AtomicBoolean isClosed = new AtomicBoolean();
@@ -21,7 +18,7 @@ public final class Remote {
   public static Remote built(BuildRequest request) {
     Session session = Session.current();
     Remote remote = new Remote(session, session.build(request));
-    remote.built.notes().forEach(LOG::warning);
+    remote.built.notes().forEach(Log::warning);
     return remote;
   }
 

@@ -17,7 +17,7 @@ public final class BuildRequestsTest {
   private BuildRequestsTest() {}
 
   private static BuildRequest of(boolean isRunner, ContextState.Device... devices) {
-    BuildRequest request = BuildRequests.ofFile("m.mindir", 0);
+    BuildRequest request = new BuildRequest();
     request.isRunner = isRunner;
     BuildRequests.addContext(new ContextState(3, 0, 2, List.of(0, 1), List.of(devices)), request);
     return request;
@@ -30,7 +30,14 @@ public final class BuildRequestsTest {
   }
 
   public static void thePathBecomesAbsolute() {
-    Check.equal(System.getProperty("user.dir") + "/m.mindir", of(false, CPU).path);
+    Check.equal(System.getProperty("user.dir") + "/.", BuildRequests.ofFile(".", 0).path);
+  }
+
+  public static void aFileThatIsNotThereIsToldByItsName() {
+    MSException error =
+        Check.throwsA(MSException.class, () -> BuildRequests.ofFile("no/such.mindir", 0));
+    Check.equal("ModelFileError", error.kind());
+    Check.contains(error.getMessage(), "model file 'no/such.mindir' cannot be read");
   }
 
   public static void onlyWhatWasSetIsSent() {
@@ -49,7 +56,7 @@ public final class BuildRequestsTest {
     info.setDeviceID(2);
     info.setProvider("ge");
     info.setDynamicBatchSize(new ArrayList<>(List.of(1, 4)));
-    BuildRequest request = BuildRequests.ofFile("m.mindir", 0);
+    BuildRequest request = new BuildRequest();
     request.config.put("ascend_context", new java.util.HashMap<>(Map.of("input_format", "NHWC")));
     info.setInputFormat("NCHW");
     BuildRequests.addContext(
@@ -69,7 +76,7 @@ public final class BuildRequestsTest {
   }
 
   public static void theSectionParallelBecomesSettings() {
-    BuildRequest request = BuildRequests.ofFile("/m.mindir", 0);
+    BuildRequest request = new BuildRequest();
     BuildRequests.addRunner(
         new RunnerState(null, 4,
             Map.of("parallel", Map.of("timeout_s", "1.5"), "other", Map.of("a", "b")), "",
