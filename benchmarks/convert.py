@@ -70,9 +70,9 @@ def measure(work: Callable[[], None]) -> dict[str, float]:
     return {"seconds": seconds, "peak": peak, "written": written, "mapped": mapped}
 
 
-def measured(side: str, source: Path) -> dict[str, float]:
+def measured(side: str, tiny: Path, source: Path) -> dict[str, float]:
     """One conversion in a process of its own, which is this script again."""
-    command = [sys.executable, __file__, "--measure", side, str(source)]
+    command = [sys.executable, __file__, "--measure", side, str(tiny), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -81,10 +81,9 @@ def measured(side: str, source: Path) -> dict[str, float]:
 def main() -> None:
     """Measure and print."""
     if sys.argv[1:2] == ["--measure"]:
-        side, source = sys.argv[2:]
+        side, tiny, source = sys.argv[2:]
         with load.scratch() as folder:
-            tiny = networks.equivalent_onnx(networks.one_op(folder / "a.mindir"), folder / "a.onnx")
-            SIDES[side](str(tiny), str(folder))  # imports what it needs
+            SIDES[side](tiny, str(folder))  # imports what it needs
             print(json.dumps(measure(lambda: SIDES[side](source, str(folder)))))
         return
     parser = load.parser(__doc__)
@@ -99,9 +98,10 @@ def main() -> None:
         mindir = networks.bert(folder / "bert.mindir", **sizes)
         source = networks.equivalent_onnx(mindir, folder / "bert.onnx")
         mindir.unlink()
+        tiny = networks.equivalent_onnx(networks.one_op(folder / "a.mindir"), folder / "a.onnx")
         print(f"model {source.stat().st_size / MIB:.1f} MiB")
         found = load.interleaved(
-            {side: lambda side=side: measured(side, source) for side in SIDES}, args.rounds
+            {side: lambda side=side: measured(side, tiny, source) for side in SIDES}, args.rounds
         )
         report(found, source.stat().st_size)
 

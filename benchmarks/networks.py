@@ -12,11 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnx_ir as ir
 
 from mindspore_lite.dtypes import BY_NAME
-from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -262,5 +259,11 @@ def telling(path: Path, rows: int = 1, hidden: int = 256, parts: int = 8) -> Pat
 
 def equivalent_onnx(mindir: Path, path: Path) -> Path:
     """The same graph as an ONNX file, weights inside: what a user of a peer would have."""
+    # a second of imports, of which the processes that only measure need nothing
+    import onnx_ir as ir
+
+    from mindspore_lite.graph.from_mindir import from_mindir
+    from mindspore_lite.mindir.read import read_file
+
     ir.save(from_mindir(read_file(mindir)), path)
     return path
