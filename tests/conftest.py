@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,16 @@ def cpp_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def java_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `mslite sdk java` makes, compiled once a test run; tests only read it."""
     return java.built_sdk(tmp_path_factory)
+
+
+def pytest_collection_finish() -> None:
+    """Take what lives as long as the run out of the garbage collector's sight.
+
+    Each model that is compiled asks for a full collection, as many tests do; each time it would
+    walk all tests and modules, half a second of objects that nobody lets go.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
