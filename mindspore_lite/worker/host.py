@@ -344,10 +344,12 @@ class Host:
                 connection.hang_up()
 
 
-def say(text: str) -> None:
-    """A line for whoever started the worker; nobody may listen any more."""
+def say(text: str) -> bool:
+    """A line for whoever started the worker; false when nobody listens any more."""
     with suppress(OSError, ValueError):
         print(text, flush=True)  # noqa: T201
+        return True
+    return False
 
 
 def _start(act: Callable[[], None], name: str) -> None:

@@ -40,10 +40,10 @@ def serve_descriptor(descriptor: int, cores: Sequence[int] = ()) -> NoReturn:
         ValueError: The descriptor is no such socket, or the cores cannot be used.
         ResourceError: The worker cannot begin.
     """
-    parent = _inherited(descriptor)
+    client = _inherited(descriptor)
     _leave_ctrl_c_to_parent()
     with _prepare(cores) as signals:
-        _serve(Host(abstract_listener()), signals, parent, watches=True)
+        _serve(Host(abstract_listener()), signals, _parent(), client)
 
 
 def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> NoReturn:
@@ -54,7 +54,9 @@ def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> 
         ResourceError: The worker cannot begin, or not there.
     """
     with _prepare(cores) as signals, closing(path_listener(path)) as listener:
-        _serve_at(listener, signals, stays=stays)
+        host, parent = Host(listener, stays=stays), None if stays else _parent()
+        _told(listener)
+        _serve(host, signals, parent)
 
 
 def serve_private(cores: Sequence[int] = ()) -> NoReturn:
@@ -62,22 +64,25 @@ def serve_private(cores: Sequence[int] = ()) -> NoReturn:
 
     Raises:
         ValueError: The cores cannot be used.
-        ResourceError: The worker cannot begin.
+        ResourceError: The worker cannot begin, or nobody is there to be told.
     """
     _leave_ctrl_c_to_parent()
     with _prepare(cores) as signals, closing(private_listener()) as listener:
-        _serve_at(listener, signals)
+        host, parent = Host(listener), _parent()
+        if not _told(listener):
+            raise ResourceError("the process that started this worker has ended")
+        _serve(host, signals, parent)
 
 
-def _serve_at(listener: Listener, signals: socket.socket, *, stays: bool = False) -> NoReturn:
-    host = Host(listener, stays=stays)
-    say(f"mslite worker {os.getpid()} listens on {listener.address}")
-    _serve(host, signals, watches=not stays)
+def _told(listener: Listener) -> bool:
+    return say(f"mslite worker {os.getpid()} listens on {listener.address}")
 
 
 def _serve(
-    host: Host, signals: socket.socket, parent: socket.socket | None = None, *, watches: bool
+    host: Host, signals: socket.socket, parent: int | None, client: socket.socket | None = None
 ) -> NoReturn:
+    """Serve until there is nothing left to do; the parent is watched, unless it is None."""
+
     def wait_for_signal() -> None:
         signals.recv(1)
         host.ask_to_end()
@@ -85,13 +90,13 @@ def _serve(
     try:
         WATCHDOG.start()  # now, rather than when no thread can be had
         threading.Thread(target=wait_for_signal, name="mslite-signals", daemon=True).start()
-        if watches:
-            watch = threading.Thread(target=_watch_parent, args=(host,), name="mslite-parent")
+        if parent is not None:
+            watch = threading.Thread(target=_watch, args=(parent, host), name="mslite-parent")
             watch.daemon = True
             watch.start()
     except RuntimeError as exc:
         raise ResourceError(f"the worker cannot begin: {exc}") from exc
-    host.run(parent)
+    host.run(client)
     _leave()
 
 
@@ -169,13 +174,20 @@ def _inherited(descriptor: int) -> socket.socket:
         ) from exc
 
 
-def _watch_parent(host: Host) -> None:
-    """Wait for the end of the process that started this one; then end, too."""
+def _parent() -> int | None:
+    """A descriptor of the process that started this one; None when it cannot be watched.
+
+    To be asked for before that process is told of anything: if it ends later, its end is seen.
+    """
     try:
-        parent = os.pidfd_open(os.getppid())
+        return os.pidfd_open(os.getppid())
     except OSError as exc:
         _LOG.info("the parent cannot be watched: %s", exc)
-        return
+        return None
+
+
+def _watch(parent: int, host: Host) -> None:
+    """Wait for the end of the process that started this one; then end, too."""
     poll = select.poll()
     poll.register(parent, select.POLLIN)
     poll.poll()

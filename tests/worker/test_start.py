@@ -140,6 +140,19 @@ def test_a_private_worker_ends_by_sigterm_and_leaves_nothing() -> None:
         assert not path.parent.exists()
 
 
+def test_a_private_worker_whose_parent_has_gone_meanwhile_does_not_wait(tmp_path: Path) -> None:
+    first = f"import os, tempfile\ntempfile.tempdir = {str(tmp_path)!r}\n"
+    read, write = os.pipe()
+    os.close(read)  # as the parent's end does
+    with process(
+        f"{first}os.dup2({write}, 1)\n{MAIN}", "worker", "--private", fds=[write]
+    ) as worker:
+        os.close(write)
+        code, _, err = run(worker)
+    assert (code, list(tmp_path.iterdir())) == (1, [])
+    assert "the process that started this worker has ended" in err
+
+
 # --- on a path ------------------------------------------------------------------------------------
 
 

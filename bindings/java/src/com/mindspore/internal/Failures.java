@@ -16,6 +16,10 @@ public final class Failures {
 
   private static final int CORE_FAILED = 1;
 
+  static {
+    Log.keep();
+  }
+
   private final ThreadLocal<MSException> last = new ThreadLocal<>();
   private volatile boolean isThrowing;
 

@@ -10,6 +10,12 @@ public final class Log {
 
   private Log() {}
 
+  /**
+   * Has the logger kept from now on: one that nobody has is forgotten, with the level and the
+   * handlers that a program gave it before anything failed.
+   */
+  public static void keep() {}
+
   /** Something failed. */
   public static void severe(String message) {
     log(Level.SEVERE, message);

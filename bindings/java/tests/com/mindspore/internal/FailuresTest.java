@@ -3,6 +3,8 @@ package com.mindspore.internal;
 import com.mindspore.MSException;
 import com.mindspore.check.Check;
 import com.mindspore.check.Logged;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.util.List;
 
 /** Tests of Failures. */
@@ -46,6 +48,25 @@ public final class FailuresTest {
       Check.equal(List.of(), log.lines());
     }
     Check.equal("got 7, wanted 8", failures.last());
+  }
+
+  /** A program where nothing has failed yet. */
+  private static final class Fresh extends URLClassLoader {
+    Fresh(URL classes) {
+      super(new URL[] {classes}, null);
+    }
+
+    boolean has(Class<?> type) {
+      return findLoadedClass(type.getName()) != null;
+    }
+  }
+
+  public static void whatAProgramSetsAtTheLoggerIsKeptThoughNothingFailsYet() throws Exception {
+    URL classes = Failures.class.getProtectionDomain().getCodeSource().getLocation();
+    try (Fresh fresh = new Fresh(classes)) {
+      Class.forName(Failures.class.getName(), true, fresh);
+      Check.that(fresh.has(Log.class), "nobody has the logger");
+    }
   }
 
   public static void whatNobodyExpectedIsToldAsWell() {

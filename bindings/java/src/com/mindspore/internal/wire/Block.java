@@ -34,6 +34,7 @@ final class Block {
     this.data = data;
     size = data.capacity();
     this.life = life;
+    Mapped.ALL.add(size);
   }
 
   /** Maps what a worker made. */
@@ -123,9 +124,11 @@ final class Block {
 
   /** Nobody has it any more. */
   void unmap() {
-    if (!isViewed) {
-      Unmapping.free(data);
-      data = null;
+    if (isViewed || !Unmapping.free(data)) {
+      Mapped.ALL.removeWith(data, size);
+      return;
     }
+    Mapped.ALL.remove(size);
+    data = null;
   }
 }

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /** The connection with a worker: who it is, whether it lives, and how further lanes are opened. */
 final class Link implements AutoCloseable {
   private static final long GONE_MS = 2000; // between the first and the last sign of its end
+  private static final long CLOSES_MS = 100; // between the first and the last file that it closes
 
   final Path path;
   private final Connection keeper; // carries nothing: each side sees by its end that the other went
@@ -112,8 +113,7 @@ final class Link implements AutoCloseable {
       throw death();
     }
     try {
-      Deadline sooner = due.orIn(Greeting.LIMIT_MS);
-      return new Lane(met(path, welcome.token(), sooner).connection());
+      return laneOver(met(path, welcome.token(), due.orIn(Greeting.LIMIT_MS)).connection());
     } catch (Lost lost) {
       throw due.isOver() && isAlive() ? due.passed() : explained(lost);
     } catch (MSException error) {
@@ -122,11 +122,20 @@ final class Link implements AutoCloseable {
     }
   }
 
+  private static Lane laneOver(Connection connection) {
+    try {
+      return new Lane(connection);
+    } catch (OutOfMemoryError error) { // of direct memory, where it is limited
+      connection.close();
+      throw error;
+    }
+  }
+
   Block openBlock(Made made, AtomicBoolean life) {
     try {
       return Block.opened(pid(), made, life);
     } catch (MSException error) {
-      throw isOver(0) ? death() : error;
+      throw isOver(CLOSES_MS) ? death() : error; // one that ends may have closed this file first
     }
   }
 

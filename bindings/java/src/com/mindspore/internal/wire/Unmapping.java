@@ -33,16 +33,18 @@ final class Unmapping {
 
   /**
    * Whoever touches the buffer, or a view of it, afterwards ends the process: only for one that
-   * nobody can reach any more. It is one that was made, no slice nor duplicate.
+   * nobody can reach any more. It is one that was made, no slice nor duplicate. False when that is
+   * left to the collector.
    */
-  static void free(ByteBuffer buffer) {
+  static boolean free(ByteBuffer buffer) {
     if (INVOKE_CLEANER == null || !buffer.isDirect()) {
-      return;
+      return false;
     }
     try {
       INVOKE_CLEANER.invoke(UNSAFE, buffer);
+      return true;
     } catch (ReflectiveOperationException | RuntimeException impossible) {
-      // the collector does it
+      return false;
     }
   }
 }
