@@ -4,6 +4,8 @@ import com.mindspore.check.Check;
 import java.io.IOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -120,6 +122,40 @@ public final class CyclesTest {
       System.gc(); // after which a thread of its own tells the worker
     }
     Check.equal(before, Held.of(worker).mappings);
+  }
+
+  public static void aViewKeepsItsMemoryAndNobodyElseDoes() throws IOException {
+    largeCycle();
+    long before = Held.of("self").mappings;
+    FloatBuffer view = viewOfAResult(); // of which only a part is left: no tensor, no runner
+    for (int i = 0; i < 10; ++i) {
+      System.gc();
+      largeCycle(); // which would write there, or find it unmapped
+    }
+    Check.equal(before + 1, Held.of("self").mappings);
+    Check.equal(7f, view.get(0));
+    Check.equal(7f, view.get(view.limit() - 1));
+    view = null;
+    for (int i = 0; i < 1000 && Held.of("self").mappings > before; ++i) {
+      System.gc();
+    }
+    Check.equal(before, Held.of("self").mappings);
+  }
+
+  private static FloatBuffer viewOfAResult() {
+    try (ModelParallelRunner runner = Models.runner("wide.mindir")) {
+      List<MSTensor> outputs = new ArrayList<>();
+      MSTensor input = MSTensor.of("x", Models.filled(Models.WIDE, 7));
+      runner.predict(List.of(input), outputs);
+      input.free();
+      FloatBuffer view = outputs.get(0)
+                             .getByteBuffer()
+                             .asReadOnlyBuffer()
+                             .order(ByteOrder.LITTLE_ENDIAN)
+                             .asFloatBuffer();
+      outputs.get(0).free();
+      return view;
+    }
   }
 
   private static void forget() {

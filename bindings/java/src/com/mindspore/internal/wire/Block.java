@@ -23,16 +23,16 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 final class Block {
   private final int number;
-  private ByteBuffer data; // null when it is unmapped: better an exception than the process's end
+  private Mapping mapping; // null when it is unmapped: better an exception than the process's end
   private final int size;
   private final AtomicBoolean life; // of its lane
   private volatile boolean isCondemned;
   private volatile boolean isViewed;
 
-  Block(int number, ByteBuffer data, AtomicBoolean life) {
+  Block(int number, Mapping mapping, AtomicBoolean life) {
     this.number = number;
-    this.data = data;
-    size = data.capacity();
+    this.mapping = mapping;
+    size = mapping.data().capacity();
     this.life = life;
     Mapped.ALL.add(size);
   }
@@ -56,7 +56,7 @@ final class Block {
     }
   }
 
-  private static ByteBuffer mapped(Path path, long size) throws IOException, InterruptedException {
+  private static Mapping mapped(Path path, long size) throws IOException, InterruptedException {
     // before it is opened: the worker may have ended, and its process id be another's by now
     if (!Files.readSymbolicLink(path).toString().startsWith("/memfd:")) {
       throw notMeant();
@@ -66,8 +66,7 @@ final class Block {
       if (file.size() != size) {
         throw notMeant();
       }
-      // all pages now: the first request would pay for each of them otherwise
-      return file.map(FileChannel.MapMode.READ_WRITE, 0, size).load();
+      return Mapping.of(file, size);
     } catch (ClosedByInterruptException error) {
       Thread.interrupted(); // which is still set then
       throw new InterruptedException();
@@ -99,7 +98,7 @@ final class Block {
 
   /** A part of it, little-endian; whoever has the block, and only they, may touch it. */
   ByteBuffer part(int offset, int size) {
-    return data.slice(offset, size).order(ByteOrder.LITTLE_ENDIAN);
+    return mapping.data().slice(offset, size).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   /** Whether the worker still knows it. */
@@ -124,11 +123,12 @@ final class Block {
 
   /** Nobody has it any more. */
   void unmap() {
-    if (isViewed || !Unmapping.free(data)) {
-      Mapped.ALL.removeWith(data, size);
-      return;
+    int bytes = size; // what is left to the collector must not refer to this
+    if (isViewed || !mapping.unmap()) {
+      mapping.leave(() -> Mapped.ALL.remove(bytes));
+    } else {
+      Mapped.ALL.remove(bytes);
     }
-    Mapped.ALL.remove(size);
-    data = null;
+    mapping = null;
   }
 }

@@ -1,7 +1,5 @@
 package com.mindspore.internal.wire;
 
-import com.mindspore.internal.Forgotten;
-
 /**
  * How much memory is mapped. What users forget to free, or have views of, is the collector's to
  * find; but it looks when the heap is full, where a block of gigabytes is a few hundred bytes. So
@@ -40,10 +38,5 @@ final class Mapped {
   synchronized void remove(long size) {
     bytes -= size;
     low = Math.min(low, bytes);
-  }
-
-  /** The collector unmaps it: so much goes with the buffer. */
-  void removeWith(Object buffer, long size) {
-    Forgotten.register(buffer, () -> remove(size));
   }
 }

@@ -5,8 +5,8 @@ import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 
 /**
- * Gives the memory of a direct or mapped buffer back at once. The collector would, too, but it only
- * looks at the heap, and may not run for hours while mappings pile up.
+ * Gives the memory of a direct or mapped buffer back at once, before Java had arenas for that; see
+ * Mapping. Later ones leave direct buffers to the collector.
  */
 final class Unmapping {
   // of the module jdk.unsupported, which every JDK from 9 on has, but not every runtime image
@@ -37,7 +37,7 @@ final class Unmapping {
    * left to the collector.
    */
   static boolean free(ByteBuffer buffer) {
-    if (INVOKE_CLEANER == null || !buffer.isDirect()) {
+    if (INVOKE_CLEANER == null || Mapping.hasArenas() || !buffer.isDirect()) {
       return false;
     }
     try {

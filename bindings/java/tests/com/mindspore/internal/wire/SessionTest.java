@@ -102,6 +102,7 @@ public final class SessionTest {
     Session session = session();
     int model = session.build(Digits.build()).model();
     signal("STOP", session);
+    awaitStopped(session.link.pid());
     try {
       for (int count : new int[] {1, 70}) { // the second one needs another lane, and memory
         MSException error = Check.throwsA(
@@ -205,6 +206,25 @@ public final class SessionTest {
 
   static void signal(String name, Session session) throws Exception {
     run("kill", "-" + name, Long.toString(session.link.pid()));
+  }
+
+  /** A signal is sent before it has its effect. */
+  static void awaitStopped(long pid) throws IOException {
+    Path tasks = Path.of("/proc/" + pid + "/task");
+    boolean isStopped = false;
+    while (!isStopped) {
+      try (var threads = Files.list(tasks)) {
+        isStopped = threads.allMatch(SessionTest::isStopped);
+      }
+    }
+  }
+
+  private static boolean isStopped(Path thread) {
+    try {
+      return Files.readString(thread.resolve("stat")).contains(") T ");
+    } catch (IOException gone) {
+      return true;
+    }
   }
 
   static void run(String... command) throws Exception {
