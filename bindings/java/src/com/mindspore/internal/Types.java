@@ -11,33 +11,15 @@ public final class Types {
 
   /** The bytes of an element; 0 when there is no such type. */
   public static int itemBytes(int type) {
-    switch (type) {
-      case 30: // bool
-      case 32: // int8
-      case 37: // uint8
-        return 1;
-      case 33: // int16
-      case 38: // uint16
-      case 42: // float16
-      case 45: // bfloat16
-        return 2;
-      case 31: // int, uint and float: taken for those of 32 bits
-      case 34:
-      case 36:
-      case 39:
-      case 41:
-      case 43:
-        return 4;
-      case 35: // int64
-      case 40: // uint64
-      case 44: // float64
-      case 51: // complex64
-        return 8;
-      case 52: // complex128
-        return 16;
-      default:
-        return 0;
-    }
+    return switch (type) {
+      case 30, 32, 37 -> 1; // bool, int8, uint8
+      case 33, 38, 42, 45 -> 2; // int16, uint16, float16, bfloat16
+      case 34, 39, 43 -> 4; // int32, uint32, float32
+      case 31, 36, 41 -> 4; // int, uint and float: taken for those of 32 bits
+      case 35, 40, 44, 51 -> 8; // int64, uint64, float64, complex64
+      case 52 -> 16; // complex128
+      default -> 0;
+    };
   }
 
   /** The type itself for the three names that mean another one. */

@@ -3,6 +3,7 @@ package com.mindspore.internal.wire;
 import com.mindspore.MSException;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.TensorInfo;
+import com.mindspore.internal.Types;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -86,7 +87,7 @@ record WireTensor(TensorInfo info, ByteBuffer data, Place place) {
     String name = in.text("the name of a tensor", Limits.NAME);
     int type = in.u16("the type of a tensor");
     TensorInfo info = new TensorInfo(name, type, in.dims("the shape of a tensor"));
-    long bytes = itemBytes(type);
+    long bytes = Types.itemBytes(type);
     if (bytes == 0) {
       throw bad(info, "has elements of type " + type + ", which is unknown");
     }
@@ -106,7 +107,7 @@ record WireTensor(TensorInfo info, ByteBuffer data, Place place) {
 
   /** Bytes of a tensor; -1 when a dim is open, or there is no such type, or none so large. */
   static long bytesOf(TensorInfo info) {
-    long bytes = itemBytes(info.type());
+    long bytes = Types.itemBytes(info.type());
     boolean isEmpty = false;
     if (bytes == 0) {
       return -1;
@@ -119,18 +120,6 @@ record WireTensor(TensorInfo info, ByteBuffer data, Place place) {
       bytes *= Math.max(dim, 1);
     }
     return isEmpty ? 0 : bytes;
-  }
-
-  /** Bytes of an element of this type (docs/wire.md); 0: there is no such type. */
-  private static int itemBytes(int type) {
-    return switch (type) {
-      case 30, 32, 37 -> 1; // bool, int8, uint8
-      case 33, 38, 42, 45 -> 2; // int16, uint16, float16, bfloat16
-      case 34, 39, 43 -> 4; // int32, uint32, float32
-      case 35, 40, 44, 51 -> 8; // int64, uint64, float64, complex64
-      case 52 -> 16; // complex128
-      default -> 0;
-    };
   }
 
   private static MSException bad(TensorInfo info, String what) {
