@@ -46,14 +46,24 @@ final class BuiltModel {
   }
 
   /** Null where there is none of that name. */
+  MSTensor input(String name) {
+    int found = names(description.inputs()).indexOf(name);
+    return found < 0 ? null : inputs().get(found);
+  }
+
+  /** Null where there is none of that name. */
   MSTensor output(String name) {
     int found = outputNames().indexOf(name);
     return found < 0 ? null : output(found);
   }
 
   List<String> outputNames() {
+    return names(description.outputs());
+  }
+
+  private static List<String> names(List<TensorInfo> infos) {
     List<String> names = new ArrayList<>();
-    description.outputs().forEach(info -> names.add(info.name()));
+    infos.forEach(info -> names.add(info.name()));
     return names;
   }
 

@@ -62,6 +62,11 @@ final class Exchange {
   /** Gives the results away, with the holds on them: to the tensors there, else to new ones. */
   static void deliver(List<Filled> results, List<MSTensor> outputs, Session session) {
     if (!outputs.isEmpty()) {
+      if (results.size() != outputs.size()) {
+        release(results);
+        throw Errors.wire("the worker answered with " + results.size() + " outputs, there are "
+            + outputs.size() + " tensors for them");
+      }
       for (int i = 0; i < results.size(); ++i) {
         outputs.get(i).take(results.get(i));
       }

@@ -264,7 +264,7 @@ public class MSTensor implements AutoCloseable {
    * @return whether that was done
    */
   public boolean setData(ByteBuffer data) {
-    return failures.did(() -> tensor.copy(given("setData", data)));
+    return failures.did(() -> tensor.copy("setData", given("setData", data)));
   }
 
   /**

@@ -176,11 +176,7 @@ public class Model implements AutoCloseable {
    * @return null when there is none of that name
    */
   public synchronized MSTensor getInputByTensorName(String tensorName) {
-    return getInputs()
-        .stream()
-        .filter(tensor -> tensor.tensorName().equals(tensorName))
-        .findFirst()
-        .orElse(null);
+    return built == null ? null : built.input(tensorName);
   }
 
   /**
@@ -292,6 +288,11 @@ public class Model implements AutoCloseable {
   private static int checked(int modelType) {
     if (modelType < ModelType.MT_MINDIR || modelType > ModelType.MT_MINDIR_LITE) {
       throw Errors.wrong("the type of the model is " + modelType + ", wanted one of ModelType");
+    }
+    if (modelType == ModelType.MT_AIR || modelType == ModelType.MT_OM) {
+      throw Errors.unavailable("models of type "
+          + (modelType == ModelType.MT_AIR ? "MT_AIR" : "MT_OM")
+          + " cannot be run here; export the model as MindIR, or as ONNX");
     }
     return modelType;
   }

@@ -80,6 +80,7 @@ public final class MSTensorTest {
     }
     MSTensor heap = MSTensor.createTensor("x", FLOAT32, new int[] {2}, ByteBuffer.allocate(8));
     Check.contains(heap.lastError(), "allocateDirect");
+    Check.contains(heap.lastError(), "createTensor: got");
   }
 
   public static void ofThrowsInstead() {

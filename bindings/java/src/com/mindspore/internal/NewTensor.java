@@ -30,7 +30,7 @@ public final class NewTensor {
   public static Tensor of(String name, int type, int[] shape, ByteBuffer data) {
     check(name, type, shape, data);
     Tensor made = described(name, type, longs(shape));
-    made.copy(data);
+    made.copy("createTensor", data);
     return made;
   }
 

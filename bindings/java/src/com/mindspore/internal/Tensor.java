@@ -18,8 +18,6 @@ import java.util.stream.IntStream;
  * is let go of by a cleaner when the tensor is forgotten; the lock keeps it reachable meanwhile.
  */
 public final class Tensor {
-  private static final int IN_FRAME = 16 * 1024; // up to this a frame is quicker than a block
-
   private final Session session; // where large memory is to be from; null: wherever there is one
 
   // the others are guarded by this object's lock
@@ -103,15 +101,15 @@ public final class Tensor {
     array = numbers;
   }
 
-  /** Copies the whole buffer. */
-  public synchronized void copy(ByteBuffer given) {
-    int size = size("setData");
+  /** Copies the whole buffer; {@code what} is the call that it is for. */
+  public synchronized void copy(String what, ByteBuffer given) {
+    int size = size(what);
     if (!given.isDirect()) {
-      throw Errors.input("setData: got a ByteBuffer on the heap, wanted a direct one, for "
+      throw Errors.input(what + ": got a ByteBuffer on the heap, wanted a direct one, for "
           + shown() + "; use ByteBuffer.allocateDirect, or set the array itself");
     }
     if (given.capacity() != size) {
-      throw Errors.input("setData: got a ByteBuffer of capacity " + given.capacity() + ", wanted "
+      throw Errors.input(what + ": got a ByteBuffer of capacity " + given.capacity() + ", wanted "
           + size + " for " + shown());
     }
     fill(session, into -> into.put(given.duplicate().clear()));
@@ -198,7 +196,7 @@ public final class Tensor {
     } else if (memory == null) {
       throw Errors.input(
           what + " has no data: " + shown() + "; call setData, after setShape or resize");
-    } else if (size > IN_FRAME && !memory.isKnownTo(to)) {
+    } else if (size > Memory.SMALL && !memory.isKnownTo(to)) {
       Memory shared = to.allocate(size);
       if (shared != null) {
         shared.buffer().put(memory.buffer());
@@ -277,7 +275,7 @@ public final class Tensor {
   // is from the session that is given; when it is null, from whichever there is.
   private void fill(Session given, Consumer<ByteBuffer> how) {
     int size = (int) Types.bytes(info.type(), info.shape());
-    Session from = size <= IN_FRAME ? null : given != null ? given : Session.running();
+    Session from = size <= Memory.SMALL ? null : given != null ? given : Session.running();
     if (memory != null && !memory.isHeldByOthers() && (from == null || memory.isKnownTo(from))) {
       how.accept(memory.buffer());
       return;

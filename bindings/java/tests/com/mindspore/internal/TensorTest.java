@@ -86,7 +86,7 @@ public final class TensorTest {
     FakeMemory memory = new FakeMemory(new byte[] {1, 2, 3, 4});
     Tensor tensor = with(memory);
     Filled sent = tensor.content("input 0", null);
-    tensor.copy(direct(5, 6, 7, 8));
+    tensor.copy("setData", direct(5, 6, 7, 8));
     Check.equal(1, (int) sent.memory().buffer().get());
     Check.equal(new byte[] {5, 6, 7, 8}, tensor.bytes());
     Filled next = tensor.content("input 0", null);
@@ -98,7 +98,7 @@ public final class TensorTest {
 
   public static void withoutARequestUnderWayMemoryIsUsedAgain() {
     Tensor tensor = new Tensor(FOUR, null);
-    tensor.copy(direct(1, 2, 3, 4));
+    tensor.copy("setData", direct(1, 2, 3, 4));
     Filled first = tensor.content("input 0", null);
     first.memory().release();
     tensor.setBytes(new byte[] {5, 6, 7, 8});
