@@ -12,6 +12,7 @@ import com.mindspore.internal.Remote;
 import com.mindspore.internal.RunnerState;
 import com.mindspore.internal.Secrets;
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -206,6 +207,7 @@ public class ModelParallelRunner implements AutoCloseable {
       Exchange.deliver(results, outputs, remote.session());
     } finally {
       leave(used);
+      Reference.reachabilityFence(this); // else one whose last call this is may count as forgotten
     }
   }
 

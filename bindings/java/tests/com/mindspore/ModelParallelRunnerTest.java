@@ -4,6 +4,7 @@ import com.mindspore.check.Check;
 import com.mindspore.config.MSContext;
 import com.mindspore.config.RunnerConfig;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -65,6 +66,40 @@ public final class ModelParallelRunnerTest {
       output.free();
       Check.throwsA(MSException.class, () -> runner.predict(six(runner), outputs));
     }
+  }
+
+  public static void eachRequestTakesWhatItsTensorHasByThen() {
+    try (ModelParallelRunner runner = Models.runner("any.mindir")) {
+      List<MSTensor> inputs = runner.getInputs();
+      List<MSTensor> outputs = runner.getOutputs();
+      for (int rows : new int[] {2, 10_000, 2}) { // in the frame, in shared memory
+        inputs.get(0).throwing().setShape(new int[] {rows, 3});
+        for (float value = 1; value < 4; ++value) {
+          float[] data = Models.filled(rows * 3, value);
+          inputs.get(0).setData(data);
+          runner.predict(inputs, outputs);
+          Check.equal(Models.dense(data), outputs.get(0).getFloatData());
+        }
+      }
+    }
+  }
+
+  public static void aListThatThrowsLeavesNoCallUnderWay() {
+    ModelParallelRunner runner = Models.runner("dense.mindir");
+    List<MSTensor> inputs = runner.getInputs();
+    inputs.get(0).setData(Models.SIX);
+    List<MSTensor> broken = new ArrayList<>() {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      public boolean addAll(Collection<? extends MSTensor> tensors) {
+        throw new IllegalStateException("broken");
+      }
+    };
+    MSException error = Check.throwsA(MSException.class, () -> runner.predict(inputs, broken));
+    Check.contains(error.getMessage(), "broken");
+    runner.free(); // which waits for calls under way
+    Check.equal(0L, runner.getModelParallelRunnerPtr());
   }
 
   public static void resultsArePassedOnToAnotherRunner() {
