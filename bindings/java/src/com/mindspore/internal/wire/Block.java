@@ -5,7 +5,6 @@ import com.mindspore.internal.Errors;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
@@ -50,13 +49,14 @@ final class Block {
     }
     Path path = Path.of("/proc/" + pid + "/fd/" + Integer.toUnsignedString(made.descriptor()));
     try {
-      return new Block(made.block(), Interrupts.putOff(() -> mapped(path, made.size())), life);
+      // what is mapped is lost where the thread that does so is interrupted meanwhile
+      return new Block(made.block(), Undisturbed.done(() -> mapped(path, made.size())), life);
     } catch (IOException | SecurityException error) {
       throw unusable(error);
     }
   }
 
-  private static Mapping mapped(Path path, long size) throws IOException, InterruptedException {
+  private static Mapping mapped(Path path, long size) throws IOException {
     // before it is opened: the worker may have ended, and its process id be another's by now
     if (!Files.readSymbolicLink(path).toString().startsWith("/memfd:")) {
       throw notMeant();
@@ -67,9 +67,6 @@ final class Block {
         throw notMeant();
       }
       return Mapping.of(file, size);
-    } catch (ClosedByInterruptException error) {
-      Thread.interrupted(); // which is still set then
-      throw new InterruptedException();
     }
   }
 

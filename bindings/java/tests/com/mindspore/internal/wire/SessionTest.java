@@ -13,7 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 /** A session at a real worker. */
 public final class SessionTest {
@@ -153,6 +155,36 @@ public final class SessionTest {
     next.info(0, "version");
   }
 
+  private static long mappings() throws IOException {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+      return lines.filter(line -> line.contains("/memfd:mslite")).count();
+    }
+  }
+
+  public static void interruptsLeaveNoMemoryMapped() throws Exception {
+    Session session = session();
+    session.allocate(100).release();
+    long before = mappings();
+    Thread user = Thread.currentThread();
+    AtomicBoolean isDone = new AtomicBoolean();
+    Thread rain = new Thread(() -> {
+      while (!isDone.get()) {
+        user.interrupt();
+      }
+    });
+    rain.start();
+    for (int i = 0; i < 100; ++i) {
+      session.allocate(1 << 17).release(); // no model is there: each is a new one
+    }
+    isDone.set(true);
+    Interrupts.putOff(() -> {
+      rain.join();
+      return null;
+    });
+    Thread.interrupted();
+    Check.that(mappings() <= before, before + " mappings have become " + mappings());
+  }
+
   public static void aThousandPiecesOfMemoryLeaveNothingBehind() throws Exception {
     Session session = session();
     int model = session.build(Digits.build()).model();
@@ -173,10 +205,7 @@ public final class SessionTest {
     // less where a test before has left some, which are closed a little later
     Check.that(count("/proc/self/fd") <= files, "there are more descriptors");
     Check.that(count("/proc/" + session.link.pid() + "/fd") <= filesThere, "there are more there");
-    long mapped = Files.readAllLines(Path.of("/proc/self/maps"))
-                      .stream()
-                      .filter(line -> line.contains("/memfd:mslite"))
-                      .count();
+    long mapped = mappings();
     Check.that(mapped <= 30, mapped + " blocks are mapped, though 20 had views at most");
   }
 
