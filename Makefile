@@ -42,7 +42,7 @@ CPP_BUILD := build/cpp$(addprefix -,$(SANITIZE))
 cpp: $(VENV)/.test
 	cmake -S bindings/cpp -B $(CPP_BUILD) -DMSLITE_TESTS=ON -DMSLITE_SANITIZE=$(SANITIZE)
 	cmake --build $(CPP_BUILD) -j $$(nproc)
-	PYTHONPATH=tests $(BIN)/python -m support.cpp_models $(CPP_BUILD)/models
+	PYTHONPATH=tests $(BIN)/python -m support.binding_models $(CPP_BUILD)/models
 	cd $(CPP_BUILD) && MSLITE_PYTHON=$(CURDIR)/$(BIN)/python MSLITE_MODELS=$(CURDIR)/$(CPP_BUILD)/models \
 	  ctest --output-on-failure
 
@@ -55,7 +55,7 @@ java: $(VENV)/.test
 	$(JAVAC) $(JAVADOC) -d $(JAVA_BUILD)/classes $$(find bindings/java/src -name '*.java')
 	jar --create --file $(JAVA_JAR) -C $(JAVA_BUILD)/classes .
 	$(JAVAC) -cp $(JAVA_JAR) -d $(JAVA_BUILD)/tests $$(find bindings/java/tests -name '*.java')
-	PYTHONPATH=tests $(BIN)/python -m support.cpp_models $(JAVA_BUILD)/models
+	PYTHONPATH=tests $(BIN)/python -m support.binding_models $(JAVA_BUILD)/models
 	MSLITE_PYTHON=$(CURDIR)/$(BIN)/python MSLITE_MODEL=$(CURDIR)/mindspore_lite/cli/data/digits.mindir \
 	  MSLITE_MODELS=$(CURDIR)/$(JAVA_BUILD)/models MSLITE_VECTORS=$(CURDIR)/tests/wire/vectors \
 	  java -ea -cp $(JAVA_JAR):$(JAVA_BUILD)/tests com.mindspore.check.Main $(TESTS)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support.binding_models import make_models
 from support.cpp import BINDINGS, COMPILER, DIGITS, NO_COMPILER, ROOT, run_program
-from support.cpp_models import make_models
 
 # All files of a folder are compiled as one, which takes a sixth of the time: each name that a file
 # has for itself must be the only one of its folder.

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.cpp_models import make_models
+from support.binding_models import make_models
 from support.java import BINDINGS, JAVA, JAVAC, NO_JDK, PUBLIC, QUICK, compiled, joined
 from support.shared import DIGITS, ROOT, run
 

@@ -15,7 +15,7 @@
 #include "tests/check.h"
 
 namespace mslite_test {
-// A file of the folder that tests/support/cpp_models.py makes.
+// A file of the folder that tests/support/binding_models.py makes.
 inline std::string ModelFile(const std::string &name) {
   const char *folder = std::getenv("MSLITE_MODELS");
   if (folder == nullptr) {

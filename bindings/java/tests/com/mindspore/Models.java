@@ -18,7 +18,7 @@ final class Models {
 
   private Models() {}
 
-  /** A file of the folder that tests/support/cpp_models.py makes. */
+  /** A file of the folder that tests/support/binding_models.py makes. */
   static String file(String name) {
     String folder = System.getenv("MSLITE_MODELS");
     if (folder == null) {

@@ -1,6 +1,6 @@
-"""The models that the C++ tests use: a folder of files, made here.
+"""The models that the tests of C++ and Java use: a folder of files, made here.
 
-Run: PYTHONPATH=tests python -m support.cpp_models FOLDER
+Run: PYTHONPATH=tests python -m support.binding_models FOLDER
 """
 
 from __future__ import annotations
