@@ -156,6 +156,18 @@ public final class ModelParallelRunnerTest {
     }
   }
 
+  public static void aShapeThatNoTensorHasIsToldThoughItHasNoElements() {
+    try (ModelParallelRunner runner = Models.runner("any.mindir")) {
+      List<MSTensor> inputs = runner.getInputs();
+      int most = Integer.MAX_VALUE;
+      inputs.get(0).throwing().setShape(new int[] {0, most, most});
+      MSException error =
+          Check.throwsA(MSException.class, () -> runner.predict(inputs, new ArrayList<>()));
+      Check.equal("InputError", error.kind());
+      Check.contains(error.getMessage(), "[0,2147483647,2147483647]");
+    }
+  }
+
   public static void beforeInitAndAfterFreeThereIsNothing() {
     ModelParallelRunner runner = new ModelParallelRunner();
     List<MSTensor> outputs = new ArrayList<>();

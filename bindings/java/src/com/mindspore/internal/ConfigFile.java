@@ -39,8 +39,8 @@ public final class ConfigFile {
     } catch (InvalidPathException error) { // such as letters that the locale does not have
       throw unreadable(name, error.getReason());
     }
-    if (Files.isDirectory(path)) {
-      throw unreadable(name, "it is a directory");
+    if (Files.exists(path) && !Files.isRegularFile(path)) { // some of which never end
+      throw unreadable(name, "it is no file, but a directory or a device");
     }
     try (InputStream in = new BufferedInputStream(Files.newInputStream(path), 1 << 16)) {
       Map<String, Map<String, String>> sections = parse(name, in);

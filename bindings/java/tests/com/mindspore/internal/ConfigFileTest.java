@@ -59,7 +59,7 @@ public final class ConfigFileTest {
   }
 
   public static void whatCannotBeReadIsTold() {
-    for (String name : new String[] {"/no/such.ini", "/proc", "", "a\0b"}) {
+    for (String name : new String[] {"/no/such.ini", "/proc", "/dev/zero", "", "a\0b"}) {
       MSException error = Check.throwsA(MSException.class, () -> ConfigFile.read(name));
       Check.equal("ModelFileError", error.kind());
       Check.contains(error.getMessage(), "'" + name + "' cannot be read");

@@ -4,6 +4,7 @@ import com.mindspore.internal.Errors;
 import com.mindspore.internal.Filled;
 import com.mindspore.internal.Memory;
 import com.mindspore.internal.TensorInfo;
+import com.mindspore.internal.Types;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -70,6 +71,10 @@ final class Inputs {
 
   private static Memory memoryOf(Filled input) {
     long wanted = WireTensor.bytesOf(input.info());
+    if (wanted < 0) {
+      throw Errors.input("tensor '" + input.info().name() + "' has shape "
+          + Types.shown(input.info().shape()) + ", whose dims are open, or too large");
+    }
     if (input.memory() == null || input.memory().size() != wanted) {
       throw Errors.input("tensor '" + input.info().name() + "' has "
           + (input.memory() == null ? "no data" : input.memory().size() + " bytes of data")
