@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.cpp import ROOT, needs_cmake, needs_compiler
 from support.cpp_stand_in import PROGRAM, stand_in, write
+from support.shared import files
 
 from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.compiler import Compiler, find_compiler
@@ -28,11 +29,6 @@ LAYOUT = {
 def made(folder: Path, root: Path) -> Path:
     make_sdk(folder, find_compiler(None), 2, lambda what: None, root)
     return folder
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from support.cpp_stand_in import write
 from support.java import JAVA, JAVAC, needs_jdk
 from support.java_stand_in import PROGRAM, stand_in
-from support.shared import ROOT
+from support.shared import ROOT, files
 
 from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.install import install
@@ -19,11 +19,6 @@ from mindspore_lite.sdk.java import JAR, POM, find_sources, make_sdk, write_jar
 from mindspore_lite.version import __version__
 
 LAYOUT = {JAR, POM, "runtime/mslite-java.files"}
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 @pytest.fixture

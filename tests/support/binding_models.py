@@ -34,11 +34,13 @@ def make_models(folder: Path) -> Path:
     net_graph.mindir dense, its weights in net_variables/data_0
     loop.onnx        n and x (2) -> x after n turns
     garbage.mindir   no model
+    modèle 模型.mindir  dense
     """
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(DIGITS, folder / "digits.mindir")
     shutil.copy(TWO_IN_TWO_OUT, folder / "two.mindir")
     written(folder / "dense.mindir", dense_net())
+    written(folder / "modèle 模型.mindir", dense_net())
     written(folder / "any.mindir", dense_net(-1))
     written(folder / "wide.mindir", relu_net(WIDE))
     split(dense_net(), folder)

@@ -44,6 +44,12 @@ def made_sdk(factory: pytest.TempPathFactory, language: str) -> Path:
     return folder / "made"
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    """All files below a directory."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """That of a program whose worker is this very interpreter and package."""
     ours = {"MSLITE_PYTHON": sys.executable, "MSLITE_SOCKET": "", "PYTHONPATH": str(ROOT)}

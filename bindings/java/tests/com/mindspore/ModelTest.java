@@ -174,19 +174,10 @@ public final class ModelTest {
     }
   }
 
-  public static void thePathMayHaveAnyLetters() throws IOException {
-    Path folder = Files.createTempDirectory("mslite-test");
-    Path link = folder.resolve("moe\u0301del \u6a21\u578b.mindir");
-    try {
-      Files.createSymbolicLink(link, Path.of(Models.file("dense.mindir")));
-      try (Model model = new Model()) {
-        Check.that(model.build(link.toString(), 0, Models.cpu()), model.lastError());
-      }
-    } catch (java.nio.file.InvalidPathException error) {
-      Check.skip("the locale of this machine has no such letters");
-    } finally {
-      Files.deleteIfExists(link);
-      Files.delete(folder);
+  public static void thePathMayHaveAnyLetters() {
+    try (Model model = new Model()) { // whatever the locale: Java's own files depend on it
+      String path = Models.file("mod\u00e8le \u6a21\u578b.mindir");
+      Check.that(model.build(path, 0, Models.cpu()), model.lastError());
     }
   }
 
