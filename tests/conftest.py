@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,17 @@ def no_emulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Target ascend is not there, whatever the developer's shell says; some tests emulate it."""
     for name in (ascend.VARIABLE, ascend.QUIET):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_past() -> None:
+    """Take what was there before a module's tests out of the garbage collector's sight.
+
+    Each model that is compiled asks for a full collection, as many tests do; each time it would
+    walk all tests and all imported packages, half a second of objects that nobody lets go.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
