@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def cpp_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def java_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `mslite sdk java` makes, compiled once a test run; tests only read it."""
     return java.built_sdk(tmp_path_factory)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without the garbage collector, which would walk the growing list of them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
