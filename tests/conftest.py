@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def no_emulation(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen_past() -> None:
+    """Take what was there before a module's tests out of the garbage collector's sight.
+
+    Each model that is compiled asks for a full collection, as many tests do; each time it would
+    walk all tests and all imported packages, half a second of objects that nobody lets go.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def cpp_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `mslite sdk cpp` makes, compiled once a test run; tests only read it."""
@@ -47,14 +59,14 @@ def java_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return java.built_sdk(tmp_path_factory)
 
 
-def pytest_collection_finish() -> None:
-    """Take what lives as long as the run out of the garbage collector's sight.
-
-    Each model that is compiled asks for a full collection, as many tests do; each time it would
-    walk all tests and modules, half a second of objects that nobody lets go.
-    """
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without the garbage collector, which would walk the growing list of them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
