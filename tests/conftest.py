@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,6 +14,15 @@ from support import cpp, java
 from mindspore_lite.engines import ascend
 
 DATA = Path(__file__).parent / "data"
+
+
+def pytest_configure() -> None:
+    """Let Python keep what it compiles, whatever the shell says, as images with Python often do.
+
+    Tests start some hundred processes, each of which would compile the package anew.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session")
