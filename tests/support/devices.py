@@ -119,6 +119,13 @@ def shared_memory() -> set[str]:
 
 
 def stop_process(pid: int) -> None:
-    """SIGSTOP, which takes effect some time after it was sent."""
+    """SIGSTOP, which takes effect some time after it was sent, thread by thread."""
     os.kill(pid, signal.SIGSTOP)
-    wait_for(lambda: ") T " in Path(f"/proc/{pid}/stat").read_text())
+    wait_for(lambda: all(map(_is_stopped, Path(f"/proc/{pid}/task").iterdir())))
+
+
+def _is_stopped(thread: Path) -> bool:
+    try:
+        return ") T " in (thread / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return True
