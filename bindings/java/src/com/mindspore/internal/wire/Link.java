@@ -2,6 +2,7 @@ package com.mindspore.internal.wire;
 
 import com.mindspore.MSException;
 import com.mindspore.internal.Errors;
+import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -15,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /** The connection with a worker: who it is, whether it lives, and how further lanes are opened. */
 final class Link implements AutoCloseable {
   private static final long GONE_MS = 2000; // between the first and the last sign of its end
-  private static final long CLOSES_MS = 100; // between the first and the last file that it closes
+  private static final long CLOSES_MS = 100; // until the last of its files is closed
 
   final Path path;
   private final Connection keeper; // carries nothing: each side sees by its end that the other went
@@ -135,8 +136,14 @@ final class Link implements AutoCloseable {
     try {
       return Block.opened(pid(), made, life);
     } catch (MSException error) {
-      throw isOver(CLOSES_MS) ? death() : error; // one that ends may have closed this file first
+      // one that ends lets go of its files, and then closes them
+      throw isOver(hasFiles() ? 0 : CLOSES_MS) ? death() : error;
     }
+  }
+
+  private boolean hasFiles() {
+    String[] names = new File("/proc/" + pid() + "/fd").list();
+    return names != null && names.length > 0;
   }
 
   /** What to tell the user who had no answer. */
