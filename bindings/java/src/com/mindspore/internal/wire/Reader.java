@@ -89,10 +89,6 @@ final class Reader {
     return count;
   }
 
-  int left() {
-    return data.remaining();
-  }
-
   private ByteBuffer need(int size, String what) {
     if (size > data.remaining()) {
       throw Errors.wire("the worker's message ends inside " + what + ": wanted " + size

@@ -241,7 +241,7 @@ public final class VectorsTest {
       default -> {
       }
     }
-    Check.equal(0, body.left());
+    Check.throwsA(MSException.class, () -> body.u8("what is left"));
   }
 
   private static void checkDescription(Part part, Description found) {
