@@ -45,6 +45,7 @@ def test_a_rank_of_a_distributed_model_runs_on_emulated_ascend(
     done = run_program(program, NET, 0, 0, config, MSLITE_ASCEND="emulate")
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(" bytes\n")
+    assert "SetOutputType has no effect" in done.stderr
 
 
 def test_a_rank_on_a_gpu_takes_its_own_file_and_says_what_is_missing(

@@ -11,6 +11,7 @@
 
 #include "src/config_file.h"
 #include "src/failure.h"
+#include "src/log.h"
 
 namespace mslite {
 namespace {
@@ -83,6 +84,12 @@ void AddAscend(AscendDeviceInfo *info, Settings *out) {
   out->AddEntry("op_select_impl_mode", info->GetOpSelectImplMode());
   out->AddEntry("fusion_switch_config_file_path", info->GetFusionSwitchConfigPath());
   out->AddEntry("buffer_optimize_mode", info->GetBufferOptimizeMode());
+  if (info->GetOutputType() != mindspore::DataType::kTypeUnknown) {
+    LogWarning("AscendDeviceInfo::SetOutputType has no effect: outputs have the model's types");
+  }
+  if (!info->GetInputShapeMap().empty()) {
+    LogWarning("AscendDeviceInfo::SetInputShapeMap has no effect; use SetInputShape");
+  }
 }
 
 void AddDevice(const std::shared_ptr<DeviceInfoContext> &info, Settings *out) {

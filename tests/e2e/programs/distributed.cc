@@ -46,6 +46,7 @@ int main(int argc, const char **argv) {
     ascend->SetDeviceID(static_cast<uint32_t>(std::atoi(argv[2])));
     ascend->SetRankID(static_cast<uint32_t>(std::atoi(argv[3])));
     ascend->SetProvider("ge");
+    ascend->SetOutputType(mindspore::DataType::kNumberTypeFloat16);
     context->MutableDeviceInfo().push_back(ascend);
     auto status = model.LoadConfig(argv[4]);
     if (status != mindspore::kSuccess) {

@@ -156,7 +156,8 @@ public class AscendDeviceInfo {
   }
 
   /**
-   * Sets shapes of the inputs by their index.
+   * Sets shapes of the inputs by their index; has no effect, and a line of the log says so. See
+   * {@link #setInputShape}.
    *
    * @param inputShapeMap the new value
    */
@@ -210,7 +211,8 @@ public class AscendDeviceInfo {
   }
 
   /**
-   * Sets the type of the outputs, a number of {@link DataType}; 0: that of the model.
+   * Sets the type of the outputs, a number of {@link DataType}; 0: that of the model. Another one
+   * has no effect, and a line of the log says so.
    *
    * @param outputType the new value
    */

@@ -147,6 +147,9 @@ public final class BuildRequests {
     if (!info.getInputShapeMap().isEmpty()) {
       Log.warning("AscendDeviceInfo.setInputShapeMap has no effect; use setInputShape");
     }
+    if (info.getOutputType() != 0) {
+      Log.warning("AscendDeviceInfo.setOutputType has no effect: outputs have the model's types");
+    }
     Map<String, String> section =
         request.config.computeIfAbsent("ascend_context", name -> new LinkedHashMap<>());
     entries.forEach(section::putIfAbsent); // the user's own entry counts

@@ -2,7 +2,9 @@ package com.mindspore.internal;
 
 import com.mindspore.MSException;
 import com.mindspore.check.Check;
+import com.mindspore.check.Logged;
 import com.mindspore.config.AscendDeviceInfo;
+import com.mindspore.config.DataType;
 import com.mindspore.config.DeviceType;
 import java.util.ArrayList;
 import java.util.List;
@@ -66,6 +68,19 @@ public final class BuildRequestsTest {
     Check.contains(settings(request), "target=ascend ascend.device_id=2 ascend.provider=ge");
     Check.equal("1,4", request.config.get("ascend_context").get("dynamic_batch_size"));
     Check.equal("NHWC", request.config.get("ascend_context").get("input_format"));
+  }
+
+  public static void whatHasNoEffectOnAscendIsTold() {
+    AscendDeviceInfo info = new AscendDeviceInfo();
+    info.setOutputType(DataType.kNumberTypeFloat16);
+    info.getInputShapeMap().put(0, new ArrayList<>(List.of(1, 3)));
+    try (Logged log = new Logged()) {
+      of(false, new ContextState.Device(DeviceType.DT_ASCEND, false, info));
+      Check.equal(2, log.lines().size());
+      Check.contains(
+          log.lines().get(0), "WARNING: AscendDeviceInfo.setInputShapeMap has no effect");
+      Check.contains(log.lines().get(1), "WARNING: AscendDeviceInfo.setOutputType has no effect");
+    }
   }
 
   public static void otherDevicesAreRefused() {
