@@ -3,13 +3,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
-from support.cpp import ROOT, needs_cmake, needs_compiler
+from support.cpp import needs_cmake, needs_compiler
 from support.cpp_stand_in import PROGRAM, stand_in, write
-from support.shared import files
+from support.shared import as_in_wheel, files
 
 from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.compiler import Compiler, find_compiler
@@ -139,11 +138,7 @@ def test_a_package_without_sources_says_so(tmp_path: Path) -> None:
 
 
 def test_the_wheel_has_what_is_needed_where_it_is_looked_for(tmp_path: Path) -> None:
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]
-    for source, target in wheel["force-include"].items():
-        shutil.copytree(ROOT / source, tmp_path / target)
-    found = find_sources(tmp_path / "mindspore_lite")
+    found = find_sources(as_in_wheel(tmp_path))
     assert found.is_relative_to(tmp_path)
     for part in ("include", "src", "cmake"):
         assert files(found / part) == files(find_sources() / part)

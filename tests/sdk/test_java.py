@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from support.cpp_stand_in import write
 from support.java import JAVA, JAVAC, needs_jdk
 from support.java_stand_in import PROGRAM, stand_in
-from support.shared import ROOT, files
+from support.shared import as_in_wheel, files
 
 from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.install import install
@@ -98,11 +96,7 @@ def test_the_pom_has_the_names_that_programs_for_the_original_have(java_sdk: Pat
 
 
 def test_the_wheel_has_the_sources_where_they_are_looked_for(tmp_path: Path) -> None:
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]
-    for source, target in wheel["force-include"].items():
-        shutil.copytree(ROOT / source, tmp_path / target)
-    found = find_sources(tmp_path / "mindspore_lite")
+    found = find_sources(as_in_wheel(tmp_path))
     assert found.is_relative_to(tmp_path)
     assert files(found / "src") == files(find_sources() / "src")
     assert [path.name for path in found.iterdir()] == ["src"]  # no tests

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +44,15 @@ def made_sdk(factory: pytest.TempPathFactory, language: str) -> Path:
             assert done.returncode == 0, done.stderr
             (folder / "said").write_text(done.stdout)
     return folder / "made"
+
+
+def as_in_wheel(folder: Path) -> Path:
+    """The package in a directory, with what its wheel takes from beside it."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in wheel["force-include"].items():
+        shutil.copytree(ROOT / source, folder / target)
+    return folder / "mindspore_lite"
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /** What tests say. */
 public final class Check {
@@ -22,6 +24,8 @@ public final class Check {
       super(why);
     }
   }
+
+  private static final int TRIES = 20_000; // a millisecond each
 
   private Check() {}
 
@@ -62,6 +66,17 @@ public final class Check {
   /** The test ends here: it cannot be run on this machine. */
   public static void skip(String why) {
     throw new Skipped(why);
+  }
+
+  /** Waits for something that nobody tells of. */
+  public static void eventually(BooleanSupplier isSo, String what) {
+    for (int i = 0; i < TRIES; ++i) {
+      if (isSo.getAsBoolean()) {
+        return;
+      }
+      LockSupport.parkNanos(1_000_000);
+    }
+    throw new AssertionError("it does not come true: " + what);
   }
 
   /** Runs the body n times at once; rethrows what the first of them threw. */

@@ -7,6 +7,7 @@ import com.mindspore.internal.Built;
 import com.mindspore.internal.Description;
 import com.mindspore.internal.Filled;
 import com.mindspore.internal.Memory;
+import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -237,20 +238,16 @@ public final class SessionTest {
     run("kill", "-" + name, Long.toString(session.link.pid()));
   }
 
-  /** A signal is sent before it has its effect. */
-  static void awaitStopped(long pid) throws IOException {
-    Path tasks = Path.of("/proc/" + pid + "/task");
-    boolean isStopped = false;
-    while (!isStopped) {
-      try (var threads = Files.list(tasks)) {
-        isStopped = threads.allMatch(SessionTest::isStopped);
-      }
-    }
+  /** A signal is sent before it has its effect, thread by thread. */
+  static void awaitStopped(long pid) {
+    File tasks = new File("/proc/" + pid + "/task");
+    Check.eventually(
+        () -> Stream.of(tasks.listFiles()).allMatch(SessionTest::isStopped), pid + " has stopped");
   }
 
-  private static boolean isStopped(Path thread) {
+  private static boolean isStopped(File thread) {
     try {
-      return Files.readString(thread.resolve("stat")).contains(") T ");
+      return Files.readString(thread.toPath().resolve("stat")).contains(") T ");
     } catch (IOException gone) {
       return true;
     }
@@ -261,11 +258,8 @@ public final class SessionTest {
   }
 
   /** The directory of a worker that was killed is removed by a thread of ours. */
-  static void awaitGone(Path path) throws InterruptedException {
-    for (int i = 0; i < 1000 && Files.exists(path); ++i) {
-      Thread.sleep(10);
-    }
-    Check.that(!Files.exists(path), path + " is still there");
+  static void awaitGone(Path path) {
+    Check.eventually(() -> !Files.exists(path), path + " is gone");
   }
 
   static long count(String folder) throws IOException {
