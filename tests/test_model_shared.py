@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from support.encryption import encrypt
+from support.fake_engine import LIMIT_S
 from support.mindir_builder import Net, encode
 from support.models import DYN_BATCH, MINDIR, MOBILENET, ONNX, SWIN, arrays, written
 from support.onnx_graphs import F32, node
@@ -546,10 +548,17 @@ def test_runners_share_and_use_weights(threads: int, net: Path, built: Any) -> N
 
 
 def test_a_runner_that_is_forgotten_shares_nothing(net: Path, built: Any) -> None:
+    before = set(threading.enumerate())
     runner = mslite.ModelParallelRunner()
     runner.build_from_file(str(net), runner_context(pids()))
     config = using(runner)
+    workers = [t for t in threading.enumerate() if t.name.startswith("mslite-worker")]
+    mine = set(workers) - before
+    assert len(mine) == 1
     del runner
+    gc.collect()  # has its thread end, which then lets go of the weights
+    for thread in mine:
+        thread.join(LIMIT_S)
     gc.collect()
     with pytest.raises(ClosedError):
         built(net, config)
