@@ -5,10 +5,10 @@ An engine never sees a queue, and a pool never sees an op. Everything swappable 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Options:
     binds_caller: bool = True  # False: who calls is on the first core already
     precision: str = "enforce_fp32"
     group: Group | None = None  # what is shared with other sessions of this process
+    device: str = "cpu"  # as torch writes it: cpu, cuda:0, npu:0
+    tf32: bool = True  # float32 products on a card may round their operands to 10 bits
+    tuning: str = "full"  # full: measure many kernels; fast: take the usual ones; off: compile none
+    batches: tuple[int, ...] = ()  # numbers of rows to prepare at the build; open batch axes only
 
 
 # told where a compiled model lies and what it is, at a moment in which nobody can remove it
@@ -66,6 +70,30 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Let go of memory and threads once no run is under way; harmless when repeated."""
+
+
+class CardSession(Session, Protocol):
+    """A session on a card. It has one stream: runs of it come one after the other.
+
+    `run` also takes torch tensors that lie on the card; if all inputs do, the outputs are such
+    tensors too, and own their memory.
+    """
+
+    device: str
+
+    def run_joined(
+        self, requests: Sequence[Sequence[Any]], stop: Stop | None = None
+    ) -> list[list[Any]]:
+        """Several requests along the batch axis as one run; the outputs of each."""
+
+    def twin(self) -> CardSession:
+        """Another session of the model, with a stream of its own and the same weights."""
+
+    def update(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Let the variable weights be those of the file but for these, in all twins at once.
+
+        Runs under way finish on the weights they began with. On an error nothing has changed.
+        """
 
 
 class Engine(Protocol):
