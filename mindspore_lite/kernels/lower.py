@@ -15,7 +15,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import getitem
 from typing import Any
 
@@ -30,7 +30,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from mindspore_lite.errors import EngineError, LiteError, UnsupportedOpError
-from mindspore_lite.graph.edit import tensor_of
+from mindspore_lite.graph.edit import is_op, tensor_of
 from mindspore_lite.kernels import families  # noqa: F401 - fills the table
 from mindspore_lite.kernels.precision import narrow, widen
 from mindspore_lite.kernels.run_time import on_one_device, to_numbers
@@ -117,7 +117,10 @@ def lower(model: ir.Model, shapes: Shapes | None, target: Target) -> Lowered:
         EngineError: A node that cannot be computed with these shapes.
     """
     check_operators(model)
-    return Lowering(target).model(model.graph, shapes)
+    found = Lowering(target).model(model.graph, shapes)
+    if found.dynamic and target.half is not None:  # types are not known any more from there on
+        found = Lowering(replace(target, half=None)).model(model.graph, shapes)
+    return found
 
 
 def check_operators(model: ir.Model) -> None:
@@ -168,15 +171,16 @@ class Lowering:
         """Add an input."""
         node = self.graph.placeholder(_plain(value.name or "input"))
         fake = None
-        if shape is not None:
-            assert value.dtype is not None
+        if shape is not None and isinstance(value.type, ir.TensorType):
             with self.mode:
-                fake = torch.empty(tuple(shape), dtype=torch_type(int(value.dtype)))
+                fake = torch.empty(tuple(shape), dtype=torch_type(int(value.type.dtype)))
         self.values[value] = Made(node, fake)
 
     def nodes(self, graph: ir.Graph) -> None:
         """Lower every node."""
         for node in graph:
+            if is_op(node, "Constant") and tensor_of(node.outputs[0]) is not None:
+                continue  # found by whoever uses it, under its own name
             with _naming(node):
                 held = self.node(node)
             self.values.update(zip(node.outputs, held, strict=False))
@@ -254,8 +258,8 @@ class Lowering:
 
     def tensor(self, held: Held, weight: Weight | None) -> Any:
         """What an FX node gets for a value: another node, None, or a list of them."""
-        if held is None:
-            return None
+        if held is None or (isinstance(held, Known) and held.value is None):
+            return None  # an input that is left out, or an optional that holds nothing
         if isinstance(held, Made):
             return held.node
         if isinstance(held.value, list):
@@ -294,8 +298,7 @@ class Lowering:
             for at, value in enumerate(given)
         ]
         more = {"device": torch.device("cpu")} if "device" in row.told else {}
-        with self.mode:
-            fake = _results(row.compute(*map(self._faked, args), **attributes, **more))
+        fake = self._fake_results(row, list(map(self._faked, args)), attributes) or ()
         before = sum(v.nbytes for v in given if isinstance(v, torch.Tensor))
         after = sum(v.nbytes for v in fake if isinstance(v, torch.Tensor))
         if after > max(_LARGE_BYTES, 4 * before):
@@ -323,10 +326,16 @@ class Lowering:
         compute = row.compute
         if self.dynamic and self.target.device.type != "cpu":
             compute = on_one_device(row)
+        keywords = {
+            name: self.tensor(Known(value, f"{names[0]}.{name}"), None)
+            if isinstance(value, torch.Tensor)
+            else value
+            for name, value in attributes.items()
+        }
         node = self.graph.create_node(
-            "call_function", compute, tuple(args), attributes, name=_plain(names[0])
+            "call_function", compute, tuple(args), keywords, name=_plain(names[0])
         )
-        found = None if fakes is None else self._fake_results(row, fakes, attributes, names)
+        found = None if fakes is None else self._fake_results(row, fakes, attributes)
         if found is None and not self.dynamic:
             self.dynamic.append(f"{row.op_type} {names[0]!r} has sizes that depend on data")
         if len(names) == 1:
@@ -371,7 +380,7 @@ class Lowering:
         return arg, fake
 
     def _fake_results(
-        self, row: Kernel, fakes: list[Any], attributes: dict[str, Any], names: Sequence[str]
+        self, row: Kernel, fakes: list[Any], attributes: dict[str, Any]
     ) -> list[Any] | None:
         """Shapes and types of what a kernel makes; None where they depend on data."""
         if "device" in row.told:
@@ -448,6 +457,8 @@ def attributes_of(node: ir.Node, row: Kernel) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, attribute in node.attributes.items():
+        if attribute.type is ir.AttributeType.TYPE_PROTO:
+            continue  # of an optional: says what tensors say themselves
         if name not in row.attributes:
             raise UnsupportedOpError(
                 f"attribute {name!r} of {node.op_type} is not known to the torch engine"
@@ -461,12 +472,13 @@ def attributes_of(node: ir.Node, row: Kernel) -> dict[str, Any]:
     return found
 
 
+_OF_FAKES = ("Shape", "Size", "SequenceLength")
 _LISTS = (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS)
 
 
 def _shape_of(row: Kernel, held: Sequence[Held], attributes: Mapping[str, Any]) -> Any:
-    """The result of Shape and Size, which need no more than a fake."""
-    if row.op_type not in ("Shape", "Size") or row.domain or not isinstance(held[0], Made):
+    """The result of Shape and its like, which need no more than a fake."""
+    if row.op_type not in _OF_FAKES or row.domain or not isinstance(held[0], Made):
         return None
     fake = held[0].fake
     return None if fake is None else row.compute(fake, **attributes)

@@ -11,29 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.fixture_files import FILES, KEYS, compare_outputs
 from support.running import DATA, assert_close, fixture_arrays
 
 import mindspore_lite as mslite
 
-FILES = sorted(DATA.glob("*/*.mindir"))
-# What draws random numbers is compared by shape and type alone.
-RANDOM = {"act_RReLU", "rand", "std_normal"}
-# Outputs that MindSpore itself leaves undefined, and the part of them that is compared.
-# mha_mask: its second item masks every key, and MindSpore returns memory that it never wrote.
-UNDEFINED = {"mha_mask": np.s_[:1]}
-# Files that are encrypted: their keys and modes.
-KEYS = {
-    "enc_gcm": (b"0123456789ABCDEF", "AES-GCM"),
-    "enc_cbc": (b"0123456789ABCDEF01234567", "AES-CBC"),
-    "gcm_24": (b"0123456789abcdefghijklmn", "AES-GCM"),
-    "gcm_32": (b"0123456789abcdefghijklmnopqrstuv", "AES-GCM"),
-    "cbc_16": (b"0123456789abcdef", "AES-CBC"),
-    "cbc_32": (b"0123456789abcdefghijklmnopqrstuv", "AES-CBC"),
-    "sm4": (b"0123456789abcdef", "SM4-CBC"),
-    "split_gcm_graph": (b"0123456789abcdef", "AES-GCM"),
-    "split_cbc_graph": (b"0123456789abcdef", "AES-CBC"),
-    "split_sm4_graph": (b"0123456789abcdef", "SM4-CBC"),
-}
 FEW_THREADS = mslite.Context()
 FEW_THREADS.cpu.thread_num = 1
 
@@ -59,17 +41,7 @@ def test_a_file_gives_what_mindspore_gave(path: Path) -> None:
     inputs, wanted = fixture_arrays(path.with_suffix(".npz"))
     with built(path) as model:
         outputs = model.predict(list(inputs))
-    assert len(outputs) == len(wanted)
-    for output, want in zip(outputs, wanted, strict=True):
-        got = output.get_data_to_numpy()
-        if got.dtype.name == "bfloat16":  # which no .npz can hold: it is stored as float32
-            want = want.astype(got.dtype)
-        if path.stem in RANDOM or path.parent.name == "random_numbers":
-            assert (got.shape, got.dtype) == (want.shape, want.dtype)
-        else:
-            part = UNDEFINED.get(path.stem, np.s_[:] if got.ndim else ())
-            assert got.shape == want.shape
-            assert_close(got[part], want[part], path.stem)
+    compare_outputs(path, [output.get_data_to_numpy() for output in outputs], wanted)
 
 
 def test_every_kind_of_fixture_is_there() -> None:

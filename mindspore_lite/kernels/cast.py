@@ -1,0 +1,39 @@
+"""Elements in other types."""
+
+from __future__ import annotations
+
+import torch
+
+from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.kernels.table import kernel
+from mindspore_lite.kernels.types import torch_type
+
+
+@kernel("Cast")
+def cast(x: torch.Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> torch.Tensor:
+    """x in another type; what is too large for an 8 bit float becomes its largest number."""
+    return _cast(x, torch_type(to), saturate)
+
+
+@kernel("CastLike")
+def cast_like(
+    x: torch.Tensor, like: torch.Tensor, *, saturate: int = 1, round_mode: str = "up"
+) -> torch.Tensor:
+    """x in the type of another tensor."""
+    return _cast(x, like.dtype, saturate)
+
+
+def _cast(x: torch.Tensor, dtype: torch.dtype, saturate: int) -> torch.Tensor:
+    if dtype.is_floating_point and dtype.itemsize == 1 and saturate and x.dtype.is_floating_point:
+        largest = torch.finfo(dtype).max
+        x = x.clamp(-largest, largest)
+    return x.to(dtype)
+
+
+@kernel("BitCast")
+def bit_cast(x: torch.Tensor, *, to: int) -> torch.Tensor:
+    """The same bits, read as another type of the same size."""
+    dtype = torch_type(to)
+    if dtype.itemsize != x.dtype.itemsize:
+        raise UnsupportedOpError(f"BitCast of {x.dtype} to {dtype}, which has another size")
+    return x.view(dtype)

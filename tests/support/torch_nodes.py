@@ -1,0 +1,147 @@
+"""Runs graphs on torch, by the kernels alone: node tests of the onnx package, and MindIR files.
+
+Statically, for the shapes of the data, or dynamically, with all sizes open.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import torch
+from onnx.backend.test.case.test_case import TestCase
+from support.fixture_files import KEYS, compare_outputs
+from support.onnx_nodes import compare, data_of
+from support.running import DATA, fixture_arrays
+
+from mindspore_lite.engines import border
+from mindspore_lite.engines.widen import Kernels, widen
+from mindspore_lite.graph.open_rank import OpenRankError
+from mindspore_lite.graph.opset import upgraded
+from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.kernels.lower import Lowered, Target, lower
+from mindspore_lite.kernels.taken import rows
+from mindspore_lite.kernels.types import of_numpy, to_numpy
+from mindspore_lite.mindir.decrypt import Key
+
+LIST = DATA / "torch_conformance.txt"
+EXCEPTIONS = DATA / "torch_exceptions.txt"
+CPU = Target(torch.device("cpu"))
+
+
+def listed() -> tuple[str, list[str]]:
+    """The onnx release that the committed list is of, and the tests that pass."""
+    header, *names = LIST.read_text().splitlines()
+    return header.split()[2], names
+
+
+@functools.cache
+def exceptions() -> dict[str, str]:
+    """The tests that ONNX Runtime passes and torch does not, and why."""
+    lines = (line.partition(" ") for line in EXCEPTIONS.read_text().splitlines())
+    return {name: reason for name, _, reason in lines}
+
+
+def run_node_test(test: TestCase, dynamic: bool = False) -> None:
+    """Compute a node test, and compare by its tolerance."""
+    given, wanted = data_of(test)
+    model = upgraded(ir.from_proto(test.model))
+    compare(run_graph(model, given, dynamic), wanted, test)
+
+
+def run_file(path: Path, dynamic: bool = False) -> None:
+    """Compute a MindIR file, and compare with what MindSpore gave."""
+    given, wanted = fixture_arrays(path.with_suffix(".npz"))
+    compare_outputs(path, run_graph(translated(path, given), given, dynamic), wanted)
+
+
+def translated(path: Path, given: Sequence[np.ndarray]) -> ir.Model:
+    """The graph of a MindIR file, if need be for the shapes of these inputs."""
+    key = Key(*KEYS[path.stem]) if path.stem in KEYS else None
+    file = Given("MINDIR", path, key=key)
+    try:
+        return source_of(file).translate()
+    except OpenRankError as exc:
+        shapes = {
+            name: np.shape(one) for (name, *_), one in zip(exc.trial.inputs, given, strict=True)
+        }
+        return source_of(file, shapes).translate()
+
+
+def failures(check: Callable[[bool], None]) -> list[str]:
+    """What goes wrong in a static and in a dynamic run, in words."""
+    found = []
+    for dynamic in (False, True):
+        try:
+            check(dynamic)
+        except Exception as exc:  # noqa: BLE001 - whatever it is, it is told
+            words = " ".join(str(exc).split())[:300]
+            found.append(f"{'dynamic' if dynamic else 'static'}: {type(exc).__name__} {words}")
+    return found
+
+
+def run_graph(model: ir.Model, given: Sequence[Any], dynamic: bool = False) -> list[Any]:
+    """Compute with an onnx-ir model, which is changed on the way."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # less precision; a border's rounding
+        widen(model, taken)
+        inputs = border.declared(model.metadata_props, "inputs")
+        outputs = border.declared(model.metadata_props, "outputs")
+        names = [str(value.name) for value in model.graph.inputs]
+        given = [
+            border.inward(one, inputs[name]) if name in inputs else one
+            for name, one in zip(names, given, strict=True)
+        ]
+        shapes = None if dynamic else [() if _is_open(one) else np.shape(one) for one in given]
+        found = [as_arrays(one) for one in run_lowered(lower(model, shapes, CPU), given)]
+        names = [str(value.name) for value in model.graph.outputs]
+        return [
+            border.outward(one, outputs[name]) if name in outputs else one
+            for name, one in zip(names, found, strict=True)
+        ]
+
+
+def run_lowered(lowered: Lowered, given: Sequence[Any]) -> Sequence[Any]:
+    """Call a lowered graph with arrays, its parameters put in."""
+    fill(lowered)
+    with torch.inference_mode():
+        found: Sequence[Any] = lowered.module(*map(as_tensors, given))
+    return found
+
+
+def fill(lowered: Lowered) -> None:
+    """Put the parameters of a graph and of its bodies in."""
+    for name, weight in lowered.weights.items():
+        value = lowered.constants[weight.name].to(weight.dtype)
+        setattr(lowered.module, name, torch.nn.Parameter(value, requires_grad=False))
+    for body in lowered.bodies.values():
+        fill(body)
+
+
+@functools.cache
+def taken() -> Kernels:
+    """The types that the kernels take."""
+    return Kernels(rows())
+
+
+def as_tensors(value: Any) -> Any:
+    """Arrays as tensors, also in sequences; None is an optional that holds nothing."""
+    if isinstance(value, list | tuple):
+        return [as_tensors(one) for one in value]
+    return None if value is None else of_numpy(np.array(value))
+
+
+def as_arrays(value: Any) -> Any:
+    """Tensors as arrays, also in sequences."""
+    if isinstance(value, list):
+        return [as_arrays(one) for one in value]
+    return None if value is None else to_numpy(value)
+
+
+def _is_open(value: Any) -> bool:
+    return value is None or isinstance(value, list | tuple)
