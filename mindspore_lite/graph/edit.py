@@ -51,6 +51,12 @@ def ints_of(value: ir.Value | None) -> list[int] | None:
     return [int(number) for number in found.reshape(-1)]
 
 
+def number_of(value: ir.Value | None) -> float | None:
+    """A constant of a single element, whatever its rank."""
+    found = array_of(value, 1)
+    return None if found is None or found.size != 1 else float(found.reshape(-1)[0])
+
+
 def dims_of(value: ir.Value | None) -> list[int | None] | None:
     """The sizes of a value, None for one that is open; None where not even the rank is known."""
     if value is None or value.shape is None:
@@ -155,6 +161,31 @@ def after(
 def single_user(value: ir.Value) -> bool:
     """Whether one input of one node is all that a value is for."""
     return len(value.uses()) == 1 and not value.is_graph_output()
+
+
+def only_user(value: ir.Value) -> ir.Node | None:
+    """The node that alone makes use of a value, beside it in the same graph."""
+    if not single_user(value):
+        return None
+    user, producer = value.uses()[0].node, value.producer()
+    return user if producer is not None and user.graph is producer.graph else None
+
+
+def become(
+    node: ir.Node,
+    op_type: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: Attributes,
+    domain: str = "",
+) -> None:
+    """Make another operator of a node with a single output, which stays what it is to its users."""
+    node.op_type, node.domain = op_type, domain
+    node.attributes.clear()
+    for name, value in attributes.items():
+        set_attribute(node, name, value)
+    node.resize_inputs(len(inputs))
+    for at, value in enumerate(inputs):
+        node.replace_input_with(at, value)
 
 
 def bypass(node: ir.Node, value: ir.Value) -> bool:

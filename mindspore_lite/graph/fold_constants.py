@@ -46,7 +46,7 @@ FOLDABLE = {
     "Mul", "Neg", "Not", "Or", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean",
     "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round", "Shape", "Sigmoid",
     "Sign", "Sin", "Size", "Slice", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile",
-    "Transpose", "Unsqueeze", "Where", "Xor",
+    "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
 }  # fmt: skip
 _BROADCAST = {
     "Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",

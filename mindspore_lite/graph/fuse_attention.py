@@ -1,0 +1,357 @@
+"""Pass: attention, spelt out -> ScaledDotProductAttention, an operator of our own domain.
+
+    MatMul(Softmax(MatMul(q, kT) * scale + mask), v) -> ScaledDotProductAttention(q, k, v, mask)
+
+It means softmax(scale * (q @ k^T) + mask) @ v, the softmax over the keys, with q, k, v of
+[.., queries or keys, size] and a mask that is added. Their axes before the last two, and those of
+the mask, broadcast as in MatMul and Add. With is_causal=1 query i sees the keys 0 to i, without a
+mask. Engines that know ONNX only cannot run it.
+
+1. Scales are numbers that multiply or divide: the scores, q, k, or several of these.
+2. Masks are added to the scores or taken off, before or behind the scale: any value that broadcasts.
+3. Where(hidden, low, scores), and the other way round, is a mask too: of what is low, see _lows.
+4. A constant mask that hides just the later keys becomes is_causal.
+5. Between softmax and v: Dropout outside of training, and zeros for rows that are NaN, which is how
+   PyTorch writes rows without any key; torch's own operator makes zeros of them.
+6. 16-bit scores may be cast to float32 for the softmax and back: torch's operator does so inside.
+7. k comes transposed, by a Transpose that moves other axes too, or that lies before a Reshape of
+   other axes: it is changed so that it leaves the last two. Else a Transpose is put in.
+
+q, k and v have rank 3 or 4, and nothing in between has other users: weights of attention that a
+model returns have to be computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import onnx_ir as ir
+
+from mindspore_lite.graph.edit import (
+    array_of,
+    attribute,
+    become,
+    before,
+    constant,
+    dims_of,
+    given,
+    graph_nodes,
+    ints_of,
+    is_op,
+    name_all,
+    number_of,
+    single_user,
+)
+
+DOMAIN, OP_TYPE = "mslite", "ScaledDotProductAttention"
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE)
+_HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+_DEPTH = 12  # operators between a softmax and the scores; guess
+_LOW = -1e4  # the least that models in float16 hide keys with: exp makes 0 of it, beside any score
+_LOWEST = -1e30  # beside which any score vanishes, in bfloat16 as well
+_MOST = 1 << 24  # elements of a constant mask that is looked at: 4096 queries and keys
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """What a softmax is taken of: scale * (q @ kT) + all masks."""
+
+    q: ir.Value
+    turned: ir.Value  # k, its last two axes swapped
+    scale: float
+    added: tuple[tuple[ir.Value, float], ...] = ()  # masks, each with its factor
+    hides: tuple[_Hide, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class _Hide:
+    """Keys that are left out where a condition holds, or where it does not."""
+
+    condition: ir.Value
+    when: bool
+    low: float
+
+
+def fuse_attention(model: ir.Model) -> int:
+    """Fuse in place; returns how many were fused. Shapes should be inferred before."""
+    count = 0
+    for node in graph_nodes(model):
+        if is_op(node, "MatMul"):
+            count += _fuse(node)
+    if count:
+        model.opset_imports[DOMAIN] = 1
+        name_all(model)
+    return count
+
+
+def _fuse(end: ir.Node) -> bool:
+    weights, v = end.inputs
+    softmax = _softmax(weights, end)
+    if softmax is None or softmax.inputs[0] is None or v is None:
+        return False
+    found = _scores(softmax.inputs[0], softmax, 1.0, _DEPTH)
+    if found is None or not _fits(found, v, end.outputs[0]):
+        return False
+    lows = _lows(found)
+    if lows is None:
+        return False
+    k = _turned_back(end, found.turned, len(dims_of(v) or ()))
+    inputs, causal = [found.q, k, v], _is_causal(found)
+    if not causal and (mask := _mask(end, found, lows)) is not None:
+        inputs.append(mask)
+    settings = {"scale": found.scale, "is_causal": int(causal)}
+    become(end, OP_TYPE, inputs, settings, DOMAIN)
+    return True
+
+
+# --- from the result up to the scores ---
+
+
+def _softmax(value: ir.Value | None, user: ir.Node) -> ir.Node | None:
+    """The softmax whose result is multiplied with v."""
+    node = None if value is None else value.producer()
+    if value is None or node is None or node.graph is not user.graph:
+        return None
+    if is_op(node, "Where"):
+        return _guarded(node) if single_user(value) else None
+    if not single_user(value):
+        return None
+    if is_op(node, "Softmax"):
+        rank = len(dims_of(value) or ())
+        return node if attribute(node, "axis", -1) in (-1, rank - 1) else None
+    is_same = is_op(node, "Identity") or (is_op(node, "Dropout") and given(node, 2) is None)
+    if is_same or (is_op(node, "Cast") and _to_half(node)):
+        return _softmax(node.inputs[0], node)
+    return None
+
+
+def _guarded(where: ir.Node) -> ir.Node | None:
+    """The softmax of Where(IsNaN(softmax), 0, softmax)."""
+    condition, zero, value = where.inputs
+    test = None if condition is None else condition.producer()
+    if value is None or test is None or not is_op(test, "IsNaN") or number_of(zero) != 0:
+        return None
+    node = value.producer()
+    inside = {where, test}
+    if test.inputs[0] is not value or any(use.node not in inside for use in value.uses()):
+        return None
+    if node is None or not is_op(node, "Softmax") or value.is_graph_output():
+        return None
+    rank = len(dims_of(value) or ())
+    return node if attribute(node, "axis", -1) in (-1, rank - 1) else None
+
+
+def _to_half(cast: ir.Node) -> bool:
+    return attribute(cast, "to") in _HALVES
+
+
+def _scores(value: ir.Value, user: ir.Node, factor: float, depth: int) -> _Scores | None:
+    """Read scores, of which the softmax sees so many times as much."""
+    node = value.producer()
+    if node is None or node.graph is not user.graph or not single_user(value) or depth == 0:
+        return None
+    if is_op(node, "MatMul"):
+        return _product(node, factor)
+    if is_op(node, "Cast"):
+        inner = node.inputs[0]
+        widens = inner is not None and inner.dtype in _HALVES and value.dtype == ir.DataType.FLOAT
+        return _scores(inner, node, factor, depth - 1) if inner is not None and widens else None
+    if is_op(node, "Where"):
+        return _where(node, factor, depth)
+    for inner, other, sign in _operands(node):
+        number = number_of(other)
+        if is_op(node, "Mul", "Div"):
+            scale = None if number is None else _scale(node.op_type, number)
+            found = None if scale is None else _scores(inner, node, factor * scale, depth - 1)
+        else:
+            found = _scores(inner, node, factor, depth - 1)
+            if found is not None:
+                found = replace(found, added=(*found.added, (other, sign * factor)))
+        if found is not None:
+            return found
+    return None
+
+
+def _operands(node: ir.Node) -> Iterator[tuple[ir.Value, ir.Value, float]]:
+    """(scores, what they are joined with, its sign) in the orders that make sense."""
+    if not is_op(node, "Mul", "Div", "Add", "Sub"):
+        return
+    a, b = node.inputs
+    if a is None or b is None:
+        return
+    yield a, b, -1.0 if node.op_type == "Sub" else 1.0
+    if node.op_type in ("Mul", "Add"):
+        yield b, a, 1.0
+
+
+def _where(node: ir.Node, factor: float, depth: int) -> _Scores | None:
+    condition, yes, no = node.inputs
+    if condition is None or yes is None or no is None:
+        return None
+    for when, low, inner in ((True, number_of(yes), no), (False, number_of(no), yes)):
+        if low is None or low * factor > _LOW:
+            continue
+        found = _scores(inner, node, factor, depth - 1)
+        if found is not None:
+            hide = _Hide(condition, when, low * factor)
+            return replace(found, hides=(*found.hides, hide))
+    return None
+
+
+def _scale(op_type: str, number: float) -> float | None:
+    if op_type == "Div":
+        return 1 / number if number else None
+    return number
+
+
+def _product(node: ir.Node, factor: float) -> _Scores | None:
+    q, turned = node.inputs
+    if q is None or turned is None:
+        return None
+    q, first = _unscaled(q)
+    turned, second = _unscaled(turned)
+    scale = factor * first * second
+    # kernels look for the largest score before they scale
+    return _Scores(q, turned, scale) if 0 < scale < math.inf else None
+
+
+def _unscaled(value: ir.Value) -> tuple[ir.Value, float]:
+    """A value without the number that it was multiplied with or divided by."""
+    node = value.producer()
+    if node is None or not is_op(node, "Mul", "Div"):
+        return value, 1.0
+    for inner, other, _ in _operands(node):
+        number = number_of(other)
+        scale = None if number is None else _scale(node.op_type, number)
+        was, now = dims_of(inner), dims_of(value)
+        if scale is not None and was is not None and now is not None and len(was) == len(now):
+            return inner, scale
+    return value, 1.0
+
+
+# --- when it holds ---
+
+
+def _fits(found: _Scores, v: ir.Value, result: ir.Value) -> bool:
+    """Whether types and ranks are alike."""
+    every = [dims for value in (found.q, found.turned, v, result) if (dims := dims_of(value))]
+    if len(every) != 4 or {len(dims) for dims in every} not in ({3}, {4}):
+        return False
+    q, k, values, _ = every
+    if k[-1] is not None and values[-2] is not None and k[-1] != values[-2]:
+        return False  # of one key, a mask would make more
+    dtypes = {found.q.dtype, found.turned.dtype, v.dtype}
+    dtypes |= {mask.dtype for mask, _ in found.added}
+    if len(dtypes) != 1 or found.q.dtype not in _FLOATS:
+        return False
+    others = [mask for mask, _ in found.added] + [hide.condition for hide in found.hides]
+    ranks = [None if (dims := dims_of(other)) is None else len(dims) for other in others]
+    return all(rank is not None and rank <= len(q) for rank in ranks)
+
+
+def _lows(found: _Scores) -> list[float] | None:
+    """What to add to scores that are hidden, for each time that some are; None if nothing serves.
+
+    Keys hidden by -inf count nothing, and a row of none but these has no meaning. Keys hidden by a
+    low number count nothing beside others, but a row of none but these is their mean: for that the
+    number must be so low that the score vanishes beside it, which 16 bits cannot hold.
+    """
+    lows = []
+    for hide in found.hides:
+        if hide.low == -math.inf or _leaves_some(hide):
+            lows.append(-math.inf)
+        elif found.q.dtype in _HALVES:
+            return None
+        else:
+            lows.append(_LOWEST)
+    return lows
+
+
+def _leaves_some(hide: _Hide) -> bool:
+    """Whether a constant condition leaves every query a key."""
+    condition = array_of(hide.condition, _MOST)
+    if condition is None or condition.ndim < 1:
+        return False
+    return bool((condition != hide.when).any(axis=-1).all())
+
+
+def _is_causal(found: _Scores) -> bool:
+    """Whether all masks together are one constant, by which each query sees itself and before."""
+    if len(found.added) + len(found.hides) != 1:
+        return False
+    queries, keys = (dims_of(found.q) or [None])[-2], (dims_of(found.turned) or [None])[-1]
+    if found.hides:
+        condition = array_of(found.hides[0].condition, _MOST)
+        seen = None if condition is None else condition != found.hides[0].when
+    else:
+        mask, factor = found.added[0]
+        numbers = array_of(mask, _MOST)
+        if (
+            numbers is None
+            or factor <= 0
+            or not ((numbers == 0) | (numbers <= _LOW / factor)).all()
+        ):
+            return False
+        seen = numbers == 0
+    if seen is None or seen.ndim < 2 or seen.shape[-2:] != (queries, keys):
+        return False
+    triangle = np.tri(*seen.shape[-2:], dtype=bool)
+    return seen.size == triangle.size and bool((seen.reshape(triangle.shape) == triangle).all())
+
+
+# --- what it becomes ---
+
+
+def _mask(end: ir.Node, found: _Scores, lows: list[float]) -> ir.Value | None:
+    """All masks as one that is added."""
+    assert found.q.dtype is not None
+    kind = found.q.dtype.numpy()
+    parts = []
+    for mask, factor in found.added:
+        times = [mask, constant(end, np.asarray(factor, kind), "factor")]
+        parts.append(mask if factor == 1 else before(end, "Mul", times, label="mask"))
+    for hide, low in zip(found.hides, lows, strict=True):
+        choices = [constant(end, np.asarray(number, kind), "low") for number in (low, 0)]
+        inputs = [hide.condition, *(choices if hide.when else choices[::-1])]
+        parts.append(before(end, "Where", inputs, label="mask"))
+    while len(parts) > 1:
+        parts = [before(end, "Add", parts[:2], label="mask"), *parts[2:]]
+    return parts[0] if parts else None
+
+
+def _turned_back(end: ir.Node, value: ir.Value, rank: int) -> ir.Value:
+    """A value with its last two axes swapped, which takes a Transpose away where that is possible."""
+    node = value.producer()
+    if node is not None and is_op(node, "Transpose") and node.inputs[0] is not None:
+        perm = list(attribute(node, "perm", range(rank)[::-1]))
+        return _transposed(end, node.inputs[0], [*perm[:-2], perm[-1], perm[-2]])
+    target = _lead(node) if node is not None and is_op(node, "Reshape") else None
+    if node is not None and target is not None and node.inputs[0] is not None:
+        inner = node.inputs[0]
+        inner = _turned_back(end, inner, len(dims_of(inner) or ()))
+        return before(end, "Reshape", [inner, constant(end, np.asarray(target), "shape")])
+    return _transposed(end, value, [*range(rank - 2), rank - 1, rank - 2])
+
+
+def _transposed(end: ir.Node, value: ir.Value, perm: list[int]) -> ir.Value:
+    if perm == sorted(perm):
+        return value
+    return before(end, "Transpose", [value], {"perm": perm})
+
+
+def _lead(node: ir.Node) -> list[int] | None:
+    """The target of a Reshape of the axes before the last two, if these two were swapped."""
+    was, now, target = dims_of(node.inputs[0]), dims_of(node.outputs[0]), ints_of(given(node, 1))
+    if was is None or now is None or target is None or len(was) < 2 or len(now) != len(target):
+        return None
+    if None in was[-2:] or was[-2:] != now[-2:] or 0 in was[-2:] or len(now) < 2:
+        return None
+    lead = target[:-2]
+    if any(number == 0 and at >= len(was) - 2 for at, number in enumerate(lead)):
+        return None  # takes over one of the two
+    if 0 in lead and attribute(node, "allowzero", 0):
+        return None
+    return [*lead, int(now[-1] or 0), int(now[-2] or 0)]
