@@ -28,6 +28,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
+from torch.utils._pytree import tree_map
 
 from mindspore_lite.errors import EngineError, LiteError, UnsupportedOpError
 from mindspore_lite.graph.edit import tensor_of
@@ -78,7 +79,7 @@ class Target:
     @property
     def laid_out(self) -> bool:
         """Whether weights are laid out for a card."""
-        return self.device.type != "cpu"
+        return bool(self.device.type != "cpu")
 
 
 @dataclass
@@ -320,11 +321,16 @@ class Lowering:
                 fakes = None
             else:
                 fakes.append(fake)
+        keywords = attributes
         compute = row.compute
         if self.dynamic and self.target.device.type != "cpu":
             compute = on_one_device(row)
+        if row.tables is not None and fakes is not None and not self.dynamic:
+            found = row.tables(*fakes, **attributes)
+            told = tree_map(lambda table: self._table(table, names[0]), found)
+            keywords = attributes | {"tables": told}
         node = self.graph.create_node(
-            "call_function", compute, tuple(args), attributes, name=_plain(names[0])
+            "call_function", compute, tuple(args), keywords, name=_plain(names[0])
         )
         found = None if fakes is None else self._fake_results(row, fakes, attributes, names)
         if found is None and not self.dynamic:
@@ -369,6 +375,12 @@ class Lowering:
         if weight is not None:
             fake = fake.to(weight.dtype)
         return arg, fake
+
+    def _table(self, table: Any, name: str) -> Any:
+        """A table that a kernel looks up, as a parameter."""
+        if not isinstance(table, torch.Tensor):
+            return table
+        return self.tensor(Known(table, f"{name}.table"), None)
 
     def _fake_results(
         self, row: Kernel, fakes: list[Any], attributes: dict[str, Any], names: Sequence[str]
