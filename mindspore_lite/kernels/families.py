@@ -17,5 +17,6 @@ from mindspore_lite.kernels import (  # noqa: F401
     pool,
     quant,
     reduce,
+    resize,
     shape,
 )
