@@ -27,6 +27,7 @@ from mindspore_lite.kernels import (  # noqa: F401
     random,
     recurrent,
     reduce,
+    resize,
     scatter,
     sequence,
     shape,

@@ -28,6 +28,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
+from torch.utils._pytree import tree_map
 
 from mindspore_lite.errors import EngineError, LiteError, UnsupportedOpError
 from mindspore_lite.graph.edit import is_op, tensor_of
@@ -78,7 +79,7 @@ class Target:
     @property
     def laid_out(self) -> bool:
         """Whether weights are laid out for a card."""
-        return self.device.type != "cpu"
+        return bool(self.device.type != "cpu")
 
 
 @dataclass
@@ -127,7 +128,9 @@ def check_operators(model: ir.Model) -> None:
     """Raise UnsupportedOpError with all operators that have no kernel."""
     missing: dict[str, str] = {}
     for node in model.graph.all_nodes():
-        if (node.domain, node.op_type) not in KERNELS and node.op_type not in _CONTROL:
+        if is_op(node, "Constant", *_CONTROL):
+            continue
+        if (node.domain, node.op_type) not in KERNELS:
             op = f"{node.domain}::{node.op_type}".removeprefix("::")
             missing.setdefault(op, node.name or "?")
     if missing:
@@ -332,6 +335,10 @@ class Lowering:
             else value
             for name, value in attributes.items()
         }
+        if row.tables is not None and fakes is not None and not self.dynamic:
+            found = row.tables(*fakes, **attributes)
+            told = tree_map(lambda table: self._table(table, names[0]), found)
+            keywords["tables"] = told
         node = self.graph.create_node(
             "call_function", compute, tuple(args), keywords, name=_plain(names[0])
         )
@@ -378,6 +385,12 @@ class Lowering:
         if weight is not None:
             fake = fake.to(weight.dtype)
         return arg, fake
+
+    def _table(self, table: Any, name: str) -> Any:
+        """A table that a kernel looks up, as a parameter."""
+        if not isinstance(table, torch.Tensor):
+            return table
+        return self.tensor(Known(table, f"{name}.table"), None)
 
     def _fake_results(
         self, row: Kernel, fakes: list[Any], attributes: dict[str, Any]

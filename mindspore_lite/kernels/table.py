@@ -1,9 +1,10 @@
 """The table of ONNX operators: one Python function each, which computes it with torch.
 
 A function's own signature is the operator's: arguments before `*` are its inputs in order (None
-where one is left out, lists of tensors for sequences), those after `*` its attributes. Three names
+where one is left out, lists of tensors for sequences), those after `*` its attributes. Four names
 after `*` are no attributes, but told by whoever calls: `outputs`, how many results the node uses;
-`device`, where new tensors go; `bodies`, the subgraphs of a node, by the attribute's name.
+`device`, where new tensors go; `bodies`, the subgraphs of a node, by the attribute's name;
+`tables`, what follows from attributes and sizes alone and is computed once, None where it is not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Half = Literal["narrow", "wide", "alike"]
 # How a weight lies in memory where that matters to the speed of a card
 Layout = Literal["", "channels_last", "transposed"]
 
-TOLD = ("outputs", "device", "bodies")
+TOLD = ("outputs", "device", "bodies", "tables")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Kernel:
     scalars: bool = False  # constants of one element may be Python numbers
     half: Half = "alike"
     random: bool = False  # never computed beforehand
+    tables: Compute | None = None  # makes `tables`, tensors of the host, of the kernel's arguments
     layouts: Mapping[str, Layout | Callable[[Mapping[str, Any]], Layout]] = field(
         default_factory=dict
     )
@@ -68,6 +70,7 @@ def kernel(
     scalars: bool = False,
     half: Half = "alike",
     random: bool = False,
+    tables: Compute | None = None,
     layouts: Mapping[str, Layout | Callable[[Mapping[str, Any]], Layout]] | None = None,
 ) -> Callable[[Compute], Compute]:
     """Register one function as what the named operators compute."""
@@ -95,6 +98,7 @@ def kernel(
                 scalars,
                 half,
                 random,
+                tables,
                 layouts or {},
                 family,
             )

@@ -12,6 +12,9 @@ from mindspore_lite import dtypes
 from mindspore_lite.errors import UnsupportedOpError
 
 _FLOAT8 = {17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz"}
+_BITS: dict[str, type[np.generic]] = {"bfloat16": np.int16} | dict.fromkeys(
+    _FLOAT8.values(), np.uint8
+)
 
 
 @functools.cache
@@ -27,16 +30,22 @@ def torch_type(onnx_type: int) -> torch.dtype:
 
 def of_numpy(array: np.ndarray) -> torch.Tensor:
     """The array as a tensor of its own type, in the same memory, which nobody here writes to."""
-    if array.dtype.name == "bfloat16":  # travels as its bits
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    bits = _BITS.get(array.dtype.name)  # of a type that NumPy does not know itself
+    if bits is None:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(bits)).view(getattr(torch, array.dtype.name))
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     """A tensor of the host as an array, in the same memory."""
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(dtypes.BY_NAME["bfloat16"].numpy)
-    return tensor.numpy()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in _BITS:
+        found: np.ndarray = tensor.numpy()
+        return found
+    import ml_dtypes
+
+    bits: np.ndarray = tensor.view(getattr(torch, np.dtype(_BITS[name]).name)).numpy()
+    return bits.view(getattr(ml_dtypes, name))
 
 
 def _say_it_once() -> None:
