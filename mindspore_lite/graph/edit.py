@@ -167,8 +167,8 @@ def only_user(value: ir.Value) -> ir.Node | None:
     """The node that alone makes use of a value, beside it in the same graph."""
     if not single_user(value):
         return None
-    user, producer = value.uses()[0].node, value.producer()
-    return user if producer is not None and user.graph is producer.graph else None
+    (use,), producer = value.uses(), value.producer()
+    return use.node if producer is not None and use.node.graph is producer.graph else None
 
 
 def become(

@@ -8,8 +8,8 @@ the mask, broadcast as in MatMul and Add. With is_causal=1 query i sees the keys
 mask. Engines that know ONNX only cannot run it.
 
 1. Scales are numbers that multiply or divide: the scores, q, k, or several of these.
-2. Masks are added to the scores or taken off, before or behind the scale: any value that broadcasts.
-3. Where(hidden, low, scores), and the other way round, is a mask too: of what is low, see _lows.
+2. Masks are added to the scores or taken off, before or behind the scale, and may broadcast.
+3. Where(hidden, low, scores), and the other way round, is a mask too, see _can_be_added.
 4. A constant mask that hides just the later keys becomes is_causal.
 5. Between softmax and v: Dropout outside of training, and zeros for rows that are NaN, which is how
    PyTorch writes rows without any key; torch's own operator makes zeros of them.
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx_ir as ir
@@ -52,27 +52,34 @@ _HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 _DEPTH = 12  # operators between a softmax and the scores; guess
 _LOW = -1e4  # the least that models in float16 hide keys with: exp makes 0 of it, beside any score
 _LOWEST = -1e30  # beside which any score vanishes, in bfloat16 as well
-_MOST = 1 << 24  # elements of a constant mask that is looked at: 4096 queries and keys
+_MOST = 1 << 22  # elements of a constant mask that is looked at: 2048 queries and keys
+
+
+@dataclass(frozen=True)
+class _Added:
+    """A mask that is added, so many times."""
+
+    mask: ir.Value
+    factor: float
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """A number in the place of scores where a condition holds, or where it does not."""
+
+    mask: ir.Value
+    when: bool
+    low: float
 
 
 @dataclass(frozen=True)
 class _Scores:
-    """What a softmax is taken of: scale * (q @ kT) + all masks."""
+    """What a softmax is taken of: scale * (q @ turned), masked by one after the other."""
 
     q: ir.Value
     turned: ir.Value  # k, its last two axes swapped
     scale: float
-    added: tuple[tuple[ir.Value, float], ...] = ()  # masks, each with its factor
-    hides: tuple[_Hide, ...] = field(default=())
-
-
-@dataclass(frozen=True)
-class _Hide:
-    """Keys that are left out where a condition holds, or where it does not."""
-
-    condition: ir.Value
-    when: bool
-    low: float
+    masks: tuple[_Added | _Hidden, ...] = ()
 
 
 def fuse_attention(model: ir.Model) -> int:
@@ -93,14 +100,11 @@ def _fuse(end: ir.Node) -> bool:
     if softmax is None or softmax.inputs[0] is None or v is None:
         return False
     found = _scores(softmax.inputs[0], softmax, 1.0, _DEPTH)
-    if found is None or not _fits(found, v, end.outputs[0]):
-        return False
-    lows = _lows(found)
-    if lows is None:
+    if found is None or not _fits(found, v, end.outputs[0]) or not _can_be_added(found):
         return False
     k = _turned_back(end, found.turned, len(dims_of(v) or ()))
     inputs, causal = [found.q, k, v], _is_causal(found)
-    if not causal and (mask := _mask(end, found, lows)) is not None:
+    if not causal and (mask := _mask(end, found)) is not None:
         inputs.append(mask)
     settings = {"scale": found.scale, "is_causal": int(causal)}
     become(end, OP_TYPE, inputs, settings, DOMAIN)
@@ -169,7 +173,7 @@ def _scores(value: ir.Value, user: ir.Node, factor: float, depth: int) -> _Score
         else:
             found = _scores(inner, node, factor, depth - 1)
             if found is not None:
-                found = replace(found, added=(*found.added, (other, sign * factor)))
+                found = _masked(found, _Added(other, sign * factor))
         if found is not None:
             return found
     return None
@@ -196,9 +200,12 @@ def _where(node: ir.Node, factor: float, depth: int) -> _Scores | None:
             continue
         found = _scores(inner, node, factor, depth - 1)
         if found is not None:
-            hide = _Hide(condition, when, low * factor)
-            return replace(found, hides=(*found.hides, hide))
+            return _masked(found, _Hidden(condition, when, low * factor))
     return None
+
+
+def _masked(found: _Scores, mask: _Added | _Hidden) -> _Scores:
+    return replace(found, masks=(*found.masks, mask))
 
 
 def _scale(op_type: str, number: float) -> float | None:
@@ -243,87 +250,93 @@ def _fits(found: _Scores, v: ir.Value, result: ir.Value) -> bool:
     q, k, values, _ = every
     if k[-1] is not None and values[-2] is not None and k[-1] != values[-2]:
         return False  # of one key, a mask would make more
-    dtypes = {found.q.dtype, found.turned.dtype, v.dtype}
-    dtypes |= {mask.dtype for mask, _ in found.added}
+    added = [mask for mask in found.masks if isinstance(mask, _Added)]
+    dtypes = {value.dtype for value in (found.q, found.turned, v, *(a.mask for a in added))}
     if len(dtypes) != 1 or found.q.dtype not in _FLOATS:
         return False
-    others = [mask for mask, _ in found.added] + [hide.condition for hide in found.hides]
-    ranks = [None if (dims := dims_of(other)) is None else len(dims) for other in others]
-    return all(rank is not None and rank <= len(q) for rank in ranks)
+    masks = [dims_of(mask.mask) for mask in found.masks]
+    return all(dims is not None and len(dims) <= len(q) for dims in masks)
 
 
-def _lows(found: _Scores) -> list[float] | None:
-    """What to add to scores that are hidden, for each time that some are; None if nothing serves.
+def _can_be_added(found: _Scores) -> bool:
+    """Whether scores plus what hides them are what they are when they are hidden.
 
     Keys hidden by -inf count nothing, and a row of none but these has no meaning. Keys hidden by a
-    low number count nothing beside others, but a row of none but these is their mean: for that the
-    number must be so low that the score vanishes beside it, which 16 bits cannot hold.
+    low number count nothing beside others; but of a row of none but these the mean is taken, so
+    scores have to vanish beside the number. A single mask may hide by a lower number than it says.
     """
-    lows = []
-    for hide in found.hides:
-        if hide.low == -math.inf or _leaves_some(hide):
-            lows.append(-math.inf)
-        elif found.q.dtype in _HALVES:
-            return None
-        else:
-            lows.append(_LOWEST)
-    return lows
+    hidden = [mask for mask in found.masks if isinstance(mask, _Hidden)]
+    if all(mask.low == -math.inf for mask in hidden):
+        return True
+    if len(found.masks) == 1 and _leaves_some(hidden[0]):
+        return True
+    if found.q.dtype in _HALVES:  # which hold no such number
+        return False
+    return len(found.masks) == 1 or all(mask.low <= _LOWEST for mask in hidden)
 
 
-def _leaves_some(hide: _Hide) -> bool:
+def _leaves_some(hidden: _Hidden) -> bool:
     """Whether a constant condition leaves every query a key."""
-    condition = array_of(hide.condition, _MOST)
+    condition = array_of(hidden.mask, _MOST)
     if condition is None or condition.ndim < 1:
         return False
-    return bool((condition != hide.when).any(axis=-1).all())
+    return bool((condition != hidden.when).any(axis=-1).all())
 
 
 def _is_causal(found: _Scores) -> bool:
-    """Whether all masks together are one constant, by which each query sees itself and before."""
-    if len(found.added) + len(found.hides) != 1:
+    """Whether the only mask is a constant, by which each query sees itself and what is before."""
+    if len(found.masks) != 1:
         return False
-    queries, keys = (dims_of(found.q) or [None])[-2], (dims_of(found.turned) or [None])[-1]
-    if found.hides:
-        condition = array_of(found.hides[0].condition, _MOST)
-        seen = None if condition is None else condition != found.hides[0].when
+    (mask,) = found.masks
+    numbers = array_of(mask.mask, _MOST)
+    if numbers is None or numbers.ndim < 2:
+        return False
+    queries, keys = (dims_of(value) or [None] for value in (found.q, found.turned))
+    if numbers.shape[-2:] != (queries[-2], keys[-1]) or numbers.size != math.prod(
+        numbers.shape[-2:]
+    ):
+        return False
+    if isinstance(mask, _Hidden):
+        seen = numbers != mask.when
     else:
-        mask, factor = found.added[0]
-        numbers = array_of(mask, _MOST)
-        if (
-            numbers is None
-            or factor <= 0
-            or not ((numbers == 0) | (numbers <= _LOW / factor)).all()
-        ):
-            return False
         seen = numbers == 0
-    if seen is None or seen.ndim < 2 or seen.shape[-2:] != (queries, keys):
-        return False
-    triangle = np.tri(*seen.shape[-2:], dtype=bool)
-    return seen.size == triangle.size and bool((seen.reshape(triangle.shape) == triangle).all())
+        if not (seen | (numbers.astype(np.float64) * mask.factor <= _LOW)).all():
+            return False
+    return bool((seen == np.tril(np.ones(seen.shape[-2:], np.bool_))).all())
 
 
 # --- what it becomes ---
 
 
-def _mask(end: ir.Node, found: _Scores, lows: list[float]) -> ir.Value | None:
-    """All masks as one that is added."""
+def _mask(end: ir.Node, found: _Scores) -> ir.Value | None:
+    """All masks as one that is added: what they make of scores of 0."""
     assert found.q.dtype is not None
     kind = found.q.dtype.numpy()
-    parts = []
-    for mask, factor in found.added:
-        times = [mask, constant(end, np.asarray(factor, kind), "factor")]
-        parts.append(mask if factor == 1 else before(end, "Mul", times, label="mask"))
-    for hide, low in zip(found.hides, lows, strict=True):
-        choices = [constant(end, np.asarray(number, kind), "low") for number in (low, 0)]
-        inputs = [hide.condition, *(choices if hide.when else choices[::-1])]
-        parts.append(before(end, "Where", inputs, label="mask"))
-    while len(parts) > 1:
-        parts = [before(end, "Add", parts[:2], label="mask"), *parts[2:]]
-    return parts[0] if parts else None
+    total = None
+    for mask in found.masks:
+        if isinstance(mask, _Hidden):
+            low = constant(end, np.asarray(_low_enough(found, mask), kind), "low")
+            other = constant(end, np.asarray(0, kind), "zero") if total is None else total
+            choices = [low, other] if mask.when else [other, low]
+            total = before(end, "Where", [mask.mask, *choices], label="mask")
+            continue
+        part = mask.mask
+        if mask.factor != 1:
+            factor = constant(end, np.asarray(mask.factor, kind), "factor")
+            part = before(end, "Mul", [part, factor], label="mask")
+        total = part if total is None else before(end, "Add", [total, part], label="mask")
+    return total
+
+
+def _low_enough(found: _Scores, hidden: _Hidden) -> float:
+    """The number that hides in a mask; what the type cannot hold is -inf, as in the model."""
+    assert found.q.dtype is not None
+    low = min(hidden.low, _LOWEST)
+    return low if low >= float(ir.DataType(found.q.dtype).min) else -math.inf
 
 
 def _turned_back(end: ir.Node, value: ir.Value, rank: int) -> ir.Value:
-    """A value with its last two axes swapped, which takes a Transpose away where that is possible."""
+    """A value with its last two axes swapped, by taking a Transpose away where possible."""
     node = value.producer()
     if node is not None and is_op(node, "Transpose") and node.inputs[0] is not None:
         perm = list(attribute(node, "perm", range(rank)[::-1]))

@@ -161,7 +161,9 @@ def _same(a: ir.Value | None, b: ir.Value | None) -> bool:
     """Whether two values are one, or the same difference taken twice."""
     if a is b:
         return True
-    first, second = a and a.producer(), b and b.producer()
+    if a is None or b is None:
+        return False
+    first, second = a.producer(), b.producer()
     if first is None or second is None or not (is_op(first, "Sub") and is_op(second, "Sub")):
         return False
     return list(first.inputs) == list(second.inputs)
