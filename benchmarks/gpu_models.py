@@ -37,6 +37,9 @@ def module(name: str) -> Any:
             torch.nn.init.uniform_(layer.running_var, 0.8, 1.2)
         elif getattr(layer, "out_features", 0) == 1000:  # some models begin with zeros here
             torch.nn.init.normal_(layer.weight, std=0.02)
+    for key, weight in made.named_parameters():  # adding zeros would be optimised away
+        if key.endswith("bias"):
+            torch.nn.init.uniform_(weight, -0.1, 0.1)
     return made.eval()
 
 

@@ -1,0 +1,151 @@
+"""The sides of gpu.py: a model and a precision go in, calls on a card come out.
+
+Each call takes images that lie on the card, and has ended when it returns. Ours reads and writes
+float32 and computes in the precision; the peers are the PyTorch module in that precision.
+
+eager         the module as it is
+max-autotune  torch.compile(mode="max-autotune") of the module, which replays CUDA graphs too
+onnxruntime   the CUDA provider with graphs and channels last, where onnxruntime-gpu can be imported
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpu_models
+import numpy as np
+import torch
+
+import mindspore_lite as mslite
+
+Call = Callable[[], torch.Tensor]
+TYPES = {"fp16": torch.float16, "fp32": torch.float32}  # the second with TF32
+MODES = {"fp16": "preferred_fp16", "fp32": "enforce_fp32"}
+
+
+def images(batch: int) -> torch.Tensor:
+    """Random images on the card."""
+    torch.manual_seed(1)
+    return torch.randn(batch, *gpu_models.SHAPE, device="cuda")
+
+
+def built(path: Path, precision: str, batch: int) -> mslite.Model:
+    """Our Model, prepared for one size of batch."""
+    context = mslite.Context()
+    context.target = ["gpu"]
+    context.gpu.precision_mode = MODES[precision]
+    model = mslite.Model()
+    settings = {"gpu_context": {"batch_buckets": str(batch)}}
+    model.build_from_file(str(path), mslite.ModelType.MINDIR, context, config_dict=settings)
+    return model
+
+
+def ours(path: Path, precision: str, batch: int) -> Call:
+    """predict() of a Tensor on the card."""
+    model = built(path, precision, batch)
+    given = mslite.Tensor.from_dlpack(images(batch))
+
+    def call() -> torch.Tensor:
+        (output,) = model.predict([given])
+        found: torch.Tensor = torch.from_dlpack(output)
+        torch.cuda.synchronize()
+        return found
+
+    return call
+
+
+def eager(name: str, precision: str, batch: int) -> Call:
+    """The PyTorch module."""
+    return _module(gpu_models.module(name).cuda().to(TYPES[precision]), precision, batch)
+
+
+def max_autotune(name: str, precision: str, batch: int) -> tuple[Call, float]:
+    """The compiled PyTorch module, and how long that took in seconds."""
+    torch._dynamo.reset()
+    module = gpu_models.module(name).cuda().to(TYPES[precision])
+    begin = time.perf_counter()
+    call = _module(torch.compile(module, mode="max-autotune"), precision, batch)
+    for _ in range(3):  # compiles, warms up, records
+        call()
+    return call, time.perf_counter() - begin
+
+
+def _module(module: Any, precision: str, batch: int) -> Call:
+    given = images(batch).to(TYPES[precision])
+
+    def call() -> torch.Tensor:
+        with torch.no_grad():
+            output = module(given)
+        torch.cuda.synchronize()
+        return output
+
+    return call
+
+
+def onnxruntime_cuda(path: Path, precision: str, batch: int) -> Call:
+    """ONNX Runtime's CUDA provider on the ONNX file that the MindIR was made of.
+
+    Raises:
+        ImportError: There is no such build.
+    """
+    import onnxruntime as ort
+
+    if "CUDAExecutionProvider" not in ort.get_available_providers():
+        raise ImportError(f"onnxruntime {ort.__version__} has no CUDA provider")
+    options = {"enable_cuda_graph": "1", "prefer_nhwc": "1", "use_tf32": "1"}
+    session = ort.InferenceSession(
+        str(_in_precision(path.with_suffix(".onnx"), precision)),
+        providers=[("CUDAExecutionProvider", options)],
+    )
+    if session.get_providers()[0] != "CUDAExecutionProvider":
+        raise ImportError("onnxruntime could not load its CUDA provider")
+    kind = np.float16 if precision == "fp16" else np.float32
+    given = images(batch).to(TYPES[precision]).contiguous()
+    output = torch.empty(batch, 1000, dtype=TYPES[precision], device="cuda")
+    binding = session.io_binding()
+    binding.bind_input("image", "cuda", 0, kind, list(given.shape), given.data_ptr())
+    binding.bind_output("scores", "cuda", 0, kind, list(output.shape), output.data_ptr())
+
+    def call() -> torch.Tensor:
+        session.run_with_iobinding(binding)
+        torch.cuda.synchronize()
+        return output
+
+    return call
+
+
+def _in_precision(path: Path, precision: str) -> Path:
+    """The file, or one beside it whose weights and values are float16."""
+    if precision == "fp32":
+        return path
+    halved = path.with_name(f"{path.stem}_fp16.onnx")
+    if not halved.exists():
+        _halve(path, halved)
+    return halved
+
+
+def _halve(path: Path, target: Path) -> None:
+    """Write a model whose floats are all float16."""
+    import onnx
+    from onnx import TensorProto, numpy_helper
+
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            array = numpy_helper.to_array(tensor).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.t.data_type == TensorProto.FLOAT:
+                array = numpy_helper.to_array(attribute.t).astype(np.float16)
+                attribute.t.CopyFrom(numpy_helper.from_array(array))
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == 1:
+                attribute.i = TensorProto.FLOAT16
+    for value in (*model.graph.input, *model.graph.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    del model.graph.value_info[:]
+    onnx.save(model, target)
