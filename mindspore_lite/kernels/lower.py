@@ -128,7 +128,7 @@ def check_operators(model: ir.Model) -> None:
     """Raise UnsupportedOpError with all operators that have no kernel."""
     missing: dict[str, str] = {}
     for node in model.graph.all_nodes():
-        if is_op(node, "Constant", *_CONTROL):
+        if is_op(node, *_CONTROL) or _is_constant(node):
             continue
         if (node.domain, node.op_type) not in KERNELS:
             op = f"{node.domain}::{node.op_type}".removeprefix("::")
@@ -182,7 +182,7 @@ class Lowering:
     def nodes(self, graph: ir.Graph) -> None:
         """Lower every node."""
         for node in graph:
-            if is_op(node, "Constant") and tensor_of(node.outputs[0]) is not None:
+            if _is_constant(node):
                 continue  # found by whoever uses it, under its own name
             with _naming(node):
                 held = self.node(node)
@@ -190,7 +190,7 @@ class Lowering:
 
     def node(self, node: ir.Node) -> Sequence[Held]:
         """Lower one node; what it makes."""
-        if node.op_type in _CONTROL and node.domain == "":
+        if is_op(node, *_CONTROL):
             from mindspore_lite.kernels.control import lowered  # which lowers bodies with this
 
             return lowered(self, node)
@@ -458,8 +458,13 @@ class Lowering:
         return Lowered(module, weights, self.constants, self.bodies, self.dynamic)
 
 
-_CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_CONTROL = ("If", "Loop", "Scan", "SequenceMap")
 _OPEN = object()  # a number that is known only at run time
+
+
+def _is_constant(node: ir.Node) -> bool:
+    """Whether a node is a tensor, and nothing to compute."""
+    return is_op(node, "Constant") and tensor_of(node.outputs[0]) is not None
 
 
 def attributes_of(node: ir.Node, row: Kernel) -> dict[str, Any]:
