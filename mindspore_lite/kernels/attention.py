@@ -24,10 +24,16 @@ def scaled_dot_product_attention(
     is_causal: int = 0,
     scale: float | None = None,
 ) -> torch.Tensor:
-    """softmax(q @ k^T * scale + mask) @ v: what passes of graph/ make of its parts."""
-    return F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=bool(is_causal), scale=scale
-    )
+    """softmax(q @ k^T * scale + mask) @ v, which broadcast: what graph/ makes of its parts."""
+    if mask is not None:
+        mask = mask.reshape((1,) * (2 - mask.dim()) + mask.shape)  # torch asks for two axes
+    lead = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask) if x is not None))
+    rows = q.shape[-2] if mask is None else max(q.shape[-2], mask.shape[-2])
+    q, k, v = q.expand(*lead, rows, -1), k.expand(*lead, -1, -1), v.expand(*lead, -1, -1)
+    if len(lead) == 1:  # the fast kernels of cards ask for four
+        q, k, v = q[None], k[None], v[None]
+    y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=bool(is_causal), scale=scale)
+    return y[0] if len(lead) == 1 else y
 
 
 @kernel("Attention", half="narrow")

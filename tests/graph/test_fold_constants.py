@@ -181,6 +181,8 @@ CASES = [
     ("Reshape", (A, np.array([3, -1]))),
     ("Transpose", (A,)),
     ("Transpose", (A,), {"perm": [1, 0]}),
+    ("Trilu", (A,)),
+    ("Trilu", (A, np.array(-1)), {"upper": 0}),
     ("Flatten", (A,), {"axis": 0}),
     ("Squeeze", (A[None], np.array([0]))),
     ("Unsqueeze", (A, np.array([0, 3]))),
