@@ -1,4 +1,4 @@
-"""The models of gpu.py: a name goes in, a PyTorch module with random weights comes out, or a MindIR.
+"""The models of gpu.py: a name goes in, a PyTorch module with random weights or a MindIR comes out.
 
 The MindIR is the PyTorch module, exported and converted: what a user would do. Its batch axis is
 open. torchvision has the modules; it is not among the packages that mslite installs.

@@ -99,7 +99,7 @@ def clients(folder: Path) -> dict[str, Any]:
         "images_per_second": {side: statistics.median(one) for side, one in images.items()},
         "bare_replays_of_64": 64e3 / _bare_ms(direct[64], 64, copies=False),
     }
-    for name, runner in runners.items():
+    for name in runners:
         ratio = load.ratio(images[name], images[best])
         p99 = load.p99_ms(bursts[name])
         found[name] = {"ratio": vars(ratio), "p99_ms": p99}
