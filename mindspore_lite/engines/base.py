@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -96,6 +96,14 @@ class CardSession(Session, Protocol):
         """
 
 
+@runtime_checkable
+class Exporting(Protocol):
+    """A session whose weights lie where no file shows them."""
+
+    def export(self) -> bytes:
+        """What one other process needs to use the same weights: `extra` of Engine.open."""
+
+
 class Engine(Protocol):
     """A runtime that can load models."""
 
@@ -107,5 +115,8 @@ class Engine(Protocol):
     def identity(self, source: Source, options: Options) -> Identity:
         """What a model is known by among processes, without compiling it."""
 
-    def open(self, folder: Path, options: Options) -> Session:
-        """Open what another process has compiled; its identity was found to be the same."""
+    def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:
+        """Open what another process has compiled; its identity was found to be the same.
+
+        extra: what the other process's session exported, where it has something to say.
+        """

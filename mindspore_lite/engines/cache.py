@@ -4,6 +4,7 @@
     <place>/build-<xx>-*/     a build under way, or what a dead builder left; xx = key[:2]
     <place>/locks/<xx>.lock   256 permanent files; flock on one covers every key that starts with xx
     <place>/seen/             remembered digests of model files, see digest.py
+    <place>/torch/            what torch's compiler keeps, folders with files of its own
 
 Who owns what: a reader holds the lock of its key shared while it checks and opens the artefact;
 a builder, and whoever removes an artefact or a left-over build, holds it alone. The kernel drops
@@ -28,6 +29,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mindspore_lite.engines import artefact
@@ -35,6 +37,7 @@ from mindspore_lite.weights.hold import unheld
 
 DEFAULT_MAX_BYTES = 10 << 30  # guess: some twenty BERT-sized models
 _SEEN_MAX = 1000  # remembered digests; guess, some 300 bytes each
+COMPILER = "torch"
 _KEY = re.compile(r"[0-9a-f]{64}")
 _BUILD = re.compile(r"build-([0-9a-f]{2})-[0-9a-f]+")
 _WARNED: set[Path] = set()
@@ -152,16 +155,24 @@ def describe() -> CacheState:
         return CacheState(str(_place()), False, str(exc), 0, 0, 0)
     reason: str | None = None
     sizes: list[int] = []
+    compiled = 0
     if not wanted.enabled:
         reason = "switched off by MSLITE_CACHE"
     try:
         if os.path.lexists(wanted.place):
             reason = reason or _problem(wanted.place)
-            sizes = [size for _, size, _ in Cache(wanted.place, 0).artefacts()]
+            found = Cache(wanted.place, 0)
+            sizes = [size for _, size, _ in found.artefacts()]
+            compiled = sum(size for _, size, _ in found.compiler_folders())
     except OSError as exc:
         reason = reason or f"it cannot be read ({exc.strerror or exc})"
     return CacheState(
-        str(wanted.place), reason is None, reason or "", sum(sizes), len(sizes), wanted.max_bytes
+        str(wanted.place),
+        reason is None,
+        reason or "",
+        sum(sizes) + compiled,
+        len(sizes),
+        wanted.max_bytes,
     )
 
 
@@ -246,17 +257,44 @@ class Cache:
             os.rename(folder, doomed)
             shutil.rmtree(doomed)
 
-    def evict(self, keep: str) -> None:
-        """Remove the least recently used artefacts above the bound, and what dead builders left.
+    def compiler_place(self) -> Path | None:
+        """Where torch's compiler may keep its files; None where others could put some, too."""
+        place = self.place / COMPILER
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+            return None if _problem(place, follow=False) else place
+        except OSError:
+            return None
 
-        Wants no lock held: it tries the lock of each victim and passes over the busy ones.
+    def compiler_folders(self) -> list[tuple[int, int, Path]]:
+        """(last change in ns, size in bytes, path) of every folder with files of the compiler."""
+        found = []
+        for folder, _, names in os.walk(self.place / COMPILER):
+            with suppress(FileNotFoundError):  # just removed by somebody else
+                stats = [os.lstat(os.path.join(folder, name)) for name in names]
+                if stats:
+                    size = sum(s.st_size for s in stats)
+                    found.append((max(s.st_mtime_ns for s in stats), size, Path(folder)))
+        return found
+
+    def evict(self, keep: str) -> None:
+        """Remove what was not used for longest above the bound, and what dead builders left.
+
+        Wants no lock held: it tries the lock of each victim and passes over the busy ones. Folders
+        of the compiler have no lock; who misses one compiles again.
         """
         # what stays now is tried again at the next store
         with suppress(OSError, CacheTroubleError):
-            found = sorted(self.artefacts())
+            found: list[tuple[int, int, Callable[[], bool]]] = [
+                (used, size, partial(self._discard_idle, key) if key != keep else bool)
+                for used, size, key in self.artefacts()
+            ]
+            for used, size, folder in self.compiler_folders():
+                found.append((used, size, partial(_removed, folder)))
+            found.sort(key=lambda one: one[:2])
             total = sum(size for _, size, _ in found)
-            for _, size, key in found:
-                if total > self.max_bytes and key != keep and self._discard_idle(key):
+            for _, size, remove in found:
+                if total > self.max_bytes and remove():
                     total -= size
             for name in os.listdir(self.place):
                 if match := _BUILD.fullmatch(name):
@@ -318,6 +356,16 @@ class Cache:
         notes = sorted(os.scandir(self.seen), key=lambda e: e.stat(follow_symlinks=False).st_mtime)
         for note in notes[: max(0, len(notes) - _SEEN_MAX)]:
             os.unlink(note.path)
+
+
+def _removed(folder: Path) -> bool:
+    """Remove the files of a folder, and the folder itself unless there are others in it."""
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+        folder.rmdir()
+    return True
 
 
 def _unlock(lock: int) -> None:

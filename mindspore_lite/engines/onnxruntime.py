@@ -122,8 +122,8 @@ class OnnxRuntimeEngine:
         content = digest.read(source.files, None if store is None else store.seen)
         return _identity(source, content, _precision_entries(options.precision))
 
-    def open(self, folder: Path, options: Options) -> Session:
-        """Open an artefact that another process has made."""
+    def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:
+        """Open an artefact that another process has made, which is all there is to it."""
         binding.check(options.cores, options.threads)
         try:
             session = _open_stored(folder, options, _precision_entries(options.precision))

@@ -2,15 +2,17 @@
 
 What is shared is the artefact of the compile cache, whose weights every process maps: its pages are
 in memory once, whoever maps them, and stay as long as somebody does. Mappings are private, so that
-nobody can write to what others read.
+nobody can write to what others read. Weights on a card are shared there: the session says how they
+are mapped, anew for each process that may use them.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mindspore_lite.engines import artefact, cache
-from mindspore_lite.engines.base import Engine, Options, Session, Source
+from mindspore_lite.engines.base import Engine, Exporting, Options, Session, Source
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.open_rank import OpenRankError
 from mindspore_lite.weights.ask import borrowed
@@ -39,7 +41,10 @@ def load_shared(
         ) from exc
     if not offers:
         raise _not_stored()
-    return session, Share(offers[0])
+    (offer,) = offers
+    if isinstance(session, Exporting):  # and so kept, with its memory, as long as it is shared
+        offer = replace(offer, extra=session.export)
+    return session, Share(offer)
 
 
 def _held(folder: Path) -> Hold:
@@ -58,8 +63,8 @@ def open_shared(
     """A session on what another process shares; nothing is compiled, and nothing is written."""
     _check_storable(source, "used from another process")
     identity = engine.identity(source, options)
-    with borrowed(handle, device, identity) as folder:
-        return engine.open(folder, options)
+    with borrowed(handle, device, identity) as (folder, extra):
+        return engine.open(folder, options, extra)
 
 
 def _check_storable(source: Source, doing: str) -> None:

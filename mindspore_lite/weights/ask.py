@@ -30,6 +30,7 @@ from mindspore_lite.weights.exchange import (
     decoded_answer,
     encoded_question,
     peer_of,
+    read,
     receive,
     send,
 )
@@ -44,8 +45,10 @@ _HOW = 'pass the number that get_model_info("shareable_weight_mem_handle") gave 
 @contextmanager
 def borrowed(
     handle: int, device: str, identity: Identity, answer_s: float = ANSWER_S
-) -> Iterator[Path]:
+) -> Iterator[tuple[Path, bytes]]:
     """The folder of the compiled model that a handle stands for, to be opened inside the block.
+
+    With it comes what the engine of the other process wants to say to the one here.
 
     Raises:
         LiteError: The other process is gone, or refuses, or the files are not the same here.
@@ -58,10 +61,11 @@ def borrowed(
         if answer.refusal:
             raise _refusal(answer, parts.pid, device, identity)
         folder = Path(answer.folder)
-        _check_files(folder, answer.names, descriptors, parts.pid)
-        yield folder
+        files = descriptors[: len(answer.names)]
+        _check_files(folder, answer.names, files, parts.pid)
+        yield folder, _extra(answer, descriptors, parts.pid)
         # what was opened by its path is what was shared: neither can have been exchanged since
-        _check_files(folder, answer.names, descriptors, parts.pid)
+        _check_files(folder, answer.names, files, parts.pid)
     finally:
         _close(descriptors)
 
@@ -93,6 +97,17 @@ def _asked(parts: Handle, question: Question, answer_s: float) -> tuple[Answer, 
                 f"process {parts.pid} gives an answer that cannot be understood: {exc}; both "
                 "processes need the same version of mslite"
             ) from exc
+
+
+def _extra(answer: Answer, descriptors: list[int], pid: int) -> bytes:
+    if not answer.has_extra:
+        return b""
+    try:
+        if len(descriptors) != len(answer.names) + 1:
+            raise BadFrameError("it sends no descriptor of it")
+        return read(descriptors[-1])
+    except (BadFrameError, OSError) as exc:
+        raise WireError(f"what process {pid} says of its weights cannot be read: {exc}") from exc
 
 
 def _answered(connection: socket.socket, question: Question) -> tuple[Answer, list[int]]:

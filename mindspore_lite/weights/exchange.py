@@ -1,12 +1,14 @@
 """What is said between who shares weights and who uses them: messages to frames, and back.
 
 A connection carries one question and one answer, each one packet of JSON; with an answer that is
-no refusal come read-only descriptors of the files. Packets keep their borders (SOCK_SEQPACKET), so
+no refusal come read-only descriptors of the files, and of one in memory that holds what else the
+engine wants to say, where there is such a thing. Packets keep their borders (SOCK_SEQPACKET), so
 there are no lengths to trust.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -21,6 +23,8 @@ from mindspore_lite.weights.identity import Identity
 PROTOCOL = 1
 MAX_BYTES = 1 << 15  # of a frame: a path of 4096 bytes, all escaped, and a little more
 MAX_FILES = 16
+MAX_EXTRA_BYTES = 64 << 20  # a line for each weight; guess: several hundred thousand of them
+_SEALED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _CREDENTIALS = struct.Struct("iII")
 
 
@@ -45,6 +49,7 @@ class Answer:
     names: tuple[str, ...] = ()  # of the files in it, in the order of their descriptors
     refusal: str = ""  # why not: one word of those in ask.py
     text: str = field(default="", repr=False)  # the same for people
+    has_extra: bool = False  # the last descriptor is no file of the folder
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,9 @@ def decoded_answer(frame: bytes) -> Answer:
     names = body.get("names")
     if not isinstance(names, list) or not all(_is_file_name(name) for name in names):
         raise BadFrameError("it is no answer")
+    has_extra = body.get("has_extra") is True
     answer = Answer(
-        _text(body, "folder"), tuple(names), _text(body, "refusal"), _text(body, "text")
+        _text(body, "folder"), tuple(names), _text(body, "refusal"), _text(body, "text"), has_extra
     )
     if not answer.refusal and not os.path.isabs(answer.folder):
         raise BadFrameError("it names no folder")
@@ -117,6 +123,27 @@ def receive(connection: socket.socket) -> tuple[bytes, list[int]]:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             found.frombytes(data[: len(data) - len(data) % found.itemsize])
     return frame, list(found)
+
+
+def written(extra: bytes) -> int:
+    """A descriptor of memory that holds these bytes, for good."""
+    descriptor = os.memfd_create("mslite-weights", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(extra)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALED)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read(descriptor: int) -> bytes:
+    """The bytes that `written` put away."""
+    size = os.fstat(descriptor).st_size
+    if size > MAX_EXTRA_BYTES:
+        raise BadFrameError(f"it sends {size} bytes, at most {MAX_EXTRA_BYTES} are possible")
+    return os.pread(descriptor, size, 0)
 
 
 def _body(frame: bytes) -> dict[str, Any]:

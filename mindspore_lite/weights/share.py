@@ -26,8 +26,9 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindspore_lite.errors import ResourceError
 from mindspore_lite.weights.exchange import (
@@ -40,6 +41,7 @@ from mindspore_lite.weights.exchange import (
     encoded_answer,
     peer_of,
     send,
+    written,
 )
 from mindspore_lite.weights.handle import Handle, new_number, new_token
 from mindspore_lite.weights.hold import Hold
@@ -61,6 +63,8 @@ class Offer:
     identity: Identity
     device: str
     pids: frozenset[int]
+    # what the engine adds, made anew for each who is given it; b"" is nothing
+    extra: Callable[[], bytes] = bytes
 
 
 class Share:
@@ -197,8 +201,10 @@ class _Office:
             question = decoded_question(client.recv(MAX_BYTES + 1))
             offer = self._offers.get(question.number)
             answer = self._answer_to(question, offer, peer_of(client))
-            files = () if answer.refusal or offer is None else tuple(offer.hold.files.values())
-            send(client, encoded_answer(answer), files)
+            if answer.refusal or offer is None:
+                send(client, encoded_answer(answer))
+            else:
+                _give(client, answer, offer)
         except BadFrameError as exc:
             with suppress(OSError):
                 send(client, encoded_answer(_refused("frame", str(exc))))
@@ -223,6 +229,20 @@ class _Office:
             if question.identity.settings.get(name, "") != here:
                 return _refused("settings", f"{name}: {here[:200]}")
         return Answer(str(offer.hold.folder), tuple(offer.hold.files))
+
+
+def _give(client: socket.socket, answer: Answer, offer: Offer) -> None:
+    """Send what was asked for; the client was found to be on the list."""
+    files = tuple(offer.hold.files.values())
+    extra = offer.extra()
+    if not extra:
+        send(client, encoded_answer(answer), files)
+        return
+    descriptor = written(extra)
+    try:
+        send(client, encoded_answer(replace(answer, has_extra=True)), (*files, descriptor))
+    finally:
+        os.close(descriptor)
 
 
 def _refused(why: str, text: str) -> Answer:

@@ -60,7 +60,7 @@ def mine(folder: Path) -> Iterator[Share]:
 
 def ask(handle: int, **changes: Any) -> Path:
     wanted: dict[str, Any] = {"device": "cpu", "identity": IDENTITY, "answer_s": LIMIT_S} | changes
-    with borrowed(handle, **wanted) as folder:
+    with borrowed(handle, **wanted) as (folder, _):
         return folder
 
 
@@ -207,7 +207,7 @@ def test_a_wrong_handle_is_told(mine: Share) -> None:
 
 
 def test_a_closed_model_is_told_and_what_was_given_stays(mine: Share, folder: Path) -> None:
-    with borrowed(mine.handle, "cpu", IDENTITY) as given:
+    with borrowed(mine.handle, "cpu", IDENTITY) as (given, _):
         mine.close()
         mine.close()
         assert not mine.is_open

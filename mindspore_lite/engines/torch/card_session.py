@@ -1,0 +1,211 @@
+"""Sessions on a card: each has a stream of its own, and replays recorded runs on it.
+
+Who owns what: the Program (graph, weights, compiled plans) belongs to all twins together; a session
+owns its stream, the memory of its recorded runs, and a Replay for each combination of shapes that
+it met lately. Its lock is held for a whole run, so that a thread never sees another's buffers. What
+must be compiled or recorded for a run is made before the run enters the gate of the weights, where
+an update waits for it.
+
+A request of n rows runs in the smallest prepared number of rows that holds it, if that is exact
+(rows.py), else in just its own shapes, which are prepared then.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from mindspore_lite.engines.base import Stop
+from mindspore_lite.engines.torch import ipc, rows
+from mindspore_lite.engines.torch.cards import Card
+from mindspore_lite.engines.torch.program import MAX_PLANS, Program, Shapes
+from mindspore_lite.engines.torch.replay import Replay
+from mindspore_lite.engines.torch.session import Base, check_stop, readable, shapes_of, static
+from mindspore_lite.errors import EngineError, LiteError, ResourceError
+
+Request = Sequence[Any]  # arrays, or tensors of the card
+
+
+class CardSession(Base):
+    """A model on one stream of a card; see engines/base.py for the contract."""
+
+    def __init__(self, program: Program) -> None:
+        """Record what the options ask for; all else is recorded when it is met."""
+        super().__init__(program, mapped=False)
+        assert program.card is not None
+        self._card: Card = program.card
+        self.device = str(self._card.device)
+        self._lock = threading.Lock()
+        self._replays: OrderedDict[Shapes, Replay] = OrderedDict()
+        self._batches = self._usable_batches(program)
+        with self._failures("to prepare the model"):
+            self._stream = self._card.stream()
+            self._pool = self._card.pool() if self._card.captures else None
+            self._prepare(program)
+
+    # --- the contract ---
+
+    def run(self, inputs: Request, stop: Stop | None = None) -> list[Any]:
+        """Compute the outputs; work that the card has begun cannot be stopped."""
+        given = self._given(inputs)
+        with self._turn(stop) as program:
+            shapes = shapes_of(given)
+            count = rows.rows_of(shapes, self._inner) if self._batches else None
+            if count is None or not self._pads(program, shapes, count):
+                return self._taken(self._replayed(program, [given], shapes, ())[0])
+            most = max(self._batches)
+            if count <= most:
+                return self._taken(self._in_batch(program, [given], [count])[0])
+            parts = []
+            for start in range(0, count, most):
+                check_stop(stop)
+                piece = [one[start : start + most] for one in given]
+                parts.append(self._in_batch(program, [piece], [len(piece[0])])[0])
+            return self._taken([_joined(outputs) for outputs in zip(*parts, strict=True)])
+
+    def run_joined(self, requests: Sequence[Request], stop: Stop | None = None) -> list[list[Any]]:
+        """Several requests as one run, where their rows fit into a prepared number."""
+        given = [self._given(request) for request in requests]
+        counts = [rows.rows_of(shapes_of(one), self._inner) for one in given]
+        total = sum(count or 0 for count in counts)
+        alike = len({rows.with_rows(shapes_of(one), 1) for one in given}) == 1
+        if alike and all(counts) and self._batches and total <= max(self._batches):
+            with self._turn(stop) as program:
+                if program.rows_are_independent(shapes_of(given[0])):
+                    found = self._in_batch(program, given, [count or 0 for count in counts])
+                    return [self._taken(outputs) for outputs in found]
+        return [self.run(request, stop) for request in requests]
+
+    def twin(self) -> CardSession:
+        """Another session of the model, with a stream of its own and the same weights."""
+        return CardSession(self._open_program())
+
+    def update(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Change weights in all twins at once."""
+        with self._failures("to hold the new weights beside the old ones"):
+            super().update(replaced)
+
+    def export(self) -> bytes:
+        """What one other process needs to use the same weights."""
+        return ipc.exported(self._open_program().store)
+
+    def close(self) -> None:
+        """Let go of memory once no run is under way."""
+        super().close()
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
+
+    # --- a run ---
+
+    @contextmanager
+    def _turn(self, stop: Stop | None) -> Iterator[Program]:
+        """The session for one run alone."""
+        self._card.check_whole()
+        with self._lock:
+            try:
+                program = self._open_program()
+                check_stop(stop)
+                with self._failures("for a run"):
+                    yield program
+            finally:
+                if self._program is None:  # closed meanwhile
+                    self._drop()
+
+    def _in_batch(
+        self, program: Program, requests: Sequence[Request], counts: Sequence[int]
+    ) -> list[list[Any]]:
+        """Requests in the smallest prepared number of rows."""
+        size = rows.fitting(self._batches, sum(counts))
+        shapes = rows.with_rows(shapes_of(requests[0]), size)
+        return self._replayed(program, requests, shapes, counts)
+
+    def _replayed(
+        self, program: Program, requests: Sequence[Request], shapes: Shapes, counts: Sequence[int]
+    ) -> list[list[Any]]:
+        """The outputs of requests in given shapes; without counts there is one, of these shapes."""
+        replay = self._replay(program, shapes)
+        with program.store.gate.running():
+            return replay.run(requests, counts)
+
+    def _replay(self, program: Program, shapes: Shapes) -> Replay:
+        found = self._replays.get(shapes)
+        if found is None:
+            plan = program.plan(shapes)
+            found = Replay(program, plan, self._card, self._stream, self._pool)
+            self._replays[shapes] = found
+            if len(self._replays) > MAX_PLANS:
+                self._replays.popitem(last=False)
+        self._replays.move_to_end(shapes)
+        return found
+
+    # --- rows ---
+
+    def _usable_batches(self, program: Program) -> tuple[int, ...]:
+        """Numbers of rows to run in; none where the model has no open batch axis."""
+        is_open = rows.is_open(program.inner_inputs) and rows.is_open(program.inner_outputs)
+        return tuple(sorted(set(program.options.batches))) if is_open else ()
+
+    def _prepare(self, program: Program) -> None:
+        """Record what is asked for, the largest first: the others then fit into its memory."""
+        tails = [info.shape[1:] for info in self._inner]
+        if own := static(self._inner):
+            self._replay(program, own)
+        elif self._batches and all(dim >= 0 for dims in tails for dim in dims):
+            for count in reversed(self._batches):
+                self._replay(program, tuple((count, *dims) for dims in tails))
+            program.rows_are_independent(tuple((1, *dims) for dims in tails))
+
+    def _pads(self, program: Program, shapes: Shapes, count: int) -> bool:
+        """Whether rows may run among others, which is tried when it is first of use."""
+        if count in self._batches:
+            return True
+        return count > 0 and program.rows_are_independent(shapes)
+
+    # --- errors ---
+
+    @contextmanager
+    def _failures(self, doing: str) -> Iterator[None]:
+        """Errors of the card as ours. After one for want of memory the session can go on."""
+        try:
+            yield
+        except LiteError:
+            raise
+        except Exception as exc:  # torch raises anything
+            self._card.note(exc)
+            if self._card.broken:
+                raise EngineError(
+                    f"device {self.device!r} failed ({readable(exc)}), and cannot be used again by "
+                    "this process; restart it"
+                ) from exc
+            if not self._card.is_full(exc):
+                raise EngineError(f"torch could not run the model: {readable(exc)}") from exc
+            traceback.clear_frames(exc.__traceback__)  # they hold what was made so far
+            self._card.empty_cache()
+            raise self._full(doing, exc) from exc
+
+    def _full(self, doing: str, exc: Exception) -> ResourceError:
+        free, total = self._card.memory_bytes()
+        return ResourceError(
+            f"device {self.device!r} has no memory left {doing}: {readable(exc)[:200]}; "
+            f"{free >> 20} of {total >> 20} MiB are free: use fewer workers, smaller batches or "
+            "precision preferred_fp16"
+        )
+
+    def _drop(self) -> None:
+        self._replays.clear()
+        if not self._card.broken:
+            self._card.empty_cache()
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return torch.cat(parts) if isinstance(parts[0], torch.Tensor) else np.concatenate(parts)

@@ -1,0 +1,223 @@
+"""The cards that torch can use: "cuda:0" or "npu:0" goes in, one small interface to it comes out.
+
+torch_npu gives Ascend cards the functions that torch.cuda has, under torch.npu, so one class serves
+both; what only one of them has is asked for where it is used. Everything that touches a card in
+this package goes through a Card: tests put one in its place whose streams and graphs are plain
+calls on the CPU.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from mindspore_lite.errors import EngineError, EngineUnavailableError
+
+_TARGETS = {"cuda": "gpu", "npu": "ascend"}
+_NAMES = {"cuda": "NVIDIA GPU", "npu": "Ascend NPU"}
+# after these a process can do nothing more with a card, whatever the work is
+_FATAL = re.compile(
+    "device-side assert|illegal memory access|misaligned address|illegal instruction|"
+    "unspecified launch failure|uncorrectable ECC|invalid program counter|fallen off the bus",
+    re.IGNORECASE,
+)
+# a device must not be waited for while anything on it is captured, whichever thread does so
+_CAPTURING = threading.Lock()
+_FULL = re.compile("out of memory|ALLOC_FAILED", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What people want to know of a card."""
+
+    device: str
+    name: str
+    memory_bytes: int
+
+
+class Card:
+    """One card. `broken` is why nothing can be run on it any more; empty while all is well."""
+
+    def __init__(self, device: str, torch: Any = None) -> None:
+        """Without a check: see `card_for`."""
+        self._torch = torch or _torch()
+        self.device = self._torch.device(device)
+        self.kind = self.device.type
+        self._module = getattr(self._torch, self.kind)
+        self.broken = ""
+
+    @property
+    def name(self) -> str:
+        """What its maker calls it."""
+        return str(self._module.get_device_name(self.device))
+
+    def memory_bytes(self) -> tuple[int, int]:
+        """(free, all) memory of the card."""
+        free, total = self._module.mem_get_info(self.device)
+        return int(free), int(total)
+
+    def identity(self) -> str:
+        """What tells this very card from others, whatever number a process gives it."""
+        return str(getattr(self._module.get_device_properties(self.device), "uuid", ""))
+
+    # --- order of work ---
+
+    def stream(self) -> Any:
+        """A new stream."""
+        return self._module.Stream(device=self.device)
+
+    def current(self) -> Any:
+        """The stream on which this thread's own work with torch is done."""
+        return self._module.current_stream(self.device)
+
+    def using(self, stream: Any) -> AbstractContextManager[Any]:
+        """Let this thread's work go to a stream of this card."""
+        found: AbstractContextManager[Any] = self._module.stream(stream)
+        return found
+
+    def event(self, timed: bool = False) -> Any:
+        """An event, whose `synchronize` waits without the interpreter's lock."""
+        return self._module.Event(enable_timing=timed)
+
+    def synchronize(self) -> None:
+        """Wait for all that was asked of the card."""
+        with _CAPTURING:
+            self._module.synchronize(self.device)
+
+    # --- graphs ---
+
+    @property
+    def captures(self) -> bool:
+        """Whether work can be recorded, and replayed."""
+        return self._graph_class is not None
+
+    @property
+    def _graph_class(self) -> Any:
+        return getattr(self._module, "CUDAGraph" if self.kind == "cuda" else "NPUGraph", None)
+
+    def pool(self) -> Any:
+        """Memory for graphs that never run at the same time."""
+        return self._module.graph_pool_handle()
+
+    def captured(self, run: Callable[[], Any], stream: Any, pool: Any) -> tuple[Any, Any]:
+        """Record a run: what replays it, and the run's result, which every replay writes anew.
+
+        Other threads may go on running meanwhile.
+        """
+        graph = self._graph_class()
+        more = {"capture_error_mode": "thread_local"}
+        with (
+            _CAPTURING,
+            self._module.device(self.device),
+            self._module.graph(graph, pool=pool, stream=stream, **more),
+        ):
+            result = run()
+        return graph.replay, result
+
+    # --- memory ---
+
+    def pinned(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A tensor of the host that the card can copy from and to on its own."""
+        return self._torch.empty(shape, dtype=dtype, pin_memory=True)
+
+    def empty_cache(self) -> None:
+        """Give memory back that nobody uses."""
+        self._module.empty_cache()
+
+    # --- errors ---
+
+    def is_full(self, exc: BaseException) -> bool:
+        """Whether an error says that there is no memory left."""
+        if isinstance(exc, self._torch.OutOfMemoryError):
+            return True
+        return isinstance(exc, RuntimeError) and _FULL.search(str(exc)) is not None
+
+    def note(self, exc: BaseException) -> None:
+        """Remember an error after which the card cannot be used by this process."""
+        if _FATAL.search(str(exc)):
+            self.broken = " ".join(str(exc).split())[:300]
+
+    def check_whole(self) -> None:
+        """Raise EngineError if an earlier error made the card unusable."""
+        if self.broken:
+            raise EngineError(
+                f"device {str(self.device)!r} failed before in this process ({self.broken}), and "
+                "cannot be used again by it; restart the process"
+            )
+
+
+def card_for(device: str, torch: Any = None) -> Card:
+    """A card that was found to be there."""
+    check(device, torch)
+    return Card(device, torch)
+
+
+def check(device: str, torch: Any = None) -> None:
+    """Raise EngineUnavailableError, with what to do about it, unless there is such a card."""
+    kind, _, number = device.partition(":")
+    if kind not in _TARGETS or not number.isdecimal():
+        raise ValueError(f"device is {device!r}, wanted 'cpu', 'cuda:N' or 'npu:N'")
+    count = device_count(kind, torch)
+    if int(number) >= count:
+        there = "device 0 alone is" if count == 1 else f"devices 0 to {count - 1} are"
+        raise EngineUnavailableError(
+            f"device_id {number} asks for a card of target {_TARGETS[kind]!r} that is not there: "
+            f"{there} visible to this process; take one of these"
+        )
+
+
+def device_count(kind: str, torch: Any = None) -> int:
+    """How many cards of a kind there are; none at all is an EngineUnavailableError."""
+    torch = torch or _torch(kind)
+    what = f"target {_TARGETS[kind]!r} needs an {_NAMES[kind]}"
+    module = getattr(torch, kind, None)
+    if kind == "cuda" and not torch.version.cuda:
+        raise EngineUnavailableError(
+            f"{what}, but PyTorch {torch.__version__} was built without CUDA; install a CUDA "
+            "build: pip install torch --index-url https://download.pytorch.org/whl/cu130"
+        )
+    if module is None:
+        raise EngineUnavailableError(f"{what}, but torch_npu does not provide torch.{kind}")
+    try:
+        module.init()  # says why not, where is_available() and device_count() only say no
+    except (RuntimeError, AssertionError) as exc:
+        reason = " ".join(str(exc).split())
+        raise EngineUnavailableError(f"{what} that PyTorch can use: {reason}") from exc
+    count = int(module.device_count())
+    if not count:
+        hidden = "CUDA_VISIBLE_DEVICES" if kind == "cuda" else "ASCEND_RT_VISIBLE_DEVICES"
+        raise EngineUnavailableError(
+            f"{what}, and none is visible to this process; is {hidden} set to hide them?"
+        )
+    return count
+
+
+def listed(kind: str = "cuda", torch: Any = None) -> list[CardFacts]:
+    """Every card of a kind.
+
+    Raises:
+        EngineUnavailableError: There is none, with the reason.
+    """
+    found = [Card(f"{kind}:{at}", torch) for at in range(device_count(kind, torch))]
+    return [CardFacts(str(c.device), c.name, c.memory_bytes()[1]) for c in found]
+
+
+def _torch(kind: str = "cuda") -> Any:
+    """PyTorch, with what it needs for a kind of cards."""
+    try:
+        torch = importlib.import_module("torch")
+        if kind == "npu":
+            importlib.import_module("torch_npu")
+    except ImportError as exc:
+        extra = _TARGETS[kind]
+        package = "torch_npu" if kind == "npu" and exc.name == "torch_npu" else "PyTorch"
+        raise EngineUnavailableError(
+            f"target {_TARGETS[kind]!r} needs {package}, which cannot be imported ({exc}): "
+            f"pip install 'mslite[{extra}]'"
+        ) from exc
+    return torch

@@ -1,0 +1,133 @@
+"""Compiles lowered graphs: an FX module and example inputs go in, a faster callable comes out.
+
+torch's compiler (inductor) takes the graph as it is. What it makes it keeps in files, in our cache
+unless the user has put them elsewhere, so that a later start finds them. That a graph cannot be
+compiled, because there is no C compiler, no Triton, or by a fault of the compiler, costs speed
+only: it is warned of once, and the graph is run step by step.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import fx
+
+from mindspore_lite.engines import cache
+
+Run = Callable[..., Sequence[torch.Tensor]]
+TUNINGS = ("full", "fast", "off")
+# around lowering, compiling and warming up: torch's settings for these are the whole process's
+BUILDING = threading.RLock()
+
+_LOG = logging.getLogger(__name__)
+_USUAL = {
+    "triton.cudagraphs": False,  # captured by us, for our own buffers
+    "autotune_num_choices_displayed": 0,
+    "max_autotune_report_choices_stats": False,
+}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "fast": _USUAL,
+    "full": _USUAL
+    | {
+        "max_autotune": True,  # measures kernels for products, convolutions and elementwise chains
+        "coordinate_descent_tuning": True,  # and sizes of blocks around the best
+    },
+}
+_warned: list[bool] = []
+_tell: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def told(tell: Callable[[str], None]) -> Iterator[None]:
+    """Let somebody know what is compiled, in words, while the block runs; from any thread."""
+    _tell.append(tell)
+    try:
+        yield
+    finally:
+        _tell.remove(tell)
+
+
+def tell(text: str) -> None:
+    """Say what takes so long to whoever wants to know."""
+    for one in list(_tell):
+        one(text)
+
+
+def check_tuning(tuning: str) -> None:
+    """Raise ValueError for a word that means nothing."""
+    if tuning not in TUNINGS:
+        raise ValueError(f"tuning is {tuning!r}, wanted one of {', '.join(TUNINGS)}")
+
+
+def compiled(module: fx.GraphModule, inputs: Sequence[torch.Tensor], tuning: str) -> Run:
+    """The module as fast as tuning allows; the caller holds BUILDING."""
+    plain: Run = module
+    if tuning == "off":
+        return plain
+    _keep_files()
+    try:
+        with _quiet(), torch.no_grad():
+            made: Run = _inductor()(module, list(inputs), options=_OPTIONS[tuning])
+            made(*inputs)  # what is compiled on first use fails here, not in a request
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - the compiler raises anything
+        _warn(exc)
+        return plain
+    return made
+
+
+def _inductor() -> Any:
+    from torch._inductor import compile as inductor
+    from torch._inductor import select_algorithm
+
+    select_algorithm.PRINT_AUTOTUNE = False  # no setting, but a constant of the module
+    return inductor
+
+
+def _keep_files() -> None:
+    """Let the compiler keep its files in our cache, if the user has named no other place."""
+    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+        return
+    store = cache.usable(quietly=True)
+    place = None if store is None else store.compiler_place()
+    if place is not None:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(place)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the compiler's own remarks from the user's terminal."""
+    loggers = [logging.getLogger(name) for name in ("torch._inductor", "torch._functorch")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _warn(exc: Exception) -> None:
+    _LOG.debug("a graph could not be compiled", exc_info=exc)
+    if _warned:
+        return
+    _warned.append(True)
+    reason = " ".join(str(exc).split())[:300]
+    warnings.warn(
+        f"a graph cannot be compiled and runs step by step, which is slower: "
+        f"{type(exc).__name__}: {reason}; a C compiler and Triton must be installed, tuning=off "
+        "does without",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,234 @@
+"""The torch engine: a Source goes in, a session on the host or on a card comes out.
+
+What is kept in the cache is the graph after the passes, with its weights beside it: a later start
+neither translates nor copies, and sessions on the host use the mapped pages themselves. What torch
+compiles of it is kept apart, by torch (compile.py).
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from functools import cache as remembered
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+import torch
+
+from mindspore_lite.engines import artefact, binding, cache, digest, heap, variable
+from mindspore_lite.engines.base import Keep, Options, Source
+from mindspore_lite.engines.skeleton import Parts, take_apart
+from mindspore_lite.engines.torch import ipc, stored
+from mindspore_lite.engines.torch.card_session import CardSession
+from mindspore_lite.engines.torch.cards import Card, card_for
+from mindspore_lite.engines.torch.compile import check_tuning
+from mindspore_lite.engines.torch.precision import half_of
+from mindspore_lite.engines.torch.program import Program
+from mindspore_lite.engines.torch.session import TorchSession
+from mindspore_lite.engines.widen import Kernels, widen
+from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.opset import upgraded
+from mindspore_lite.kernels.taken import rows
+from mindspore_lite.weights.identity import Identity
+
+VERSION = str(torch.__version__)
+_MAKERS = ("widen", "variable", "torch/engine", "torch/stored", "../kernels/taken")
+
+AnySession = TorchSession | CardSession
+
+
+class TorchEngine:
+    """Runs models with PyTorch: on the CPU, on NVIDIA cards, on Ascend cards with torch_npu.
+
+    Precisions are those of precision.py: without a half type, float32 stays float32, and on cards
+    `tf32` says whether its products may round their operands.
+    """
+
+    name = "torch"
+
+    def load(self, source: Source, options: Options, keep: Keep | None = None) -> AnySession:
+        """Prepare the graph, or find it prepared, and open it; settings are checked first."""
+        card = _checked(options)
+        store = cache.usable() if source.storable else None
+        trouble = ""
+        if store is not None:
+            try:
+                return _load_cached(store, source, options, card, keep)
+            except cache.CacheTroubleError as exc:
+                trouble = str(exc)
+        model, skeleton = _prepared(source)
+        session = _in_memory(model, skeleton, source, options, card)
+        if store is not None:  # said last: a bad model is an error, and no matter of the cache
+            cache.warn(store.place, trouble)
+        return session
+
+    def identity(self, source: Source, options: Options) -> Identity:
+        """Read or recall what the files hold; the cache is only asked, and need not be usable."""
+        store = cache.usable(quietly=True)
+        content = digest.read(source.files, None if store is None else store.seen)
+        return _identity(source, content, options)
+
+    def open(self, folder: Path, options: Options, extra: bytes = b"") -> AnySession:
+        """Open a graph that another process has prepared; extra: its weights on the card."""
+        card = _checked(options)
+        try:
+            return _opened(*stored.read(folder), folder, None, options, card, extra)
+        except OSError as exc:
+            raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
+
+
+def _checked(options: Options) -> Card | None:
+    """The card of the options, found to be there; None is the host."""
+    binding.check(options.cores, options.threads)
+    half_of(options.precision)
+    check_tuning(options.tuning)
+    if options.group is not None and options.group.weights is not None:
+        warnings.warn(
+            "a model of a group shares no weights on the torch engine",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return None if options.device == "cpu" else card_for(options.device)
+
+
+def _identity(source: Source, content: digest.Content, options: Options) -> Identity:
+    made_by = digest.joined([source.recipe, digest.code_of(*_MAKERS), str(artefact.FORMAT)])
+    return Identity(
+        digest.joined([*source.digests, *content.sha256]),
+        {
+            "version of mslite": made_by,
+            "version of the engine": f"{TorchEngine.name} {VERSION}",
+            "kind of device": options.device.partition(":")[0],
+        },
+    )
+
+
+def _load_cached(
+    store: cache.Cache, source: Source, options: Options, card: Card | None, keep: Keep | None
+) -> AnySession:
+    """The session on a cached graph, which is prepared first if need be."""
+    content = digest.read(source.files, store.seen)
+    identity = _identity(source, content, options)
+    key = digest.key(identity)
+    with store.locked(key, alone=False):
+        found = _read(store.find(key), identity, keep)
+    if found is None:
+        with store.locked(key, alone=True):  # another builder may have been faster
+            found = _read(store.repair(key), identity, keep)
+            if found is None:
+                _build(store, key, source, content)
+                found = _read(store.find(key), identity, keep)
+        if found is None:
+            raise cache.CacheTroubleError("what was just written cannot be read")
+        gc.collect()  # graphs hold themselves in circles
+        heap.give_back()
+        store.evict(keep=key)
+    return _opened(*found, source, options, card)
+
+
+Found = tuple[ir.Model, bytes, Path]
+
+
+def _read(folder: Path | None, identity: Identity, keep: Keep | None) -> Found | None:
+    """What lies in a folder; under the key's lock."""
+    if folder is None:
+        return None
+    try:
+        model, skeleton = stored.read(folder)
+    except (OSError, ValueError, onnx.onnx_cpp2py_export.checker.ValidationError):
+        return None
+    if keep is not None:
+        keep(folder, identity)
+    return model, skeleton, folder
+
+
+def _build(store: cache.Cache, key: str, source: Source, content: digest.Content) -> None:
+    model, skeleton = _prepared(source)
+    size = len(skeleton) + sum(
+        value.const_value.nbytes
+        for value in model.graph.initializers.values()
+        if value.const_value is not None
+    )
+    if size > store.max_bytes:
+        raise store.too_large(size)
+
+    def fill(folder: Path) -> None:
+        try:
+            stored.write(folder, model, skeleton)
+        except OSError as exc:
+            raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
+        if not content.unchanged():
+            # what was translated need not be what was hashed: a later load must not find it
+            raise cache.CacheTroubleError("the model file changed while it was read")
+
+    store.build(key, fill)
+
+
+def _prepared(source: Source) -> tuple[ir.Model, bytes]:
+    """The graph after the passes, and its skeleton from before them."""
+    model = upgraded(source.translate())
+    names = variable.mark(model, source.variable) if source.variable else ()
+    variable.hold_open(model, names)
+    widen(model, _kernels)
+    variable.settle(model, names)
+    parts = take_apart(model, names)
+    model = _whole(parts)
+    variable.hold_open(model, names)
+    _improve(model)
+    variable.settle(model, names)
+    return model, parts.skeleton
+
+
+def _whole(parts: Parts) -> ir.Model:
+    """A model from its parts."""
+    model = ir.serde.deserialize_model(onnx.ModelProto.FromString(parts.skeleton))
+    for name, array in parts.weights.items():
+        model.graph.initializers[name].const_value = ir.Tensor(array, name=name)
+    return model
+
+
+def _improve(model: ir.Model) -> None:
+    from mindspore_lite.graph.optimise import optimise
+
+    optimise(model, "general")
+
+
+@remembered
+def _kernels() -> Kernels:
+    return Kernels(rows())
+
+
+def _opened(
+    model: ir.Model,
+    skeleton: bytes,
+    folder: Path,
+    source: Source | None,
+    options: Options,
+    card: Card | None,
+    extra: bytes = b"",
+) -> AnySession:
+    variables = variable.from_file(model.metadata_props, folder / artefact.WEIGHTS)
+    program = Program(model, skeleton, variables, options, card)
+    return _session(program, source, extra, mapped=not variables)
+
+
+def _in_memory(
+    model: ir.Model, skeleton: bytes, source: Source, options: Options, card: Card | None
+) -> AnySession:
+    """A session on a model that is stored nowhere."""
+    tensors = {name: value.const_value for name, value in model.graph.initializers.items()}
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items() if tensor is not None}
+    variables = variable.from_memory(model.metadata_props, arrays)
+    program = Program(model, skeleton, variables, options, card)
+    return _session(program, source, b"", mapped=False)
+
+
+def _session(program: Program, source: Source | None, extra: bytes, mapped: bool) -> AnySession:
+    if source is not None and source.replaced:
+        program.store.update(source.replaced)
+    if program.card is None:
+        return TorchSession(program, mapped)
+    if extra:
+        ipc.adopt(program.store, extra)
+    return CardSession(program)

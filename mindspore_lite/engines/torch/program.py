@@ -1,0 +1,172 @@
+"""A model for one device: shapes of inputs go in, what computes the outputs comes out.
+
+Shared by all twins of a session: the graph, the weights, and a plan for each combination of shapes
+that was met lately. A plan holds no memory but its code; what a stream needs for it is a Replay.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+import torch
+
+from mindspore_lite.engines import border
+from mindspore_lite.engines.base import Options, TensorInfo, Variable
+from mindspore_lite.engines.torch import compile as compiler
+from mindspore_lite.engines.torch import rows
+from mindspore_lite.engines.torch.cards import Card
+from mindspore_lite.engines.torch.precision import half_of, switched
+from mindspore_lite.engines.torch.store import Store
+from mindspore_lite.errors import EngineError
+from mindspore_lite.kernels.lower import Target, check_operators, lower
+from mindspore_lite.kernels.types import of_numpy, to_numpy, torch_type
+
+MAX_PLANS = 16  # combinations of shapes; beyond, the one unused for longest goes; guess
+
+Shapes = tuple[tuple[int, ...], ...]
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How outputs are computed for inputs of given shapes."""
+
+    shapes: Shapes
+    run: compiler.Run  # tensors of the device in, tensors out
+    dynamic: str = ""  # why it cannot be captured; empty when it can
+
+
+class Program:
+    """One model on one device; `card` None is the host."""
+
+    def __init__(
+        self,
+        model: ir.Model,
+        skeleton: bytes,
+        variables: tuple[Variable, ...],
+        options: Options,
+        card: Card | None,
+    ) -> None:
+        check_operators(model)
+        compiler.check_tuning(options.tuning)
+        self.name = model.graph.name or "without a name"
+        self.options = options
+        self.card = card
+        self.skeleton = skeleton
+        self.variables = variables
+        self.metadata = dict(model.metadata_props)
+        self.inner_inputs = _infos(model.graph.inputs, "input")  # as the graph has them
+        self.inner_outputs = _infos(model.graph.outputs, "output")
+        self.types = [torch_type(int(v.dtype)) for v in model.graph.inputs if v.dtype is not None]
+        self.store = Store(card, {one.name: one.first for one in variables})
+        self._independent: bool | None = None  # of its rows; None until that was tried
+        self._trying = threading.Lock()
+        self._model = model
+        names = frozenset(one.name for one in variables)
+        device = torch.device("cpu") if card is None else card.device
+        self._target = Target(device, half_of(options.precision), names)
+        self._plans: OrderedDict[Shapes, Plan] = OrderedDict()
+        self._lock = threading.Lock()  # of the plans
+
+    @property
+    def device(self) -> torch.device:
+        """Where it runs."""
+        return self._target.device
+
+    def plan(self, shapes: Shapes) -> Plan:
+        """What computes inputs of these shapes, made first if need be."""
+        found = self._found(shapes)
+        if found is not None:
+            return found
+        with compiler.BUILDING:
+            found = self._found(shapes)  # another thread may have been faster
+            if found is None:
+                found = self._made(shapes)
+                with self._lock:
+                    self._plans[shapes] = found
+                    while len(self._plans) > MAX_PLANS:
+                        self._plans.popitem(last=False)
+            return found
+
+    def rows_are_independent(self, shapes: Shapes) -> bool:
+        """Whether rows may be computed with others; tried on the host, once."""
+        with self._trying:
+            if self._independent is None:
+                store = Store(None, {one.name: one.first for one in self.variables})
+                alone, three = (self._on_host(store, rows.with_rows(shapes, n)) for n in (1, 3))
+                try:
+                    self._independent = rows.independent(self.inner_inputs, shapes, alone, three)
+                except Exception:  # noqa: BLE001 - the model takes no made-up input
+                    self._independent = False
+            return self._independent
+
+    def _on_host(self, store: Store, shapes: Shapes) -> rows.Compute:
+        def compute(arrays: rows.Arrays) -> rows.Arrays:
+            lowered = lower(self._model, shapes, Target(torch.device("cpu")))
+            store.fill(lowered)
+            with torch.inference_mode():
+                return [to_numpy(one) for one in lowered.module(*map(of_numpy, arrays))]
+
+        return compute
+
+    def zeros(self, shapes: Shapes) -> list[torch.Tensor]:
+        """Inputs that any model takes: zero is an element of every table."""
+        return [
+            torch.zeros(dims, dtype=dtype, device=self.device)
+            for dims, dtype in zip(shapes, self.types, strict=True)
+        ]
+
+    def _found(self, shapes: Shapes) -> Plan | None:
+        with self._lock:
+            found = self._plans.get(shapes)
+            if found is not None:
+                self._plans.move_to_end(shapes)
+            return found
+
+    def _made(self, shapes: Shapes) -> Plan:
+        options = self.options
+        compiler.tell(f"preparing inputs of {', '.join(str(list(dims)) for dims in shapes)}")
+        lowered = lower(self._model, shapes, self._target)
+        self.store.fill(lowered)
+        if lowered.dynamic:
+            if self.card is not None:
+                warn_of_steps(self.name, lowered.dynamic[0])
+            return Plan(shapes, lowered.module, lowered.dynamic[0])
+        tuning = options.tuning if self.card is not None and self.card.kind == "cuda" else "off"
+        with switched(options.tf32, options.tuning == "full"):
+            return Plan(shapes, compiler.compiled(lowered.module, self.zeros(shapes), tuning))
+
+
+def warn_of_steps(name: str, reason: str) -> None:
+    """Say once that a model is slower than it could be."""
+    text = f"model {name!r} cannot be recorded and replayed, but runs step by step: {reason}"
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _infos(values: Sequence[ir.Value], kind: str) -> tuple[TensorInfo, ...]:
+    """What the graph declares of its inputs or outputs."""
+    found = []
+    for value in values:
+        if not isinstance(value.type, ir.TensorType) or value.dtype == ir.DataType.STRING:
+            raise EngineError(
+                f"{kind} {value.name!r} is of type {value.type}, for which torch has no tensors; "
+                "end the model in tensors of a plain type, such as float32"
+            )
+        torch_type(int(value.type.dtype))  # raises where torch has none
+        dims = () if value.shape is None else value.shape
+        shape = tuple(dim if isinstance(dim, int) else -1 for dim in dims)
+        found.append(TensorInfo(str(value.name), np.dtype(value.type.dtype.numpy()), shape))
+    return tuple(found)
+
+
+def seen(infos: Sequence[TensorInfo], kinds: Mapping[str, str]) -> tuple[TensorInfo, ...]:
+    """Inputs or outputs as callers see them."""
+    return tuple(border.seen(info, kinds) for info in infos)

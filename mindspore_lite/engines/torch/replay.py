@@ -1,0 +1,174 @@
+"""One combination of shapes on a stream: arrays go in, a recorded run is replayed, arrays come out.
+
+Buffers never move: inputs have a place on the card and one in pinned memory of the host, outputs
+are where the recorded run writes them, with a place in pinned memory too. A request is copied to
+pinned memory, from there by the card, replayed, and copied back; what callers get is theirs alone.
+A plan that cannot be recorded is run step by step between the same buffers.
+
+All Replays of a session use one stream and one pool of memory. They never run at the same time, and
+what one wrote is copied away before another is started, so their scratch memory is the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from mindspore_lite.engines.torch.cards import Card
+from mindspore_lite.engines.torch.compile import BUILDING
+from mindspore_lite.engines.torch.precision import switched
+from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
+from mindspore_lite.kernels.types import of_numpy, to_numpy
+
+_WARM_UPS = 3  # the first loads code, the second may still choose kernels
+_SEND_BYTES = 4 << 20  # begin to send when so much lies in pinned memory; guess
+_THREADS_BYTES = 64 << 10  # from here on torch copies, with several threads; guess
+
+Given = Any  # an array, or a tensor of the card
+
+
+class Replay:
+    """A plan that is ready to run on a stream. For one thread at a time."""
+
+    def __init__(self, program: Program, plan: Plan, card: Card, stream: Any, pool: Any) -> None:
+        self._card = card
+        self._stream = stream
+        self._plan = plan
+        self._host = [
+            card.pinned(dims, dtype) for dims, dtype in zip(plan.shapes, program.types, strict=True)
+        ]
+        self._replay: Callable[[], None] | None = None  # None: run step by step
+        self._outputs: Sequence[torch.Tensor] = ()
+        stream.wait_stream(card.current())
+        with card.using(stream), torch.no_grad():
+            self._inputs = program.zeros(plan.shapes)
+            if not plan.dynamic and card.captures:
+                self._replay, self._outputs = self._captured(program, pool)
+        self._back = [card.pinned(tuple(out.shape), out.dtype) for out in self._outputs]
+        self._done = card.event()
+
+    def _captured(self, program: Program, pool: Any) -> tuple[Callable[[], None] | None, Any]:
+        options, plan = program.options, self._plan
+        with BUILDING, switched(options.tf32, options.tuning == "full"):
+            for _ in range(_WARM_UPS):
+                plan.run(*self._inputs)
+            self._stream.synchronize()
+            try:
+                return self._card.captured(lambda: plan.run(*self._inputs), self._stream, pool)
+            except Exception as exc:
+                self._card.note(exc)
+                if self._card.broken or self._card.is_full(exc):
+                    raise
+                warn_of_steps(program.name, f"{type(exc).__name__}: {exc}")
+                return None, ()
+
+    def run(self, requests: Sequence[Sequence[Given]], rows: Sequence[int]) -> list[list[Any]]:
+        """The outputs of each request: arrays, or tensors of the card if all inputs are such.
+
+        rows: how many each of them has along the first axis; what is left of the shapes is filled
+        with the first row. No rows: one request, which fills the inputs as it is.
+        """
+        given = [one for request in requests for one in request]
+        tensors = sum(isinstance(one, torch.Tensor) for one in given)
+        current = self._card.current()
+        if tensors:
+            self._stream.wait_stream(current)
+        with self._card.using(self._stream), torch.no_grad():
+            self._send(requests, rows)
+            outputs = self._computed()
+            if tensors == len(given) and tensors:
+                found = _parts(outputs, rows, torch.clone)
+            else:
+                return _parts(self._fetched(outputs), rows, lambda part: to_numpy(part).copy())
+        current.wait_stream(self._stream)
+        for tensor in (one for request in found for one in request):
+            _used_on(tensor, current)
+        return found
+
+    def _computed(self) -> Sequence[torch.Tensor]:
+        if self._replay is None:
+            return self._plan.run(*self._inputs)
+        self._replay()
+        return self._outputs
+
+    def _fetched(self, outputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """Outputs in memory of the host that the next run will write to."""
+        if self._replay is None:
+            return [output.cpu().contiguous() for output in outputs]
+        for back, output in zip(self._back, outputs, strict=True):
+            back.copy_(output, non_blocking=True)
+        self._done.record(self._stream)
+        self._done.synchronize()
+        return self._back
+
+    def _send(self, requests: Sequence[Sequence[Given]], rows: Sequence[int]) -> None:
+        for at, target in enumerate(self._inputs):
+            given = [request[at] for request in requests]
+            if rows:
+                self._put_rows(target, self._host[at], given, rows)
+            else:
+                self._put(target, self._host[at], given[0])
+
+    def _put(self, target: torch.Tensor, host: torch.Tensor, given: Given) -> None:
+        if isinstance(given, torch.Tensor):
+            target.copy_(given, non_blocking=True)
+            _used_on(given, self._stream)
+        else:
+            _copied(host, given)
+            target.copy_(host, non_blocking=True)
+
+    def _put_rows(
+        self,
+        target: torch.Tensor,
+        host: torch.Tensor,
+        given: Sequence[Given],
+        rows: Sequence[int],
+    ) -> None:
+        """Copy rows one request after the other; the card fetches what is there meanwhile."""
+        end = sent = 0
+        row_bytes = max(1, host.nbytes // max(1, len(host)))
+        for one, count in zip(given, rows, strict=True):
+            begin, end = end, end + count
+            if isinstance(one, torch.Tensor):
+                self._put(target[begin:end], host, one)
+                sent = end
+                continue
+            _copied(host[begin:end], one)
+            if (end - sent) * row_bytes >= _SEND_BYTES:
+                target[sent:end].copy_(host[sent:end], non_blocking=True)
+                sent = end
+        if sent < end:
+            target[sent:end].copy_(host[sent:end], non_blocking=True)
+        if end < len(target):  # a real row: zeros might make it fail, or be slow
+            target[end:].copy_(target[:1].expand(len(target) - end, *target.shape[1:]))
+
+
+def _parts(
+    outputs: Sequence[torch.Tensor], rows: Sequence[int], own: Callable[[torch.Tensor], Any]
+) -> list[list[Any]]:
+    """The outputs of each request, in memory of their own."""
+    if not rows:
+        return [[own(output) for output in outputs]]
+    ends = list(itertools.accumulate(rows))
+    return [
+        [own(output[end - count : end]) for output in outputs]
+        for count, end in zip(rows, ends, strict=True)
+    ]
+
+
+def _copied(target: torch.Tensor, array: np.ndarray) -> None:
+    """Copy an array to pinned memory, a large one with several threads."""
+    if array.nbytes >= _THREADS_BYTES:
+        target.copy_(of_numpy(array))
+    else:
+        np.copyto(to_numpy(target), array)
+
+
+def _used_on(tensor: torch.Tensor, stream: Any) -> None:
+    """Keep the memory of a tensor from being given to others while a stream uses it."""
+    if tensor.device.type != "cpu":
+        tensor.record_stream(stream)

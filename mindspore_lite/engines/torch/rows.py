@@ -1,0 +1,78 @@
+"""Rows of a batch: which of the prepared numbers a request runs in, and whether that is exact.
+
+A request of 5 rows may run as 8, three of them padding, if a row's outputs do not depend on the
+other rows, nor on how many there are. No model says so: it is tried, once, with made-up rows. On
+the host, for there an index that is out of range is an error like others; on a card it is the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mindspore_lite.engines.base import TensorInfo
+
+_TOLERANCE = 1e-3  # of the largest value: kernels differ by less, mixed-up rows by far more
+
+Arrays = Sequence[np.ndarray]
+Compute = Callable[[Arrays], Arrays]
+
+
+def rows_of(shapes: Sequence[Sequence[int]], inputs: Sequence[TensorInfo]) -> int | None:
+    """How many rows a request has; None where its inputs, or the model's, say nothing of rows."""
+    counts = {dims[0] if dims else -1 for dims in shapes}
+    if len(counts) != 1 or not is_open(inputs):
+        return None
+    return counts.pop()
+
+
+def is_open(infos: Sequence[TensorInfo]) -> bool:
+    """Whether all of them begin with an open axis."""
+    return bool(infos) and all(info.shape[:1] == (-1,) for info in infos)
+
+
+def fitting(batches: Sequence[int], rows: int) -> int:
+    """The smallest number of rows that is prepared and large enough, else the largest."""
+    return min((b for b in batches if b >= rows), default=max(batches))
+
+
+def with_rows(shapes: Sequence[Sequence[int]], rows: int) -> tuple[tuple[int, ...], ...]:
+    """The same shapes for another number of rows."""
+    return tuple((rows, *dims[1:]) for dims in shapes)
+
+
+def made_up(infos: Sequence[TensorInfo], shapes: Sequence[Sequence[int]], seed: int) -> Arrays:
+    """Repeatable inputs: fractions for floats; 0 or 1 otherwise, which any index table has."""
+    rng = np.random.default_rng(seed)
+    return [
+        np.asarray(
+            rng.random(dims) if info.dtype.kind == "f" else rng.integers(0, 2, dims), info.dtype
+        )
+        for info, dims in zip(infos, shapes, strict=True)
+    ]
+
+
+def independent(
+    inputs: Sequence[TensorInfo], shapes: Sequence[Sequence[int]], alone: Compute, three: Compute
+) -> bool:
+    """Whether two rows give the same each alone, and together with a third that is padding."""
+    first, second = (made_up(inputs, with_rows(shapes, 1), seed) for seed in (1, 2))
+    among = three([np.concatenate([a, b, a]) for a, b in zip(first, second, strict=True)])
+    return all(
+        a.shape[:1] == b.shape[:1] == (1,) and _close(np.concatenate([a, b, a]), c)
+        for a, b, c in zip(alone(first), alone(second), among, strict=True)
+    )
+
+
+def _close(wanted: np.ndarray, got: np.ndarray) -> bool:
+    if wanted.shape != got.shape:
+        return False
+    if wanted.dtype.kind != "f":
+        return bool((wanted == got).all())
+    a, b = wanted.astype(np.float64), got.astype(np.float64)
+    finite = np.isfinite(a)
+    if (finite != np.isfinite(b)).any():
+        return False
+    scale = float(np.abs(a[finite]).max(initial=0.0))
+    return bool((np.abs(a[finite] - b[finite]) <= _TOLERANCE * scale).all())

@@ -1,0 +1,186 @@
+"""Sessions on the host: arrays go in, a lowered graph is run step by step, arrays come out.
+
+Also what sessions on the host and on cards have in common. A session does not survive a fork: the
+threads of torch, and the context of a card, stay with the parent.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from mindspore_lite.engines import binding, border
+from mindspore_lite.engines.any_shape import accepts
+from mindspore_lite.engines.base import Stop
+from mindspore_lite.engines.torch.program import Program, Shapes, seen
+from mindspore_lite.errors import (
+    ClosedError,
+    EngineError,
+    InputError,
+    LiteError,
+    ShapeError,
+    StoppedError,
+)
+from mindspore_lite.kernels.types import of_numpy, to_numpy
+
+
+class Base:
+    """What every session of this engine tells of itself, and checks of a request."""
+
+    def __init__(self, program: Program, mapped: bool) -> None:
+        self.metadata = program.metadata
+        self.variables = program.variables
+        self.mapped = mapped
+        self._inward = border.declared(self.metadata, "inputs")
+        self._outward = border.declared(self.metadata, "outputs")
+        self.inputs = seen(program.inner_inputs, self._inward)
+        self.outputs = seen(program.inner_outputs, self._outward)
+        self._inner = program.inner_inputs
+        self._program: Program | None = program
+        self._skeleton = program.skeleton
+        self._forked = False
+        _SESSIONS.add(self)
+
+    def skeleton(self) -> bytes:
+        """The untouched ONNX graph without its large weights."""
+        return self._skeleton
+
+    def update(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Let the variable weights be those of the file but for these."""
+        self._open_program().store.update(replaced)
+
+    def close(self) -> None:
+        """Drop the model; runs under way finish undisturbed."""
+        self._program = None
+
+    def _open_program(self) -> Program:
+        program = self._program
+        if self._forked:
+            raise EngineError(
+                "the session was made before this process was forked, and what it needs stayed "
+                "with the parent; build the model in the child, or use the spawn start method"
+            )
+        if program is None:
+            raise ClosedError("the session is closed; build the model again to run it")
+        return program
+
+    def _given(self, inputs: Sequence[Any]) -> list[Any]:
+        """Inputs as the graph wants them, found to fit."""
+        if len(inputs) != len(self.inputs):
+            names = [info.name for info in self.inputs]
+            raise InputError(
+                f"the model was given {len(inputs)} inputs, wanted {len(names)}: {names}"
+            )
+        given = [
+            inward(one, self._inward[info.name]) if info.name in self._inward else one
+            for info, one in zip(self.inputs, inputs, strict=True)
+        ]
+        if not accepts(self._inner, shapes_of(given)):
+            self._refuse(inputs)
+        return given
+
+    def _refuse(self, inputs: Sequence[Any]) -> None:
+        got = {i.name: list(a.shape) for i, a in zip(self.inputs, inputs, strict=True)}
+        want = {i.name: list(i.shape) for i in self.inputs}
+        raise ShapeError(f"the inputs have shapes {got}, the model takes {want}; resize it first")
+
+    def _taken(self, outputs: list[Any]) -> list[Any]:
+        """Outputs as callers want them."""
+        for at, info in enumerate(self.outputs if self._outward else ()):
+            if info.name in self._outward:
+                outputs[at] = outward(outputs[at], self._outward[info.name])
+        return outputs
+
+
+class TorchSession(Base):
+    """A model on the host that many threads may run at once."""
+
+    def __init__(self, program: Program, mapped: bool) -> None:
+        """Static shapes are lowered now, others when they are met."""
+        super().__init__(program, mapped)
+        options = program.options
+        self._threads = options.threads
+        self._cores = options.cores[:1] if options.binds_caller else ()
+        if own := static(self._inner):
+            program.plan(own)
+
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
+        """Compute the outputs; a run that has begun cannot be stopped."""
+        program = self._open_program()
+        check_stop(stop)
+        given = self._given(inputs)
+        if torch.get_num_threads() != self._threads:
+            torch.set_num_threads(self._threads)  # for this thread's work
+        try:
+            with binding.bound(self._cores):
+                return self._taken(_computed(program, given))
+        except LiteError:
+            raise
+        except Exception as exc:  # torch raises anything
+            raise EngineError(f"torch could not run the model: {readable(exc)}") from exc
+
+
+def _computed(program: Program, given: Sequence[np.ndarray]) -> list[np.ndarray]:
+    plan = program.plan(shapes_of(given))
+    tensors = [of_numpy(array) for array in given]
+    with program.store.gate.running(), torch.inference_mode():
+        outputs = plan.run(*tensors)
+        # an output may be an input, a weight, or twice the same tensor
+        taken = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+        found = []
+        for output in outputs:
+            address = output.untyped_storage().data_ptr()
+            is_ours = address in taken or address in program.store.addresses
+            taken.add(address)
+            found.append(to_numpy((output.clone() if is_ours else output).contiguous()))
+    return found
+
+
+def shapes_of(given: Sequence[Any]) -> Shapes:
+    """The shapes of arrays or tensors."""
+    return tuple(tuple(one.shape) for one in given)
+
+
+def static(infos: Sequence[Any]) -> Shapes | None:
+    """The shapes of inputs that leave nothing open."""
+    shapes = tuple(info.shape for info in infos)
+    return shapes if all(dim >= 0 for dims in shapes for dim in dims) else None
+
+
+def check_stop(stop: Stop | None) -> None:
+    """Raise StoppedError if a run was told to stop."""
+    if stop is not None and stop.fired:
+        raise StoppedError("the run was told to stop before it began")
+
+
+def readable(exc: BaseException) -> str:
+    """An error of torch in one line."""
+    return " ".join(str(exc).split())[:500] or type(exc).__name__
+
+
+def inward(given: Any, kind: str) -> Any:
+    """What a caller gives, as the graph wants it."""
+    if not isinstance(given, torch.Tensor):
+        return border.inward(given, kind)
+    return given.float() if kind == "bfloat16" else torch.view_as_real(given)
+
+
+def outward(found: Any, kind: str) -> Any:
+    """What the graph gives, as a caller wants it."""
+    if not isinstance(found, torch.Tensor):
+        return border.outward(found, kind)
+    return found.bfloat16() if kind == "bfloat16" else torch.view_as_complex(found)
+
+
+def _after_fork() -> None:
+    for session in list(_SESSIONS):
+        session._forked = True
+
+
+_SESSIONS: weakref.WeakSet[Base] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
