@@ -26,7 +26,7 @@ from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import ipc, rows
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.program import MAX_PLANS, Program, Shapes
-from mindspore_lite.engines.torch.replay import Replay
+from mindspore_lite.engines.torch.replay import Lane, Replay
 from mindspore_lite.engines.torch.session import Base, check_stop, readable, shapes_of, static
 from mindspore_lite.errors import EngineError, LiteError, ResourceError
 
@@ -46,8 +46,7 @@ class CardSession(Base):
         self._replays: OrderedDict[Shapes, Replay] = OrderedDict()
         self._batches = self._usable_batches(program)
         with self._failures("to prepare the model"):
-            self._stream = self._card.stream()
-            self._pool = self._card.pool() if self._card.captures else None
+            self._lane = Lane(self._card)
             self._prepare(program)
 
     # --- the contract ---
@@ -141,7 +140,7 @@ class CardSession(Base):
         found = self._replays.get(shapes)
         if found is None:
             plan = program.plan(shapes)
-            found = Replay(program, plan, self._card, self._stream, self._pool)
+            found = Replay(program, plan, self._lane)
             self._replays[shapes] = found
             if len(self._replays) > MAX_PLANS:
                 self._replays.popitem(last=False)
@@ -203,6 +202,7 @@ class CardSession(Base):
 
     def _drop(self) -> None:
         self._replays.clear()
+        self._lane.clear()
         if not self._card.broken:
             self._card.empty_cache()
 

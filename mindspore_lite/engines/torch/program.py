@@ -115,13 +115,6 @@ class Program:
 
         return compute
 
-    def zeros(self, shapes: Shapes) -> list[torch.Tensor]:
-        """Inputs that any model takes: zero is an element of every table."""
-        return [
-            torch.zeros(dims, dtype=dtype, device=self.device)
-            for dims, dtype in zip(shapes, self.types, strict=True)
-        ]
-
     def _found(self, shapes: Shapes) -> Plan | None:
         with self._lock:
             found = self._plans.get(shapes)
@@ -138,9 +131,15 @@ class Program:
             if self.card is not None:
                 warn_of_steps(self.name, lowered.dynamic[0])
             return Plan(shapes, lowered.module, lowered.dynamic[0])
-        tuning = options.tuning if self.card is not None and self.card.kind == "cuda" else "off"
-        with switched(options.tf32, options.tuning == "full"):
-            return Plan(shapes, compiler.compiled(lowered.module, self.zeros(shapes), tuning))
+        if self.card is None or self.card.kind != "cuda":  # torch_npu has no compiler of its own
+            return Plan(shapes, lowered.module)
+        tuning = options.tuning
+        with self.card.using(self.card.current()), switched(options.tf32, tuning == "full"):
+            examples = [
+                torch.zeros(dims, dtype=dtype, device=self.device)
+                for dims, dtype in zip(shapes, self.types, strict=True)
+            ]
+            return Plan(shapes, compiler.compiled(lowered.module, examples, tuning))
 
 
 def warn_of_steps(name: str, reason: str) -> None:

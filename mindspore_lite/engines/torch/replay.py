@@ -5,13 +5,14 @@ are where the recorded run writes them, with a place in pinned memory too. A req
 pinned memory, from there by the card, replayed, and copied back; what callers get is theirs alone.
 A plan that cannot be recorded is run step by step between the same buffers.
 
-All Replays of a session use one stream and one pool of memory. They never run at the same time, and
-what one wrote is copied away before another is started, so their scratch memory is the same.
+All Replays of a session use one stream and the same memory (Lane): they never run at the same time,
+and what one wrote is copied away before another is started.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,34 +32,70 @@ _THREADS_BYTES = 64 << 10  # from here on torch copies, with several threads; gu
 Given = Any  # an array, or a tensor of the card
 
 
+class Lane:
+    """What all Replays of a session have in common: its stream, and memory that each uses alone."""
+
+    def __init__(self, card: Card) -> None:
+        self.card = card
+        self.stream = card.stream()
+        self.pool = card.pool() if card.captures else None
+        self._rooms: dict[tuple[str, int], torch.Tensor] = {}
+
+    def room(self, use: str, at: int, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Memory for the input or output at a place: the same for all, if it is large enough."""
+        size = math.prod(dims) * dtype.itemsize
+        found = self._rooms.get((use, at))
+        if found is None or found.numel() < size:
+            found = self._made(use, size)
+            self._rooms[use, at] = found
+        return found[:size].view(dtype).view(tuple(dims))
+
+    def clear(self) -> None:
+        """Let go of the memory."""
+        self._rooms.clear()
+        self.pool = None
+
+    def _made(self, use: str, size: int) -> torch.Tensor:
+        if use == "card":
+            return torch.zeros(size, dtype=torch.uint8, device=self.card.device)
+        return self.card.pinned((size,), torch.uint8)
+
+
 class Replay:
     """A plan that is ready to run on a stream. For one thread at a time."""
 
-    def __init__(self, program: Program, plan: Plan, card: Card, stream: Any, pool: Any) -> None:
-        self._card = card
-        self._stream = stream
+    def __init__(self, program: Program, plan: Plan, lane: Lane) -> None:
+        self._lane = lane
+        self._card, self._stream = lane.card, lane.stream
         self._plan = plan
-        self._host = [
-            card.pinned(dims, dtype) for dims, dtype in zip(plan.shapes, program.types, strict=True)
-        ]
+        shapes = list(zip(plan.shapes, program.types, strict=True))
+        self._host = [lane.room("in", at, *one) for at, one in enumerate(shapes)]
         self._replay: Callable[[], None] | None = None  # None: run step by step
         self._outputs: Sequence[torch.Tensor] = ()
-        stream.wait_stream(card.current())
-        with card.using(stream), torch.no_grad():
-            self._inputs = program.zeros(plan.shapes)
-            if not plan.dynamic and card.captures:
-                self._replay, self._outputs = self._captured(program, pool)
-        self._back = [card.pinned(tuple(out.shape), out.dtype) for out in self._outputs]
-        self._done = card.event()
+        self._stream.wait_stream(self._card.current())
+        with self._card.using(self._stream), torch.no_grad():
+            self._inputs = [lane.room("card", at, *one) for at, one in enumerate(shapes)]
+            for tensor in self._inputs:
+                tensor.zero_()  # an element of every table: any model takes it
+            if not plan.dynamic and self._card.captures:
+                self._replay, self._outputs = self._captured(program)
+        self._back = [
+            lane.room("out", at, out.shape, out.dtype) for at, out in enumerate(self._outputs)
+        ]
+        self._done = self._card.event()
 
-    def _captured(self, program: Program, pool: Any) -> tuple[Callable[[], None] | None, Any]:
-        options, plan = program.options, self._plan
+    def _captured(self, program: Program) -> tuple[Callable[[], None] | None, Any]:
+        options = program.options
+
+        def run() -> list[torch.Tensor]:
+            return [output.contiguous() for output in self._plan.run(*self._inputs)]
+
         with BUILDING, switched(options.tf32, options.tuning == "full"):
             for _ in range(_WARM_UPS):
-                plan.run(*self._inputs)
+                run()
             self._stream.synchronize()
             try:
-                return self._card.captured(lambda: plan.run(*self._inputs), self._stream, pool)
+                return self._card.captured(run, self._stream, self._lane.pool)
             except Exception as exc:
                 self._card.note(exc)
                 if self._card.broken or self._card.is_full(exc):

@@ -326,10 +326,10 @@ def test_a_broken_card_is_told_at_once_ever_after(on_card: OnCard, card: FakeCar
         raise RuntimeError("CUDA error: device-side assert triggered")
 
     card.on_replay = broken
-    with pytest.raises(EngineError, match="device-side assert .*restart it"):
+    with pytest.raises(EngineError, match=r"device-side assert .*restart it"):
         session.run([rows(2)])
     card.on_replay = lambda: pytest.fail("the card is used again")
-    with pytest.raises(EngineError, match="failed before in this process .*restart the process"):
+    with pytest.raises(EngineError, match=r"failed before in this process .*restart the process"):
         session.run([rows(2)])
 
 
