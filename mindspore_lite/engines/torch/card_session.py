@@ -56,10 +56,10 @@ class CardSession(Base):
         given = self._given(inputs)
         with self._turn(stop) as program:
             shapes = shapes_of(given)
-            count = rows.rows_of(shapes, self._inner) if self._batches else None
-            if count is None or not self._pads(program, shapes, count):
+            counts = rows.counts([given]) if self._batches else None
+            if counts is None or not self._pads(program, shapes, counts[0]):
                 return self._taken(self._replayed(program, [given], shapes, ())[0])
-            most = max(self._batches)
+            count, most = counts[0], max(self._batches)
             if count <= most:
                 return self._taken(self._in_batch(program, [given], [count])[0])
             parts = []
@@ -72,13 +72,11 @@ class CardSession(Base):
     def run_joined(self, requests: Sequence[Request], stop: Stop | None = None) -> list[list[Any]]:
         """Several requests as one run, where their rows fit into a prepared number."""
         given = [self._given(request) for request in requests]
-        counts = [rows.rows_of(shapes_of(one), self._inner) for one in given]
-        total = sum(count or 0 for count in counts)
-        alike = len({rows.with_rows(shapes_of(one), 1) for one in given}) == 1
-        if alike and all(counts) and self._batches and total <= max(self._batches):
+        counts = rows.counts(given) if self._batches else None
+        if counts and sum(counts) <= max(self._batches):
             with self._turn(stop) as program:
                 if program.rows_are_independent(shapes_of(given[0])):
-                    found = self._in_batch(program, given, [count or 0 for count in counts])
+                    found = self._in_batch(program, given, counts)
                     return [self._taken(outputs) for outputs in found]
         return [self.run(request, stop) for request in requests]
 
@@ -166,9 +164,7 @@ class CardSession(Base):
 
     def _pads(self, program: Program, shapes: Shapes, count: int) -> bool:
         """Whether rows may run among others, which is tried when it is first of use."""
-        if count in self._batches:
-            return True
-        return count > 0 and program.rows_are_independent(shapes)
+        return count in self._batches or program.rows_are_independent(shapes)
 
     # --- errors ---
 

@@ -27,7 +27,7 @@ from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
 _SEND_BYTES = 4 << 20  # begin to send when so much lies in pinned memory; guess
-_THREADS_BYTES = 64 << 10  # from here on torch copies, with several threads; guess
+_THREADS_BYTES = 1 << 20  # of a request: from here on torch copies, with several threads; guess
 
 Given = Any  # an array, or a tensor of the card
 
@@ -82,6 +82,9 @@ class Replay:
         self._back = [
             lane.room("out", at, out.shape, out.dtype) for at, out in enumerate(self._outputs)
         ]
+        # slices of arrays cost a tenth of those of tensors
+        self._arrays = [to_numpy(host) for host in self._host]
+        self._back_arrays = [to_numpy(back) for back in self._back]
         self._done = self._card.event()
 
     def _captured(self, program: Program) -> tuple[Callable[[], None] | None, Any]:
@@ -120,7 +123,7 @@ class Replay:
             if tensors == len(given) and tensors:
                 found = _parts(outputs, rows, torch.clone)
             else:
-                return _parts(self._fetched(outputs), rows, lambda part: to_numpy(part).copy())
+                return _parts(self._fetched(outputs), rows, np.copy)
         current.wait_stream(self._stream)
         for tensor in (one for request in found for one in request):
             _used_on(tensor, current)
@@ -132,50 +135,47 @@ class Replay:
         self._replay()
         return self._outputs
 
-    def _fetched(self, outputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    def _fetched(self, outputs: Sequence[torch.Tensor]) -> Sequence[np.ndarray]:
         """Outputs in memory of the host that the next run will write to."""
         if self._replay is None:
-            return [output.cpu().contiguous() for output in outputs]
+            return [to_numpy(output.cpu().contiguous()) for output in outputs]
         for back, output in zip(self._back, outputs, strict=True):
             back.copy_(output, non_blocking=True)
         self._done.record(self._stream)
         self._done.synchronize()
-        return self._back
+        return self._back_arrays
 
     def _send(self, requests: Sequence[Sequence[Given]], rows: Sequence[int]) -> None:
         for at, target in enumerate(self._inputs):
             given = [request[at] for request in requests]
             if rows:
-                self._put_rows(target, self._host[at], given, rows)
+                self._put_rows(at, given, rows)
+            elif isinstance(given[0], torch.Tensor):
+                self._put(target, given[0])
             else:
-                self._put(target, self._host[at], given[0])
+                self._host[at].copy_(of_numpy(given[0]))
+                target.copy_(self._host[at], non_blocking=True)
 
-    def _put(self, target: torch.Tensor, host: torch.Tensor, given: Given) -> None:
-        if isinstance(given, torch.Tensor):
-            target.copy_(given, non_blocking=True)
-            _used_on(given, self._stream)
-        else:
-            _copied(host, given)
-            target.copy_(host, non_blocking=True)
+    def _put(self, target: torch.Tensor, given: torch.Tensor) -> None:
+        target.copy_(given, non_blocking=True)
+        _used_on(given, self._stream)
 
-    def _put_rows(
-        self,
-        target: torch.Tensor,
-        host: torch.Tensor,
-        given: Sequence[Given],
-        rows: Sequence[int],
-    ) -> None:
+    def _put_rows(self, at: int, given: Sequence[Given], rows: Sequence[int]) -> None:
         """Copy rows one request after the other; the card fetches what is there meanwhile."""
+        target, host, array = self._inputs[at], self._host[at], self._arrays[at]
         end = sent = 0
-        row_bytes = max(1, host.nbytes // max(1, len(host)))
+        most = max(1, _SEND_BYTES * len(host) // max(1, host.nbytes))  # rows to send at once
         for one, count in zip(given, rows, strict=True):
             begin, end = end, end + count
             if isinstance(one, torch.Tensor):
-                self._put(target[begin:end], host, one)
+                self._put(target[begin:end], one)
                 sent = end
                 continue
-            _copied(host[begin:end], one)
-            if (end - sent) * row_bytes >= _SEND_BYTES:
+            if one.nbytes >= _THREADS_BYTES:
+                host[begin:end].copy_(of_numpy(one))
+            else:
+                array[begin:end] = one
+            if end - sent >= most:
                 target[sent:end].copy_(host[sent:end], non_blocking=True)
                 sent = end
         if sent < end:
@@ -185,7 +185,7 @@ class Replay:
 
 
 def _parts(
-    outputs: Sequence[torch.Tensor], rows: Sequence[int], own: Callable[[torch.Tensor], Any]
+    outputs: Sequence[Any], rows: Sequence[int], own: Callable[[Any], Any]
 ) -> list[list[Any]]:
     """The outputs of each request, in memory of their own."""
     if not rows:
@@ -195,14 +195,6 @@ def _parts(
         [own(output[end - count : end]) for output in outputs]
         for count, end in zip(rows, ends, strict=True)
     ]
-
-
-def _copied(target: torch.Tensor, array: np.ndarray) -> None:
-    """Copy an array to pinned memory, a large one with several threads."""
-    if array.nbytes >= _THREADS_BYTES:
-        target.copy_(of_numpy(array))
-    else:
-        np.copyto(to_numpy(target), array)
 
 
 def _used_on(tensor: torch.Tensor, stream: Any) -> None:

@@ -8,6 +8,7 @@ the host, for there an index that is out of range is an error like others; on a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,20 @@ Arrays = Sequence[np.ndarray]
 Compute = Callable[[Arrays], Arrays]
 
 
-def rows_of(shapes: Sequence[Sequence[int]], inputs: Sequence[TensorInfo]) -> int | None:
-    """How many rows a request has; None where its inputs, or the model's, say nothing of rows."""
-    counts = {dims[0] if dims else -1 for dims in shapes}
-    if len(counts) != 1 or not is_open(inputs):
-        return None
-    return counts.pop()
+def counts(requests: Sequence[Sequence[Any]]) -> list[int] | None:
+    """How many rows each request has; None where they cannot run as one, or one has no rows.
+
+    Their inputs must agree on the rows, and on all other dims with those of other requests.
+    """
+    tails = [one.shape[1:] for one in requests[0]]
+    found = []
+    for request in requests:
+        count = request[0].shape[0]
+        for one, tail in zip(request, tails, strict=True):
+            if one.shape[1:] != tail or one.shape[0] != count:
+                return None
+        found.append(count)
+    return found if all(found) else None
 
 
 def is_open(infos: Sequence[TensorInfo]) -> bool:

@@ -28,6 +28,8 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
+_ACCEPTED = 1000  # shapes that are remembered
+
 
 class Base:
     """What every session of this engine tells of itself, and checks of a request."""
@@ -44,6 +46,7 @@ class Base:
         self._program: Program | None = program
         self._skeleton = program.skeleton
         self._forked = False
+        self._accepted: set[Shapes] = set()  # shapes that were found to fit
         _SESSIONS.add(self)
 
     def skeleton(self) -> bytes:
@@ -76,18 +79,25 @@ class Base:
             raise InputError(
                 f"the model was given {len(inputs)} inputs, wanted {len(names)}: {names}"
             )
-        given = [
-            inward(one, self._inward[info.name]) if info.name in self._inward else one
-            for info, one in zip(self.inputs, inputs, strict=True)
-        ]
-        if not accepts(self._inner, shapes_of(given)):
-            self._refuse(inputs)
+        given = list(inputs)
+        for at, info in enumerate(self.inputs if self._inward else ()):
+            if info.name in self._inward:
+                given[at] = inward(given[at], self._inward[info.name])
+        shapes = shapes_of(given)
+        if shapes not in self._accepted:
+            self._accept(shapes, inputs)
         return given
 
-    def _refuse(self, inputs: Sequence[Any]) -> None:
-        got = {i.name: list(a.shape) for i, a in zip(self.inputs, inputs, strict=True)}
-        want = {i.name: list(i.shape) for i in self.inputs}
-        raise ShapeError(f"the inputs have shapes {got}, the model takes {want}; resize it first")
+    def _accept(self, shapes: Shapes, inputs: Sequence[Any]) -> None:
+        if not accepts(self._inner, shapes):
+            got = {i.name: list(a.shape) for i, a in zip(self.inputs, inputs, strict=True)}
+            want = {i.name: list(i.shape) for i in self.inputs}
+            raise ShapeError(
+                f"the inputs have shapes {got}, the model takes {want}; resize it first"
+            )
+        if len(self._accepted) == _ACCEPTED:
+            self._accepted.clear()
+        self._accepted.add(shapes)
 
     def _taken(self, outputs: list[Any]) -> list[Any]:
         """Outputs as callers want them."""
@@ -143,7 +153,7 @@ def _computed(program: Program, given: Sequence[np.ndarray]) -> list[np.ndarray]
 
 def shapes_of(given: Sequence[Any]) -> Shapes:
     """The shapes of arrays or tensors."""
-    return tuple(tuple(one.shape) for one in given)
+    return tuple([tuple(one.shape) for one in given])
 
 
 def static(infos: Sequence[Any]) -> Shapes | None:
