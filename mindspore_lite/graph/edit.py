@@ -15,6 +15,8 @@ import onnx_ir.passes.common as passes
 
 Attributes = Mapping[str, Any]
 
+DOMAIN = "mslite"  # of operators of our own, which passes for the torch engine put in
+
 
 def is_op(node: ir.Node | None, *op_types: str) -> bool:
     """Whether a node is one of these operators of ONNX itself."""

@@ -1,7 +1,7 @@
 """Passes in their order: a model of opset 21 goes in, one worth lowering to torch comes out.
 
-What comes out may hold operators of our own domain, see fuse_attention.py, and a newer opset, see
-fuse_layer_norm.py: it is for the torch engine alone.
+What comes out may hold operators of our own domain, see fuse_attention.py and fuse_linear.py, and
+a newer opset, see fuse_layer_norm.py: it is for the torch engine alone.
 
 Three products of one input with constant weights, as of queries, keys and values, stay three: their
 weights would have to become one, under a name that nobody could update.
@@ -17,9 +17,10 @@ import onnx_ir as ir
 from mindspore_lite.graph.fuse_attention import fuse_attention
 from mindspore_lite.graph.fuse_gelu import fuse_gelu
 from mindspore_lite.graph.fuse_layer_norm import fuse_layer_norm
+from mindspore_lite.graph.fuse_linear import fuse_linear
 from mindspore_lite.graph.optimise import optimise
 
-_FUSIONS = (fuse_layer_norm, fuse_gelu, fuse_attention)
+_FUSIONS = (fuse_layer_norm, fuse_gelu, fuse_attention, fuse_linear)
 
 
 def prepare(model: ir.Model, keep: Collection[str] = ()) -> None:

@@ -31,6 +31,7 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.graph.edit import (
+    DOMAIN,
     array_of,
     attribute,
     become,
@@ -46,7 +47,7 @@ from mindspore_lite.graph.edit import (
     single_user,
 )
 
-DOMAIN, OP_TYPE = "mslite", "ScaledDotProductAttention"
+OP_TYPE = "ScaledDotProductAttention"
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE)
 _HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 _DEPTH = 12  # operators between a softmax and the scores; guess

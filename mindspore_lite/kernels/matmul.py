@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 
 from mindspore_lite.kernels.quant import quantized
 from mindspore_lite.kernels.table import Layout, kernel
@@ -15,6 +16,12 @@ from mindspore_lite.kernels.table import Layout, kernel
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """a @ b."""
     return product(a, b)
+
+
+@kernel("Linear", domain="mslite", half="narrow", layouts={"w": "transposed"})
+def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """x @ w + bias, of matrices in any number: what graph/ makes of these two."""
+    return F.linear(x, w.t(), bias)
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
