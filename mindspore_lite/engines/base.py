@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -72,6 +72,7 @@ class Session(Protocol):
         """Let go of memory and threads once no run is under way; harmless when repeated."""
 
 
+@runtime_checkable
 class CardSession(Session, Protocol):
     """A session on a card. It has one stream: runs of it come one after the other.
 
