@@ -7,16 +7,26 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindspore_lite.context import Context
+from mindspore_lite.engine_settings import EngineSettings, engine_settings, own_device
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
-from mindspore_lite.engines.base import ANY_RANK, Engine, Group, Options, Session, TensorInfo
+from mindspore_lite.engines.base import (
+    ANY_RANK,
+    CardSession,
+    Engine,
+    Group,
+    Options,
+    Session,
+    TensorInfo,
+)
 from mindspore_lite.engines.border import declared, inner_shape, outer_shape, seen
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
@@ -53,10 +63,12 @@ def build(
     context: Context,
     options: Options | None = None,
     *,
+    settings: EngineSettings | None = None,
     weights: WeightSettings = NOTHING_SAID,
     group: Group | None = None,
 ) -> Built:
     """Load a model for the first target of the context; options None follow from the context."""
+    settings = settings or engine_settings(context, {})
     if given.path is not None and given.path.is_dir():
         raise ModelFileError(f"{given.name} is a directory, wanted a model file")
     if given.kind == "MINDIR_LITE":
@@ -64,13 +76,17 @@ def build(
             "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
-    target = context.target[0].lower()
-    engine = engine_for(target)
-    if target == "ascend":
+    number = settings.number if options is None else device_number(options.device)
+    engine = engine_for(settings.target, settings.engine, number)
+    if settings.target == "ascend" and not settings.on_card:
         ascend.check_device("context.ascend.device_id", context.ascend.device_id)
     if options is None:
         warn_of_unused_targets(context, stacklevel=5)
-        options = replace(_options(context), group=group)
+        if settings.on_card:
+            warn_of_cpu_settings(context, settings.target, stacklevel=5)
+            options = settings.applied(Options(group=group))
+        else:
+            options = settings.applied(replace(_options(context), group=group))
     given = replace(given, variable=weights.variable)
     source = source_of(given)
     stamps = _stamps(source.files)
@@ -111,8 +127,17 @@ def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
     """The same model with other weights: those of the file, but for the ones given here."""
     _check_unchanged(built.given, built.files, built.stamps)
     given = replace(built.given, replaced=replaced)
-    session = _load(built.engine, source_of(given, built.shapes), built.options)
+    session = built.session
+    if isinstance(session, CardSession):
+        session.update(replaced)
+    else:
+        session = _load(built.engine, source_of(given, built.shapes), built.options)
     return replace(built, given=given, session=session, version=built.version + 1)
+
+
+def device_number(device: str) -> int:
+    """cuda:1 -> 1; 0 on the CPU."""
+    return int(device.partition(":")[2] or 0)
 
 
 def _opened(
@@ -133,7 +158,7 @@ def _opened(
 def _device(context: Context) -> str:
     """What processes must have in common to share weights."""
     target = context.target[0].lower()
-    return f"ascend:{context.ascend.device_id}" if target == "ascend" else target
+    return target if target == "cpu" else f"{target}:{own_device(context)}"
 
 
 def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Session:
@@ -174,12 +199,14 @@ def any_shape(built: Built) -> Session:
     if built.any_rank:  # which leaves all sizes open
         return built.session
 
-    def load(shapes: list[tuple[int, ...]]) -> Session:
-        wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
-        _check_dims(built, wanted)
-        return _relaxed(built, wanted)[0]
+    return AnyShapeSession(built.session, partial(relaxed, built))
 
-    return AnyShapeSession(built.session, load)
+
+def relaxed(built: Built, shapes: list[tuple[int, ...]]) -> Session:
+    """A session for inputs of other sizes, with the same weights."""
+    wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
+    _check_dims(built, wanted)
+    return _relaxed(built, wanted)[0]
 
 
 def warn_of_unused_targets(context: Context, stacklevel: int) -> None:
@@ -189,6 +216,19 @@ def warn_of_unused_targets(context: Context, stacklevel: int) -> None:
     if ignored:
         warnings.warn(
             f"the first target decides: the model runs on {first!r}, {ignored} is not used",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_cpu_settings(context: Context, target: str, stacklevel: int) -> None:
+    """Say it when a context asks for threads or cores, which a card does not have."""
+    cpu = context.cpu
+    names = ("thread_num", "inter_op_parallel_num", "thread_affinity_mode")
+    said = [f"cpu.{name}" for name in (*names, "thread_affinity_core_list") if getattr(cpu, name)]
+    if said:
+        warnings.warn(
+            f"{said} have no effect on target {target!r}: the card computes",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -208,7 +248,7 @@ def _options(context: Context) -> Options:
         bound = usable.pick(cpu.thread_affinity_mode, threads, cpu.thread_affinity_core_list)
     except ValueError as exc:
         raise EngineError(str(exc)) from exc
-    return Options(threads, inter_op, bound, precision=cpu.precision_mode)
+    return Options(threads, inter_op, bound)
 
 
 def _load(engine: Engine, source: Source, options: Options) -> Session:

@@ -15,6 +15,7 @@ from mindspore_lite.base_model import ModelType as ModelType
 from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.engines import heap
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.group import group_of
@@ -76,9 +77,9 @@ class Model(Member):
             model_path: The file.
             model_type: MINDIR or ONNX.
             context: Where and how to run; None is the CPU with automatic settings. It is only read.
-            config_path: A configuration file, `""` for none. On the CPU these settings have an
-                effect: `mindir_path` of section `model_file` says beside which file the weights
-                lie; docs/weights.md tells those about weights.
+            config_path: A configuration file, `""` for none. These settings have an effect:
+                `mindir_path` of section `model_file` says beside which file the weights lie;
+                docs/weights.md tells those about weights, docs/gpu.md those about engines.
             config_dict: Configuration entries, which count before those of the file.
             dec_key: The key of an encrypted model; it is kept, for resize(), but never stored.
             dec_mode: How the model is encrypted: "AES-GCM", "AES-CBC" or "SM4-CBC".
@@ -292,8 +293,9 @@ class Model(Member):
     ) -> None:
         try:
             weights = weight_settings(settings, config_path)
+            engine = engine_settings(context, settings)
             group = self._group or (group_of(str(given.path)) if given.path else None)
-            built = build(given, context, weights=weights, group=group)
+            built = build(given, context, settings=engine, weights=weights, group=group)
         except LiteError as exc:
             raise exc.prefixed(f"{doing} failed! Error is ") from exc.__cause__
         self._built, self._closed = built, False

@@ -13,11 +13,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from mindspore_lite.build import Built, any_shape, build, updated, warn_of_unused_targets
 from mindspore_lite.context import Context
+from mindspore_lite.engine_settings import EngineSettings, engine_settings
 from mindspore_lite.engines import heap
 from mindspore_lite.engines.base import Options, Session
 from mindspore_lite.engines.flip import Flip
@@ -30,13 +32,33 @@ from mindspore_lite.pool.width import Lane
 from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 
+class Changeable(Protocol):
+    """All sessions of a model whose weights may change."""
+
+    @property
+    def quick(self) -> Session | None:
+        """The first session, for requests of its own sizes that many may run at once, if any."""
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+
+    def change(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Let all sessions have other weights, or none. For one thread only."""
+
+
 class Changing:
     """The sessions of a model whose weights may change: all of them change at once."""
 
     def __init__(self, built: Sequence[Built]) -> None:
         self._built = tuple(built)  # one for each session
         self._flip = Flip([*map(any_shape, built), built[0].session])
-        *self.sessions, self.quick = self._flip.faces()  # quick: the first, for its own sizes alone
+        *self.sessions, self._quick = self._flip.faces()
+
+    @property
+    def quick(self) -> Session:
+        """The first session, for its own sizes alone."""
+        return self._quick
 
     @property
     def built(self) -> Built:
@@ -56,34 +78,37 @@ class Changing:
 class Placed:
     """A model that workers can run."""
 
-    model: Built | Changing  # the second where its weights may change
+    model: Built | Changeable  # the second where its weights may change
     layout: Layout
     places: tuple[Place, ...]
 
     @property
-    def changing(self) -> Changing | None:
+    def changing(self) -> Changeable | None:
         """The sessions, where their weights may change."""
-        return self.model if isinstance(self.model, Changing) else None
+        return None if isinstance(self.model, Built) else self.model
 
     @property
     def built(self) -> Built:
         """The model as it is now, as seen by the first worker."""
-        return self.model.built if isinstance(self.model, Changing) else self.model
+        return self.model if isinstance(self.model, Built) else self.model.built
 
 
-def place(given: Given, context: Context, weights: WeightSettings = NOTHING_SAID) -> Placed:
+def place(
+    given: Given,
+    context: Context,
+    weights: WeightSettings = NOTHING_SAID,
+    settings: EngineSettings | None = None,
+) -> Placed:
     """Load a model for as many workers as the context asks for, or the machine has room for."""
     warn_of_unused_targets(context, stacklevel=6)
+    settings = settings or engine_settings(context, {})
     plan = _plan(context)
     inter_op = context.cpu.inter_op_parallel_num or 1
 
-    def options(width: int, worker: int) -> Options:
-        bound = plan.cores[worker] if width > 1 else ()
-        precision = context.cpu.precision_mode
-        return Options(width, inter_op, bound, binds_caller=False, precision=precision)
-
     def load(width: int, worker: int, weights: WeightSettings) -> Built:
-        return build(given, context, options(width, worker), weights=weights)
+        bound = plan.cores[worker] if width > 1 else ()
+        options = settings.applied(Options(width, inter_op, bound, binds_caller=False))
+        return build(given, context, options, settings=settings, weights=weights)
 
     built = load(plan.threads, 0, weights)
     first = built.session

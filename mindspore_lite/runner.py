@@ -19,8 +19,10 @@ import numpy as np
 
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
+from mindspore_lite.card_placing import place_on_cards
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
@@ -223,28 +225,35 @@ class _Loaded:
     def __init__(self, given: Given, context: Context) -> None:
         settings = context.parallel
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
-        batching = _batching(context, sections)
-        target = context.target[0].lower()
-        if settings.device_ids and target == "cpu":
+        engine = engine_settings(context, sections)
+        wish = _batching(context, sections)
+        if settings.device_ids and engine.target == "cpu":
             warnings.warn(
                 f"device_ids {settings.device_ids} have no effect on target 'cpu'; a "
                 "MultiDeviceRunner takes them for groups of cores",
                 UserWarning,
                 stacklevel=4,
             )
-        if target == "ascend":
+        if engine.target == "ascend":
             for number in settings.device_ids:
                 ascend.check_device("context.parallel.device_ids", number)
         weights = weight_settings(sections, settings.config_path)
-        self._placed: Placed = place(replace(given, beside=model_file(sections)), context, weights)
+        given = replace(given, beside=model_file(sections))
+        self._placed: Placed
+        if engine.on_card:
+            self._placed, batching = place_on_cards(given, context, engine, wish, weights)
+        else:
+            self._placed = place(given, context, weights, engine)
+            batching = wish if wish.max_rows else None
+            if batching is not None:
+                batcher.check_model(self._placed.built.session)
+        self._joins = batching is not None  # requests, along the batch axis
         self._changing = ForkLock()
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
         self.timeout_s = self.limit_s(settings.timeout_s or math.inf)
-        if batching is not None:
-            batcher.check_model(self._placed.built.session)
         run_s = self._try_warm_up() if settings.warm_up else 0.0
         # a number of workers that the user chose is kept to, however short the runs are
-        is_quick = 0 < run_s < _QUICK_S and not settings.workers_num
+        is_quick = 0 < run_s < _QUICK_S and not settings.workers_num and not engine.on_card
         self.pool = Pool(
             self._placed.places,
             self._placed.layout,
@@ -268,7 +277,9 @@ class _Loaded:
     def _quick(self) -> Session:
         """The session for requests of the model's own sizes, which many may run at once."""
         changing = self._placed.changing
-        return self._placed.built.session if changing is None else changing.quick
+        found = self._placed.built.session if changing is None else changing.quick
+        assert found is not None  # else it is on a card, and not quick
+        return found
 
     @property
     def weights_version(self) -> int:
@@ -297,16 +308,22 @@ class _Loaded:
         return [synthetic.closed(i.shape) for i in self.inputs]
 
     def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Run every session once, and each as many times at once as workers share it."""
+        """Run every session once, and each as many times at once as workers share it.
+
+        Those on a card run all that they were prepared for.
+        """
         arrays = [
             synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
         ]
+        prepared = self._placed.built.options.batches if self._joins else ()
+        runs = [arrays, *([np.repeat(a[:1], rows, axis=0) for a in arrays] for rows in prepared)]
 
         def once(number: int) -> None:
             place = self._placed.places[number]
             with bound(place.cores[:1]):
                 for lane in place.lanes:
-                    lane.session.run(arrays)
+                    for inputs in runs:
+                        lane.session.run(inputs)
 
         workers = self._placed.layout.workers
         with ThreadPoolExecutor(workers, thread_name_prefix="mslite-warm-up") as threads:
@@ -383,8 +400,8 @@ class _Answer(Future[list[Tensor]]):
             self.set_result(found)
 
 
-def _batching(context: Context, sections: Sections) -> Batching | None:
-    """Attributes of the context count before the section [batching]."""
+def _batching(context: Context, sections: Sections) -> Batching:
+    """What is asked for, 0 rows being nothing; the context counts before section [batching]."""
     section = sections.get("batching", {})
     known = {name: getattr(context.parallel, name) for name in _BATCHING}
     unknown = sorted(set(section) - set(known))
@@ -398,7 +415,7 @@ def _batching(context: Context, sections: Sections) -> Batching | None:
             raise EngineError(f"[batching] {name} is {text!r}, wanted a number that is 0 or more")
         known[name] = known[name] or int(text)
     rows, wait_us = known.values()
-    return Batching(rows, wait_us * 1000) if rows else None
+    return Batching(rows, wait_us * 1000)
 
 
 _BATCHING = ("max_batch_rows", "max_batch_wait_us")

@@ -70,6 +70,14 @@ def java_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return java.built_sdk(tmp_path_factory)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a card where there is none; PyTorch is asked only by tests that need one."""
+    if item.get_closest_marker("gpu") is not None:
+        torch = pytest.importorskip("torch", reason="no PyTorch: pip install 'mslite[gpu]'")
+        if not torch.cuda.is_available():
+            pytest.skip("PyTorch sees no NVIDIA card here")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect tests without the garbage collector, which would walk the growing list of them."""

@@ -75,11 +75,31 @@ def test_files_of_the_edge_runtime_are_refused_with_a_way_out(dense: Path) -> No
         build(Given("MINDIR_LITE", dense), context())
 
 
-@pytest.mark.parametrize("target", ["gpu", "ascend", "Ascend"])
-def test_targets_that_are_not_there_are_refused(dense: Path, target: str) -> None:
+@pytest.fixture
+def no_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No card, whatever the machine has."""
+
+    def missing(device: str) -> None:
+        raise EngineUnavailableError(f"target 'gpu' needs a card: there is no {device}")
+
+    monkeypatch.setattr("mindspore_lite.engines.torch.cards.check", missing)
+
+
+@pytest.mark.usefixtures("no_card")
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("gpu", "there is no cuda:1"),
+        ("GPU", "there is no cuda:1"),
+        ("ascend", "'ascend'.* use target 'cpu'"),
+        ("Ascend", "'ascend'.* use target 'cpu'"),
+    ],
+)
+def test_targets_that_are_not_there_are_refused(dense: Path, target: str, words: str) -> None:
     wanted = context()
     wanted.target = [target]
-    with pytest.raises(EngineUnavailableError, match=f"{target.lower()}.* use target 'cpu'"):
+    wanted.gpu.device_id = 1
+    with pytest.raises(EngineUnavailableError, match=words):
         build(Given("MINDIR", dense), wanted)
 
 
@@ -90,6 +110,7 @@ def test_the_first_target_decides_and_others_are_told_of(dense: Path) -> None:
         build(Given("MINDIR", dense), wanted)
 
 
+@pytest.mark.usefixtures("no_card")
 def test_cpu_behind_another_target_is_no_reason_to_warn(dense: Path) -> None:
     wanted = context()
     wanted.target = ["gpu", "cpu"]

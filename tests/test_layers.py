@@ -14,10 +14,10 @@ PACKAGE = Path(mindspore_lite.__file__).parent
 NAME = "mindspore_lite"
 ORDER = [
     "errors", "dtypes", "checks", "config", "settings", "version", "mindir", "ops", "graph",
-    "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map", "tensor",
-    "weight_files", "feeds", "build", "updating", "placing", "base_model", "model_group",
-    "base_runner", "runner", "model", "multi_device", "conversion", "converter", "worker",
-    "inspection", "sdk", "cli", "__main__", "__init__",
+    "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map",
+    "engine_settings", "tensor", "weight_files", "feeds", "build", "updating", "placing",
+    "card_placing", "base_model", "model_group", "base_runner", "runner", "model", "multi_device",
+    "conversion", "converter", "worker", "inspection", "sdk", "cli", "__main__", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -133,12 +133,10 @@ def test_bound_workers_of_several_threads_never_share_a_session(
     monkeypatch.setenv("MSLITE_CACHE", "0")
     asked: list[Options] = []
 
-    def unbound(
-        given: Given, context: mslite.Context, options: Options, *, weights: WeightSettings
-    ) -> Built:
+    def unbound(given: Given, context: mslite.Context, options: Options, **more: Any) -> Built:
         asked.append(options)
         unbound_options = dataclasses.replace(options, cores=())  # there may be no 8 here
-        return build(given, context, unbound_options, weights=weights)
+        return build(given, context, unbound_options, **more)
 
     monkeypatch.setattr(placing, "build", unbound)
     path = written(tmp_path / "m.mindir", large_dense())

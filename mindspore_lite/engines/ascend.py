@@ -1,11 +1,13 @@
-"""Ascend without a card: what MSLITE_ASCEND says goes in, the number of devices comes out.
+"""Ascend, there or not: what MSLITE_ASCEND says goes in, the number of emulated devices comes out.
 
 With MSLITE_ASCEND=emulate the CPU engine serves target 'ascend', so that programs for Ascend can be
 written and tested on any machine. Sessions, options and compiled models are those of target 'cpu'.
+Otherwise the PyTorch engine does, through torch_npu.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
@@ -35,13 +37,20 @@ def emulated() -> int:
 
 
 def require(what: str = "target 'ascend'", instead: str = "use target 'cpu'") -> int:
-    """The number of devices, or an error that says how to get some, and what else to do."""
+    """The number of emulated devices, 0 where there may be real ones.
+
+    Raises:
+        EngineUnavailableError: Neither; the text says how to get some, and what else to do.
+    """
     count = emulated()
     if not count:
-        raise EngineUnavailableError(
-            f"{what} needs Ascend hardware with torch_npu, for which an engine comes in a later "
-            f"version; set {VARIABLE}=emulate to let the CPU stand in for it, or {instead}"
-        )
+        if importlib.util.find_spec("torch_npu") is None:
+            raise EngineUnavailableError(
+                f"{what} needs Ascend hardware and torch_npu (pip install torch_npu, in the "
+                f"release that fits PyTorch); set {VARIABLE}=emulate to let the CPU stand in for "
+                f"it, or {instead}"
+            )
+        return 0
     _tell(count)
     return count
 
@@ -49,7 +58,11 @@ def require(what: str = "target 'ascend'", instead: str = "use target 'cpu'") ->
 def check_device(what: str, number: int) -> None:
     """Raise unless there is such a device; the original silently took device 0 instead."""
     count = require()
-    if number >= count:
+    if not count:
+        from mindspore_lite.engines.torch import cards
+
+        cards.check(f"npu:{number}")
+    elif number >= count:
         devices = "device 0 alone" if count == 1 else f"devices 0 to {count - 1}"
         raise EngineUnavailableError(
             f"{what} asks for device {number}, but {VARIABLE} emulates {devices}; take one of "

@@ -72,6 +72,7 @@ class Session(Protocol):
         """Let go of memory and threads once no run is under way; harmless when repeated."""
 
 
+@runtime_checkable
 class CardSession(Session, Protocol):
     """A session on a card. It has one stream: runs of it come one after the other.
 

@@ -2,42 +2,90 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 from contextlib import suppress
 
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import Engine
-from mindspore_lite.errors import EngineUnavailableError
+from mindspore_lite.errors import EngineError, EngineUnavailableError
+
+ENGINES = ("onnxruntime", "torch")
 
 
-def engine_for(target: str) -> Engine:
-    """The engine of a target; its runtime is imported here, not before."""
+def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
+    """The engine of a target; its runtime is imported here, not before.
+
+    Args:
+        target: "cpu", "gpu" or "ascend".
+        engine: One of ENGINES; "" is the usual one of the target.
+        device: The card, which must be there.
+
+    Raises:
+        EngineUnavailableError: A package or a card is missing; the text says what to do.
+        EngineError: The target cannot be served by that engine.
+    """
     name = target.lower()
-    if name == "gpu":
-        raise EngineUnavailableError(
-            f"target {target!r} is not available in this version; use target 'cpu'"
+    if name not in ("cpu", "gpu", "ascend"):
+        raise ValueError(f"target is {target!r}, wanted 'cpu', 'gpu' or 'ascend'")
+    on_card = name == "gpu" or (name == "ascend" and not ascend.emulated())
+    if on_card and engine == "onnxruntime":
+        raise EngineError(
+            f"[common_context] engine is 'onnxruntime', but target {name!r} is served by engine "
+            "'torch' alone; leave the entry out, or use target 'cpu'"
         )
     if name == "ascend":
         ascend.require()
-    elif name != "cpu":
-        raise ValueError(f"target is {target!r}, wanted 'cpu', 'gpu' or 'ascend'")
+    if on_card:
+        from mindspore_lite.engines.torch import cards
+
+        cards.check(f"{'cuda' if name == 'gpu' else 'npu'}:{device}")
+    return _torch() if on_card or engine == "torch" else _onnxruntime(name)
+
+
+def _onnxruntime(target: str) -> Engine:
     try:
         from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
     except ImportError as exc:
         raise EngineUnavailableError(
-            f"target {name!r} needs ONNX Runtime, which cannot be imported ({exc}): "
+            f"target {target!r} needs ONNX Runtime, which cannot be imported ({exc}): "
             "pip install onnxruntime"
         ) from exc
     return OnnxRuntimeEngine()
+
+
+def _torch() -> Engine:
+    try:
+        import torch  # noqa: F401 - alone, so that a fault of ours does not look like its absence
+    except ImportError as exc:
+        raise EngineUnavailableError(
+            f"engine 'torch' needs PyTorch, which cannot be imported ({exc}): "
+            "pip install 'mslite[gpu]', or leave [common_context] engine out"
+        ) from exc
+    from mindspore_lite.engines.torch.engine import TorchEngine
+
+    return TorchEngine()
 
 
 def usable_targets() -> list[str]:
     """The targets for which a model can be built here."""
     found = []
     for target in ("cpu", "gpu", "ascend"):
+        if target == "gpu" and not _has_driver():
+            continue
         with suppress(EngineUnavailableError):
             engine_for(target)
             found.append(target)
     return found
+
+
+def _has_driver() -> bool:
+    """Whether NVIDIA's driver is here; to ask PyTorch takes seconds, which most need not spend."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return importlib.util.find_spec("torch") is not None
 
 
 def available() -> list[tuple[str, str | None, str]]:
@@ -50,4 +98,9 @@ def available() -> list[tuple[str, str | None, str]]:
     except ImportError as exc:
         reason = f"target cpu: cannot be imported ({exc}): pip install onnxruntime"
         found.append(("onnxruntime", None, reason))
-    return [*found, ("torch", None, "targets gpu and ascend: not used in this version")]
+    try:
+        from torch import __version__ as version
+    except ImportError as exc:
+        reason = f"targets gpu and ascend: cannot be imported ({exc}): pip install 'mslite[gpu]'"
+        return [*found, ("torch", None, reason)]
+    return [*found, ("torch", str(version), "targets gpu and ascend, cpu with engine=torch")]

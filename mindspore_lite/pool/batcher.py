@@ -10,17 +10,20 @@ from mindspore_lite.engines.base import Session
 from mindspore_lite.errors import EngineError
 from mindspore_lite.pool import two_rows
 from mindspore_lite.pool.request import Arrays
+from mindspore_lite.pool.two_rows import Sizes
 
 
 def rows_and_key(inputs: Arrays) -> tuple[int, object]:
     """How many rows a request has, and what must be equal for another to join it.
 
-    The key is None where the inputs do not agree on the rows: such a request is computed alone.
+    The key is None where the inputs do not agree on the rows, or lie in different places: such a
+    request is computed alone.
     """
-    rows = {array.shape[0] if array.ndim else -1 for array in inputs}
-    if len(rows) != 1 or -1 in rows:
+    shapes = [value.shape for value in inputs]
+    kinds = {type(value) for value in inputs}  # arrays of the host, or tensors on a card
+    if len(kinds) != 1 or not all(shapes) or len({shape[0] for shape in shapes}) != 1:
         return 1, None
-    return rows.pop(), tuple(array.shape[1:] for array in inputs)
+    return shapes[0][0], (*kinds, *(shape[1:] for shape in shapes))
 
 
 def joined(requests: Sequence[Arrays]) -> list[np.ndarray]:
@@ -60,8 +63,12 @@ def _check_rows(outputs: Sequence[np.ndarray], rows: int) -> None:
             )
 
 
-def check_model(session: Session) -> None:
+def check_model(session: Session, buckets: Sequence[int] = ()) -> None:
     """Refuse a model whose requests cannot be joined: by what it declares, and by trying.
+
+    Args:
+        session: The model.
+        buckets: Numbers of rows that it is prepared for; others would cost a compilation.
 
     Raises:
         EngineError: With the reason.
@@ -74,20 +81,25 @@ def check_model(session: Session) -> None:
                     f"{why}{kind} {info.name!r} has shape {list(info.shape)}, wanted an open batch "
                     "axis first ([-1, ...]); export the model with one, or leave max_batch_rows 0"
                 )
+    alone = min(buckets, default=1)
+    together = min((rows for rows in buckets if rows > 1), default=2)
     try:
-        reason = _difference(session)
+        reason = _difference(session, Sizes(alone, together))
     except EngineError as exc:
         reason = str(exc)
     if reason:
         raise EngineError(f"{why}{reason}; leave max_batch_rows 0")
 
 
-def _difference(session: Session) -> str:
+def _difference(session: Session, sizes: Sizes) -> str:
     """What two rows give together and do not give alone; "" when nothing."""
-    outcome = two_rows.tried(session.inputs, [True] * len(session.inputs), session.run)
-    for info, a, b, both in zip(session.outputs, *outcome, strict=True):
-        if both.ndim == 0 or len(both) != 2 or len(a) != 1 or len(b) != 1:
-            return f"output {info.name!r} has shape {list(both.shape)} for two rows"
-        if not two_rows.close(np.concatenate([a, b]), both):
+    outcome = two_rows.tried(session.inputs, [True] * len(session.inputs), session.run, sizes)
+    wanted = (sizes.alone, sizes.alone, sizes.together)
+    for info, *found in zip(session.outputs, *outcome, strict=True):
+        if any(not got.ndim or len(got) != rows for got, rows in zip(found, wanted, strict=True)):
+            shape = list(found[-1].shape)
+            return f"output {info.name!r} has shape {shape} for {sizes.together} rows"
+        a, b, both = found
+        if not two_rows.close(np.concatenate([a[:1], b[:1]]), both[:2]):
             return f"output {info.name!r} of a row depends on the other rows of its batch"
     return ""

@@ -6,6 +6,8 @@ Runs on the thread that has the slot, without the pool's lock; nothing here rais
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +20,15 @@ from mindspore_lite.pool.request import Arrays, Request
 
 _LOG = logging.getLogger(__name__)
 
+
+@runtime_checkable
+class Joins(Protocol):
+    """A session that puts the rows of several requests together by itself, and runs any number."""
+
+    def run_joined(self, requests: Sequence[Arrays], stop: Stop) -> list[list[np.ndarray]]:
+        """The outputs of each request."""
+
+
 Result = tuple[list[np.ndarray] | None, BaseException | None]  # outputs or error
 
 
@@ -26,21 +37,24 @@ def batch(slot: Slot, most_rows: int) -> list[tuple[Request, Result]] | None:
     claimed = slot.batch
     if len(claimed) == 1:
         return [(claimed[0], one(slot, claimed[0], most_rows))]
+    session = slot.lane.session
     try:
-        inputs = batcher.joined([request.inputs for request in claimed])
-        outputs, error = _run(slot.lane.session, inputs, slot.stop)
-        if outputs is not None:
+        given = [request.inputs for request in claimed]
+        if isinstance(session, Joins):
+            parts = session.run_joined(given, slot.stop)
+        else:
+            outputs = checked_run(session, batcher.joined(given), slot.stop)
             parts = batcher.parted(outputs, [request.rows for request in claimed])
-            return [(r, (part, None)) for r, part in zip(claimed, parts, strict=True)]
-    except Exception as exc:  # noqa: BLE001 - whatever it is, the thread must go on
-        error = exc
-    _LOG.debug("a batch of %d failed and is run one by one: %s", len(claimed), error)
+        return [(r, (part, None)) for r, part in zip(claimed, parts, strict=True)]
+    except BaseException as exc:  # noqa: BLE001 - whatever it is, the thread must go on
+        _LOG.debug("a batch of %d failed and is run one by one: %s", len(claimed), exc)
     return None
 
 
 def one(slot: Slot, request: Request, most_rows: int) -> Result:
     """What came of one request; with batching, one of more than most_rows is run in parts."""
-    if not most_rows or request.key is None or request.rows <= most_rows:
+    whole = not most_rows or request.key is None or request.rows <= most_rows
+    if whole or isinstance(slot.lane.session, Joins):  # which sees to such sizes itself
         return _run(slot.lane.session, request.inputs, slot.stop)
     parts = []
     session = held(slot.lane.session)  # all parts see the same weights

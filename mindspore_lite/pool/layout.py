@@ -11,8 +11,9 @@ number of physical cores among them. W and T are workers and threads as asked fo
     W  T   W            T                 T threads
 
 Nothing goes below 1; automatic numbers end at 1024, greater wishes are errors. Only wishes can ask
-for more threads than C; the layout then is as asked for, with a warning. Nothing here looks at
-accelerators.
+for more threads than C; the layout then is as asked for, with a warning.
+
+On cards (card_layout) a worker is a stream on one of them, and no thread of it computes.
 
 Workers are bound to disjoint cores by affinity mode 1 or by a list (in mode 0 or 1); bound workers
 keep one width. Mode 1 deals cores: physical ones before hyper-threads, big before small, NUMA nodes
@@ -57,6 +58,7 @@ class Layout:
     usable: int  # how many cores there are to use
     limit_from: str  # what says so
     warning: str = ""  # set when the user asked for more threads than there are cores
+    devices: tuple[str, ...] = ()  # per worker, the card it computes on; () on the CPU
 
     def lanes(self, width: int) -> int:
         """How many requests of that width may run at once without more threads than cores.
@@ -88,6 +90,22 @@ def layout(cores: Cores, wanted: Wanted) -> Layout:
         usable=cores.limit,
         limit_from=cores.limit_from,
         warning=_warning(cores, workers, threads),
+    )
+
+
+def card_layout(cores: Cores, devices: tuple[str, ...]) -> Layout:
+    """Workers that compute on cards, one for each device that is named."""
+    count = len(devices)
+    _check(Wanted(workers=count))
+    return Layout(
+        workers=count,
+        threads=1,
+        widths=(1,),
+        cores=((),) * count,
+        nodes=(-1,) * count,
+        usable=cores.limit,
+        limit_from=cores.limit_from,
+        devices=devices,
     )
 
 

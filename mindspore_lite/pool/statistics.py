@@ -36,6 +36,7 @@ class WorkerStatistics:
     failed: int
     queue_wait: Latency
     run_time: Latency
+    device: str = "cpu"  # or the card, such as gpu:0
 
 
 @dataclass(frozen=True)

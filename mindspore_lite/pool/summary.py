@@ -36,6 +36,7 @@ def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
                 tally.failed,
                 tally.waits.latency(),
                 tally.runs.latency(),
+                layout.devices[place.index] if layout.devices else "cpu",
             )
             for place, tally in places
         ),

@@ -29,21 +29,42 @@ class Outcome(NamedTuple):
     together: Sequence[np.ndarray]
 
 
-def tried(inputs: Sequence[TensorInfo], carries: Sequence[bool], run: Run) -> Outcome:
+class Sizes(NamedTuple):
+    """Rows of the runs; the last row of each is repeated until there are so many."""
+
+    alone: int = 1
+    together: int = 2
+
+
+_ONE_AND_TWO = Sizes()
+
+
+def tried(
+    inputs: Sequence[TensorInfo], carries: Sequence[bool], run: Run, sizes: Sizes = _ONE_AND_TWO
+) -> Outcome:
     """Run two rows, each alone and both together; inputs that do not carry them stay the same.
 
     Raises:
         EngineError: The model took no made-up input.
     """
     refusal: Exception | None = None
+
+    def filled(rows: Sequence[Sequence[np.ndarray]], size: int) -> list[np.ndarray]:
+        return [
+            np.concatenate([arrays[min(at, len(arrays) - 1)] for at in range(size)])
+            if carried
+            else arrays[0]
+            for arrays, carried in zip(zip(*rows, strict=True), carries, strict=True)
+        ]
+
     for size in _TRIED_SIZES:
         first, second = (_row(inputs, carries, size, seed) for seed in (1, 2))
-        both = [
-            np.concatenate([a, b]) if carried else a
-            for a, b, carried in zip(first, second, carries, strict=True)
-        ]
         try:
-            return Outcome(run(first), run(second), run(both))
+            return Outcome(
+                run(filled([first], sizes.alone)),
+                run(filled([second], sizes.alone)),
+                run(filled([first, second], sizes.together)),
+            )
         except (EngineError, InputError, ShapeError) as exc:  # another size may be wanted
             refusal = exc
     raise EngineError(f"no made-up input could be run ({refusal})") from refusal

@@ -48,7 +48,7 @@ def test_anything_else_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_who_has_no_device_is_told_both_ways_out() -> None:
-    words = r"'ascend' needs .*torch_npu.* later version; set MSLITE_ASCEND=emulate .*'cpu'"
+    words = r"'ascend' needs .*pip install torch_npu.*; set MSLITE_ASCEND=emulate .*'cpu'"
     with pytest.raises(EngineUnavailableError, match=words):
         ascend.require()
 

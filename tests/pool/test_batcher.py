@@ -145,10 +145,10 @@ BAD = {
     "an output without it": (Judged(None, outputs=((4,),)), r"output 'y0' has shape \[4\]"),
     "one result for all": (
         Judged(lambda x: x.sum(keepdims=True)),
-        r"output 'y0' has shape \[1, 1\] for two rows",
+        r"output 'y0' has shape \[1, 1\] for 2 rows",
     ),
-    "twice the rows": (Judged(lambda x: np.repeat(x, 2, 0)), "for two rows"),
-    "no axes at all": (Judged(lambda x: x.sum()), r"output 'y0' has shape \[\] for two rows"),
+    "twice the rows": (Judged(lambda x: np.repeat(x, 2, 0)), "for 2 rows"),
+    "no axes at all": (Judged(lambda x: x.sum()), r"output 'y0' has shape \[\] for 2 rows"),
     "a softmax over rows": (Judged(lambda x: softmax(x, 0)), "depends on the other rows"),
     "the mean taken off": (Judged(lambda x: x - x.mean(0)), "depends on the other rows"),
     "rows sorted": (Judged(lambda x: x[::-1]), "depends on the other rows"),
@@ -165,6 +165,21 @@ BAD = {
         "depends on the other rows",
     ),
 }
+
+
+@pytest.mark.parametrize("buckets", [(8,), (3, 5), (1, 64)])
+def test_a_model_is_tried_with_the_rows_that_it_is_prepared_for(buckets: tuple[int, ...]) -> None:
+    sizes = set()
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        sizes.add(len(x))
+        return x * 2
+
+    batcher.check_model(Judged(compute), buckets)
+    assert sizes <= set(buckets)
+    for name in ("a softmax over rows", "the mean taken off", "rows sorted", "twice the rows"):
+        with pytest.raises(EngineError, match="not possible with this model"):
+            batcher.check_model(BAD[name][0], buckets)
 
 
 @pytest.mark.parametrize(("session", "words"), BAD.values(), ids=BAD)

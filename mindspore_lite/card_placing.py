@@ -1,0 +1,176 @@
+"""From a model and a Context to workers on cards: streams, and a copy of the weights per device.
+
+Every entry of context.parallel.device_ids is a copy of the weights on that card, also where one is
+named twice; without entries there is one copy, on the card of the context. Workers are dealt to the
+copies in turn. Each is a stream: it has inputs, outputs and scratch memory of its own, and the
+weights of its copy. So one computes while another is fed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
+
+import numpy as np
+
+from mindspore_lite.build import (
+    Built,
+    build,
+    relaxed,
+    warn_of_cpu_settings,
+    warn_of_unused_targets,
+)
+from mindspore_lite.context import Context
+from mindspore_lite.engine_settings import EngineSettings
+from mindspore_lite.engines.any_shape import Dims
+from mindspore_lite.engines.base import CardSession, Options, Session
+from mindspore_lite.engines.card_copy import CardCopy
+from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.source import Given
+from mindspore_lite.placing import Placed
+from mindspore_lite.pool import batcher, cores
+from mindspore_lite.pool.desk import Batching, Place
+from mindspore_lite.pool.layout import card_layout
+from mindspore_lite.pool.width import Lane
+from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
+
+STREAMS = 2  # of a copy, unless workers_num says otherwise: one computes, one is fed; guess
+MOST_ROWS = 64  # of a batch, unless max_batch_rows or batch_buckets say otherwise
+
+
+class CardModel:
+    """The copies of a model on cards: their weights change together."""
+
+    quick = None  # runs of a stream come one after the other
+
+    def __init__(self, built: Sequence[Built]) -> None:
+        self._built = list(built)  # one for each copy
+        self.copies = [self._copy(at) for at in range(len(built))]
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+        return self._built[0]
+
+    def worker(self, number: int) -> Session:
+        """The session of a worker; they are dealt to the copies in turn."""
+        at = number % len(self._built)
+        copy = self.copies[at]
+        return self._built[at].session if copy is None else copy.worker(number)
+
+    def change(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Change the weights of all copies, or of none. For one thread only."""
+        before = self._built[0].given.replaced
+        done: list[CardCopy] = []
+        copies = [copy for copy in self.copies if copy is not None]
+        try:
+            for copy in copies:
+                copy.update(replaced, before)
+                done.append(copy)
+        except BaseException:
+            for copy in done:
+                copy.update(before, replaced)
+            raise
+        self._built = [
+            replace(one, given=replace(one.given, replaced=replaced), version=one.version + 1)
+            for one in self._built
+        ]
+
+    def _copy(self, at: int) -> CardCopy | None:
+        """The sessions of one copy; None where the engine makes them as requests come."""
+        first = self._built[at].session
+
+        def load(shapes: list[Dims]) -> CardSession:
+            made = relaxed(self._built[at], shapes)
+            assert isinstance(made, CardSession)  # of the engine that made the first
+            return made
+
+        return CardCopy(first, load) if isinstance(first, CardSession) else None
+
+
+def place_on_cards(
+    given: Given,
+    context: Context,
+    settings: EngineSettings,
+    wish: Batching,
+    weights: WeightSettings = NOTHING_SAID,
+) -> tuple[Placed, Batching | None]:
+    """Load a model for as many workers as the context asks for, on the cards that it names.
+
+    Requests are joined unless max_batch_rows is 1, or nobody asked for it and the model is not one
+    whose requests can be; `wish` says up to how many rows, 0 being what the buckets have room for.
+    """
+    warn_of_unused_targets(context, stacklevel=6)
+    warn_of_cpu_settings(context, settings.target, stacklevel=6)
+    rows = wish.max_rows or max(settings.batches, default=MOST_ROWS)
+    batching = replace(wish, max_rows=rows) if rows > 1 else None
+    if batching is not None and not settings.batches:
+        settings = replace(settings, batches=_buckets(rows))
+    placed = _placed(given, context, settings, weights)
+    if batching is not None:
+        try:
+            _check_batching(placed, given, context, settings)
+        except EngineError:
+            if wish.max_rows:
+                raise
+            batching = None
+    return placed, batching
+
+
+def _placed(
+    given: Given, context: Context, settings: EngineSettings, weights: WeightSettings
+) -> Placed:
+    ids = context.parallel.device_ids or [settings.number]
+    count = context.parallel.workers_num or STREAMS * len(ids)
+    if count < len(ids):
+        warnings.warn(
+            f"workers_num is {count}, so that device_ids {ids[count:]} are not used; ask for "
+            f"{len(ids)} workers or more",
+            UserWarning,
+            stacklevel=7,
+        )
+    try:
+        devices = tuple(f"{settings.target}:{number}" for number in islice(cycle(ids), count))
+        plan = card_layout(cores.usable(), devices)
+    except ValueError as exc:
+        raise EngineError(str(exc)) from exc
+
+    def load(number: int, weights: WeightSettings) -> Built:
+        options = settings.applied(Options(), number)
+        return build(given, context, options, settings=settings, weights=weights)
+
+    # one copy is enough to share; what another process shares is asked for by each
+    first, *others = ids[:count]
+    further = replace(weights, pids=None)
+    model = CardModel([load(first, weights), *(load(number, further) for number in others)])
+    places = tuple(Place(n, (Lane(count, model.worker(n)),)) for n in range(count))
+    return Placed(model, plan, places)
+
+
+def _buckets(most: int) -> tuple[int, ...]:
+    """Powers of two, and the most: a batch is at most half padding."""
+    return tuple(sorted({*(1 << bit for bit in range(most.bit_length())), most}))
+
+
+def _check_batching(
+    placed: Placed, given: Given, context: Context, settings: EngineSettings
+) -> None:
+    """Refuse a model whose requests cannot be joined, without compiling for what nobody sends.
+
+    A model whose rows have open sizes is tried uncompiled, in a session of its own.
+
+    Raises:
+        EngineError: With the reason.
+    """
+    built = placed.built
+    if all(-1 not in info.shape[1:] for info in built.session.inputs):
+        batcher.check_model(built.session, built.options.batches)
+        return
+    options = replace(built.options, tuning="off", batches=())
+    trial = build(given, context, options, settings=settings).session
+    try:
+        batcher.check_model(trial)
+    finally:
+        trial.close()
