@@ -21,10 +21,19 @@ def counted_from_start(places: torch.Tensor, length: int) -> torch.Tensor:
     return torch.where(places < 0, places + length, places)
 
 
-@kernel("Gather")
-def gather(x: torch.Tensor, indices: torch.Tensor, *, axis: int = 0) -> torch.Tensor:
+@kernel("Gather", place="indices")
+def gather(x: torch.Tensor, indices: torch.Tensor | Numbers, *, axis: int = 0) -> torch.Tensor:
     """Slices of x along an axis."""
-    return at_places(x, [*[None] * (axis % x.dim()), indices])
+    axis %= x.dim()
+    if isinstance(indices, int):
+        return x.select(axis, indices)
+    if isinstance(indices, list):
+        return x.narrow(axis, indices[0] % x.shape[axis], 1)
+    if x.device.type != "cpu":
+        # a place that is not there would be the end of the process's work with the card
+        length = x.shape[axis]
+        indices = counted_from_start(indices, length).clamp(0, max(0, length - 1))
+    return at_places(x, [*[None] * axis, indices])
 
 
 @kernel("GatherElements")

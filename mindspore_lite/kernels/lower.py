@@ -370,6 +370,9 @@ class Lowering:
             return self.graph.call_function(to_numbers, (one.node,)), _OPEN
         if isinstance(one, Made):
             return one.node, one.fake
+        if name == row.place and one.value.numel() == 1 and one.value.dim() <= 1:
+            number = to_numbers(one.value)
+            return number, number
         if row.scalars and (number := _scalar(one, held)) is not None:
             return number, number
         weight = None

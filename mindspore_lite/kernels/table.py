@@ -40,6 +40,7 @@ class Kernel:
     told: frozenset[str]  # which of TOLD the function wants to know
     numbers: frozenset[str] = frozenset()  # inputs that decide sizes: Python numbers, no tensors
     scalars: bool = False  # constants of one element may be Python numbers
+    place: str = ""  # an input that is a Python number, or a list of one, where it is known
     half: Half = "alike"
     random: bool = False  # never computed beforehand
     tables: Compute | None = None  # makes `tables`, tensors of the host, of the kernel's arguments
@@ -68,6 +69,7 @@ def kernel(
     domain: str = "",
     numbers: tuple[str, ...] = (),
     scalars: bool = False,
+    place: str = "",
     half: Half = "alike",
     random: bool = False,
     tables: Compute | None = None,
@@ -96,6 +98,7 @@ def kernel(
                 frozenset(named.intersection(TOLD)),
                 frozenset(numbers),
                 scalars,
+                place,
                 half,
                 random,
                 tables,
