@@ -76,17 +76,9 @@ def build(
             "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
-    number = settings.number if options is None else device_number(options.device)
-    engine = engine_for(settings.target, settings.engine, number)
-    if settings.target == "ascend" and not settings.on_card:
-        ascend.check_device("context.ascend.device_id", context.ascend.device_id)
+    engine = _engine(context, settings, options)
     if options is None:
-        warn_of_unused_targets(context, stacklevel=5)
-        if settings.on_card:
-            warn_of_cpu_settings(context, settings.target, stacklevel=5)
-            options = settings.applied(Options(group=group))
-        else:
-            options = settings.applied(replace(_options(context), group=group))
+        options = replace(_options(context, settings), group=group)
     given = replace(given, variable=weights.variable)
     source = source_of(given)
     stamps = _stamps(source.files)
@@ -133,11 +125,6 @@ def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
     else:
         session = _load(built.engine, source_of(given, built.shapes), built.options)
     return replace(built, given=given, session=session, version=built.version + 1)
-
-
-def device_number(device: str) -> int:
-    """cuda:1 -> 1; 0 on the CPU."""
-    return int(device.partition(":")[2] or 0)
 
 
 def _opened(
@@ -234,8 +221,21 @@ def warn_of_cpu_settings(context: Context, target: str, stacklevel: int) -> None
         )
 
 
-def _options(context: Context) -> Options:
-    """Threads and cores as the context asks for; what it leaves open is decided here, not there."""
+def _engine(context: Context, settings: EngineSettings, options: Options | None) -> Engine:
+    """The engine of a target, whose device is there."""
+    number = settings.number if options is None else int(options.device.partition(":")[2] or 0)
+    engine = engine_for(settings.target, settings.engine, number)
+    if settings.target == "ascend" and not settings.on_card:
+        ascend.check_device("context.ascend.device_id", context.ascend.device_id)
+    return engine
+
+
+def _options(context: Context, settings: EngineSettings) -> Options:
+    """What the context asks for; what it leaves open is decided here, not there."""
+    warn_of_unused_targets(context, stacklevel=6)
+    if settings.on_card:
+        warn_of_cpu_settings(context, settings.target, stacklevel=6)
+        return settings.applied(Options())
     cpu = context.cpu
     usable = cores.usable()
     inter_op = cpu.inter_op_parallel_num or 1
@@ -248,7 +248,7 @@ def _options(context: Context) -> Options:
         bound = usable.pick(cpu.thread_affinity_mode, threads, cpu.thread_affinity_core_list)
     except ValueError as exc:
         raise EngineError(str(exc)) from exc
-    return Options(threads, inter_op, bound)
+    return settings.applied(Options(threads, inter_op, bound))
 
 
 def _load(engine: Engine, source: Source, options: Options) -> Session:

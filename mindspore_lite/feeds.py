@@ -19,11 +19,16 @@ from mindspore_lite.tensor import Format, Tensor, TensorMeta, rounded
 
 
 def arrays(
-    infos: Sequence[TensorInfo], inputs: object, *, any_size: bool = False
-) -> list[np.ndarray]:
+    infos: Sequence[TensorInfo],
+    inputs: object,
+    *,
+    any_size: bool = False,
+    device: str | None = None,
+) -> list[Any]:
     """One C-contiguous array per input, from Tensors or arrays in order, or a dict by name.
 
-    With any_size, arrays of other sizes than the model's pass, too: the session settles that.
+    With any_size, arrays of other sizes than the model's pass, too: the session settles that. What
+    Tensors hold on `device`, a card in PyTorch's words, stays there; from others it is fetched.
     """
     given: Sequence[Any]
     if isinstance(inputs, list | tuple):
@@ -43,17 +48,22 @@ def arrays(
         and value.dtype is info.dtype  # types that NumPy knows exist once
         and value.shape == info.shape
         and value.flags.c_contiguous
-        else _array(info, value, any_size)
+        else _array(info, value, any_size, device)
         for info, value in zip(infos, given)  # noqa: B905 - counted above
     ]
 
 
 def tensors(
-    infos: Sequence[TensorInfo], results: Sequence[np.ndarray], outputs: Sequence[Tensor] | None
+    infos: Sequence[TensorInfo], results: Sequence[Any], outputs: Sequence[Tensor] | None
 ) -> list[Tensor]:
-    """The results as Tensors: new ones, or the caller's own, filled."""
+    """The results as Tensors: new ones, where the results are, or the caller's own, filled."""
     if outputs is None:
-        return [Tensor._wrap(info.name, array) for info, array in zip(infos, results)]  # noqa: B905
+        return [
+            Tensor._wrap(info.name, found)
+            if isinstance(found, np.ndarray)
+            else Tensor._on_card(info.name, found)
+            for info, found in zip(infos, results)  # noqa: B905 - as many, by the contract
+        ]
     for tensor, array in zip(outputs, results, strict=True):
         tensor._fill(array)
     return list(outputs)
@@ -93,8 +103,11 @@ def _by_name(infos: Sequence[TensorInfo], inputs: Mapping[Any, Any]) -> list[Any
     return [inputs[name] for name in names]
 
 
-def _array(info: TensorInfo, given: object, any_size: bool) -> np.ndarray:
+def _array(info: TensorInfo, given: object, any_size: bool, device: str | None) -> Any:
     if isinstance(given, Tensor):
+        there = given._on(device)
+        if there is not None:
+            return _on_card(info, given, there, any_size)
         data = given._filled()
         if data is None:
             raise InputError(
@@ -106,9 +119,20 @@ def _array(info: TensorInfo, given: object, any_size: bool) -> np.ndarray:
         raise TypeError(f"inputs element must be Tensor, of numpy, but got {type(given)}.")
     if given.dtype != info.dtype:  # a byte-swapped array differs here, too
         given = _converted(info, given)
-    if given.shape != info.shape:
-        given = _shaped(info, given, any_size)
+    shape = _shape(info, given.shape, any_size)
+    if given.shape != shape:
+        given = given.reshape(shape)
     return given if given.flags.c_contiguous else np.ascontiguousarray(given)
+
+
+def _on_card(info: TensorInfo, given: Tensor, data: Any, any_size: bool) -> Any:
+    """What lies on the card already, and must have the model's own type there."""
+    if given._dtype != info.dtype:
+        raise InputError(
+            f"data type not equal! Tensor on {given.device} has type {given._dtype}, the model "
+            f"wants {info.dtype} for input {info.name!r}; convert it before, on the card"
+        )
+    return data.reshape(_shape(info, tuple(data.shape), any_size))  # a view, for nothing moves
 
 
 def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:
@@ -122,26 +146,25 @@ def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:
     )
 
 
-def _shaped(info: TensorInfo, array: np.ndarray, any_size: bool) -> np.ndarray:
+def _shape(info: TensorInfo, shape: tuple[int, ...], any_size: bool) -> tuple[int, ...]:
     """Another shape of the same size is taken as it lies in memory: quick starts rely on it."""
-    if info.shape == ANY_RANK:
-        return array
+    if shape == info.shape or info.shape == ANY_RANK:
+        return shape
     fixed = -1 not in info.shape
-    if fixed and array.size == math.prod(info.shape):
-        return array.reshape(info.shape)
-    same_rank = len(array.shape) == len(info.shape)
+    if fixed and math.prod(shape) == math.prod(info.shape):
+        return info.shape
+    same_rank = len(shape) == len(info.shape)
     if same_rank and (
-        any_size
-        or all(want in (-1, have) for want, have in zip(info.shape, array.shape, strict=True))
+        any_size or all(want in (-1, have) for want, have in zip(info.shape, shape, strict=True))
     ):
-        return array
-    got = f"{info.name!r} got shape {list(array.shape)}, the model wants {list(info.shape)}"
+        return shape
+    got = f"{info.name!r} got shape {list(shape)}, the model wants {list(info.shape)}"
     remedy = f"give {len(info.shape)} dims" if any_size else "call resize() first"
     if fixed:
-        size = math.prod(info.shape) * info.dtype.itemsize
+        bytes_each = info.dtype.itemsize
         raise InputError(
-            f"data size not equal! Numpy size: {array.nbytes}, Tensor size: {size}; "
-            f"input {got}; {remedy}"
+            f"data size not equal! Numpy size: {math.prod(shape) * bytes_each}, Tensor size: "
+            f"{math.prod(info.shape) * bytes_each}; input {got}; {remedy}"
         )
     raise InputError(
         f"data size not equal! Input {got} where -1 is free; give the array that shape, or {remedy}"

@@ -178,7 +178,8 @@ class Model(Member):
         """Run the model once and return its outputs, which own their memory.
 
         A contiguous array is read without a copy. An array of another shape but the right size is
-        taken as it lies in memory; dims of -1 take any size.
+        taken as it lies in memory; dims of -1 take any size. Tensors on the model's card stay
+        there; if all inputs are such, so are the outputs.
 
         Args:
             inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
@@ -190,7 +191,8 @@ class Model(Member):
         """
         built = self._usable("predict failed! ")
         try:
-            given = feeds.arrays(built.inputs, inputs)
+            device = getattr(built.session, "device", None)
+            given = feeds.arrays(built.inputs, inputs, device=device)
             wanted = feeds.checked_outputs(built.outputs, outputs)
             return feeds.tensors(built.outputs, built.session.run(given), wanted)
         except LiteError as exc:

@@ -92,6 +92,12 @@ class Placed:
         """The model as it is now, as seen by the first worker."""
         return self.model if isinstance(self.model, Built) else self.model.built
 
+    @property
+    def device(self) -> str | None:
+        """The card of all workers, in PyTorch's words; None on the CPU and on several cards."""
+        found = {getattr(lane.session, "device", None) for p in self.places for lane in p.lanes}
+        return found.pop() if len(found) == 1 else None
+
 
 def place(
     given: Given,

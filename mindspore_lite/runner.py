@@ -116,7 +116,8 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """Run the model once and return its outputs, which own their memory.
 
         Contiguous arrays are read without a copy. An array of another shape but the right size is
-        taken as it lies in memory; other sizes make the model run with those.
+        taken as it lies in memory; other sizes make the model run with those. Tensors on the card
+        of a runner that has one stay there; if all inputs are such, so are the outputs.
 
         Args:
             inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
@@ -133,7 +134,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable("predict failed! ")
         try:
-            given = feeds.arrays(loaded.inputs, inputs, any_size=True)
+            given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = None if outputs is None else feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
             return feeds.tensors(loaded.outputs, loaded.pool.run(given, limit_s), wanted)
@@ -155,7 +156,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable("predict failed! ")
         try:
-            given = feeds.arrays(loaded.inputs, inputs, any_size=True)
+            given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
             return _Answer(loaded, given, wanted, limit_s)
@@ -247,6 +248,7 @@ class _Loaded:
             batching = wish if wish.max_rows else None
             if batching is not None:
                 batcher.check_model(self._placed.built.session)
+        self.device = self._placed.device
         self._joins = batching is not None  # requests, along the batch axis
         self._changing = ForkLock()
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs

@@ -1,19 +1,25 @@
-"""Tensors: typed data in and out of a model, as a thin layer over NumPy arrays."""
+"""Tensors: typed data in and out of a model, as a thin layer over NumPy arrays.
+
+The data of a tensor on a card is a tensor of PyTorch; what is done with it is in
+engines/torch/memory.py, which is imported when there is one.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from mindspore_lite import checks, dtypes
 from mindspore_lite.engines import ascend
-from mindspore_lite.errors import InputError, ShapeError
+from mindspore_lite.errors import EngineUnavailableError, InputError, LiteError, ShapeError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -89,6 +95,7 @@ ms_to_numpy_data_type_map = {member: scalar for scalar, member in numpy_data_typ
 
 _MAX_ELEMENTS = sys.maxsize // 16  # so that no change of the dtype can make it too large
 _MAX_DEVICE_INDEX = 2**31 - 1
+_HOST_KINDS = (1, 3, 11, 13)  # DLPack's: CPU, pinned for CUDA or ROCm, managed by CUDA
 
 
 @dataclass
@@ -123,8 +130,8 @@ class Tensor:
         tensor: The array or Tensor to take the data from.
         shape: The shape of a new buffer; beside `tensor`, the shape that it must have.
         dtype: The element type of a new buffer; beside `tensor`, the type that it must have.
-        device: 'ascend:index', to place the data on that device: it is copied there and back, and
-            no memory is shared.
+        device: 'gpu:index' or 'ascend:index', to place the data on that card: it is copied there
+            and back, and no memory is shared with the host.
 
     Raises:
         TypeError: An argument is of the wrong type, or shape or dtype differ from those of tensor.
@@ -142,7 +149,7 @@ class Tensor:
     """
 
     # _data, where set, always has the shape _shape and the type _dtype, in C and native byte order
-    __slots__ = ("__weakref__", "_data", "_device", "_dtype", "_format", "_name", "_shape")
+    __slots__ = ("__weakref__", "_card", "_data", "_device", "_dtype", "_format", "_name", "_shape")
 
     _name: str
     _shape: tuple[int, ...]
@@ -150,6 +157,7 @@ class Tensor:
     _format: Format
     _data: Array | None
     _device: str  # not set on the host, where nearly all tensors are
+    _card: Any  # the same as _data, in PyTorch's hands; set on a card only, where _data is None
 
     def __init__(
         self,
@@ -161,7 +169,7 @@ class Tensor:
         dims = None if shape is None else _checked_shape(shape)
         if dtype is not None:
             checks.instance("dtype", dtype, DataType)
-        index = None if device is None else _checked_device(device)
+        place = None if device is None else _checked_device(device)
         self._name, self._format, self._data = "", Format.NCHW, None
         if tensor is None:
             self._shape, self._dtype = _new_buffer(dims, dtype, device)
@@ -169,6 +177,8 @@ class Tensor:
             self._name, self._format = tensor._name, tensor._format
             self._shape, self._dtype = tensor._shape, tensor._dtype
             self._data = None if tensor._data is None else tensor._data.copy()
+            if hasattr(tensor, "_card") and place is None:  # else it need not pass through the host
+                self._data = tensor._filled()
             self._check_agrees(dims, dtype, "tensor")
         elif isinstance(tensor, np.ndarray):
             self._data = _in_c_order(tensor, _element_type(tensor)).view()
@@ -178,11 +188,9 @@ class Tensor:
             raise checks.wrong_type(
                 "tensor", "MindSpore Lite's Tensor._tensor or numpy ndarray", tensor
             )
-        if index is not None:
-            ascend.require(f"a tensor on device {device!r}", "leave device out: the host holds it")
-            ascend.check_device(f"a tensor on {device!r}", index)
-            self._device = f"ascend:{index}"
-            self._data = None if self._data is None else self._apart(self._data)
+        if place is not None:
+            self._device = place
+            self._move(getattr(tensor, "_card", None))
 
     @classmethod
     def _wrap(cls, name: str, array: Array) -> Tensor:
@@ -202,6 +210,56 @@ class Tensor:
         tensor._name, tensor._shape, tensor._dtype = name, shape, dtype
         return tensor
 
+    @classmethod
+    def _on_card(cls, name: str, data: Any) -> Tensor:
+        """A tensor around a tensor of PyTorch that lies on a card, in C order."""
+        memory = _memory()
+        tensor = cls._unfilled(name, tuple(data.shape), memory.numpy_type(data))
+        tensor._device, tensor._card = memory.name_of(data), data
+        return tensor
+
+    @classmethod
+    def from_dlpack(cls, array: Any) -> Tensor:
+        """A tensor in the memory of another library's array: of PyTorch, CuPy, JAX, NumPy, ...
+
+        It stays where it is, on the host or on a card. Memory that is not in C order is copied.
+
+        Args:
+            array: Whatever has `__dlpack__` and `__dlpack_device__`.
+
+        Raises:
+            TypeError: It has not, or its elements have a type that tensors cannot hold.
+            RuntimeError: Its owner does not give it, or PyTorch is needed and not there.
+
+        Examples:
+            >>> array = np.arange(3, dtype=np.int32)
+            >>> tensor = Tensor.from_dlpack(array)
+            >>> array[0] = 7
+            >>> tensor.get_data_to_numpy()
+            array([7, 1, 2], dtype=int32)
+        """
+        if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
+            raise checks.wrong_type("array", "an array that has __dlpack__", array)
+        try:
+            kind, _ = array.__dlpack_device__()
+            if int(kind) not in _HOST_KINDS:
+                return cls._on_card("", _memory().from_dlpack(array))
+            return cls(_host_array(array))
+        except (BufferError, RuntimeError) as exc:
+            if isinstance(exc, LiteError):
+                raise
+            raise InputError(f"the array cannot be taken over: {exc}") from exc
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        """The memory for another library; it must not outlive a change of the tensor's shape."""
+        given = {name: value for name, value in asked.items() if value is not None}
+        return self._exported().__dlpack__(**given)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Kind and number of the device, as DLPack counts them."""
+        kind, number = self._exported().__dlpack_device__()
+        return int(kind), int(number)
+
     @property
     def name(self) -> str:
         """The name; in the tensors of a model, that of the model's input or output."""
@@ -220,7 +278,8 @@ class Tensor:
     def dtype(self, dtype: DataType) -> None:
         wanted = _NUMPY[checks.instance("dtype", dtype, DataType)]
         if wanted != self._dtype:
-            self._dtype, self._data = wanted, None
+            self._dtype = wanted
+            self._drop()
 
     @property
     def shape(self) -> list[int]:
@@ -230,9 +289,12 @@ class Tensor:
     @shape.setter
     def shape(self, shape: Sequence[int] | Array) -> None:
         dims = _checked_shape(shape)
-        if self._data is not None:
-            fits = _count(dims) == self._data.size and min(dims, default=0) >= 0
-            self._data = self._data.reshape(dims) if fits else None
+        if _count(dims) != _count(self._shape) or min(*dims, *self._shape, 0) < 0:
+            self._drop()
+        elif self._data is not None:
+            self._data = self._data.reshape(dims)
+        elif getattr(self, "_card", None) is not None:
+            self._card = self._card.reshape(dims)
         self._shape = dims
 
     @property
@@ -256,15 +318,16 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """Where the data lies: "None:-1" is the host."""
+        """Where the data lies: "None:-1" is the host, "gpu:0" a card."""
         return getattr(self, "_device", "None:-1")
 
     def set_data_from_numpy(self, numpy_obj: Array) -> None:
         """Take the data of an array; name, shape and format stay as they are.
 
         The memory of a C-contiguous array of native byte order is shared, any other array is
-        copied. The array may have another shape, if only it holds as many elements. A BFLOAT16
-        tensor takes arrays of ml_dtypes.bfloat16, and float32 ones, which are rounded.
+        copied; so is every array if the tensor is on a card. The array may have another shape, if
+        only it holds as many elements. A BFLOAT16 tensor takes arrays of ml_dtypes.bfloat16, and
+        float32 ones, which are rounded.
 
         Raises:
             TypeError: It is no array, or its elements have a type that tensors cannot hold.
@@ -289,12 +352,16 @@ class Tensor:
                 f"{self.data_size}; tensor {self._name!r} has shape {self.shape}"
                 + ("; call Model.resize() to give it a size" if unknown else "")
             )
-        self._data = self._apart(_in_c_order(numpy_obj, self._dtype).reshape(self._shape))
+        data = _in_c_order(numpy_obj, self._dtype).reshape(self._shape)
+        if hasattr(self, "_card"):
+            self._card = _memory().filled(self._card, data, self._device)
+        else:
+            self._data = self._apart(data)
 
     def get_data_to_numpy(self) -> Array:
         """The data as an array of this tensor's shape, without a copy: it may be written to.
 
-        A tensor whose data was never set gets zeros.
+        A tensor whose data was never set gets zeros. What lies on a card is copied to the host.
 
         Raises:
             RuntimeError: A dim is not known yet, or the tensor has no element type.
@@ -303,17 +370,9 @@ class Tensor:
             >>> Tensor(shape=[2], dtype=DataType.INT32).get_data_to_numpy()
             array([0, 0], dtype=int32)
         """
-        if self._data is None:
-            if min(self._shape, default=0) < 0:
-                raise ShapeError(
-                    f"tensor {self._name!r} has shape {self.shape} and so no data yet; "
-                    "call Model.resize() first"
-                )
-            if not self._dtype.itemsize:
-                raise InputError(f"tensor {self._name!r} has {self.dtype}; set its dtype first")
-            self._data = np.zeros(self._shape, self._dtype)
+        data = self._made()
         # a view: giving the result another shape in place must not reach into this tensor
-        return self._apart(self._data.view())
+        return _memory().to_host(data) if hasattr(self, "_card") else self._apart(data.view())
 
     def __str__(self) -> str:
         return f"{_describe(self)}\ndevice: {self.device}."
@@ -322,17 +381,79 @@ class Tensor:
         """A copy where data goes to a device or comes from it, else the data itself."""
         return data.copy() if hasattr(self, "_device") else data
 
+    def _made(self) -> Any:
+        """The data, made of zeros if it was never set: an array, or what lies on a card."""
+        if self._data is None and getattr(self, "_card", None) is None:
+            if min(self._shape, default=0) < 0:
+                raise ShapeError(
+                    f"tensor {self._name!r} has shape {self.shape} and so no data yet; "
+                    "call Model.resize() first"
+                )
+            if not self._dtype.itemsize:
+                raise InputError(f"tensor {self._name!r} has {self.dtype}; set its dtype first")
+            if hasattr(self, "_card"):
+                self._card = _memory().zeros(self._shape, self._dtype, self._device)
+            else:
+                self._data = np.zeros(self._shape, self._dtype)
+        return self._card if self._data is None else self._data
+
+    def _exported(self) -> Any:
+        """What passes the memory on to other libraries."""
+        data = self._made()
+        if isinstance(data, np.ndarray) and data.dtype.name == "bfloat16":
+            return _memory().shared_by_host(data)
+        return data
+
+    def _move(self, source: Any) -> None:
+        """Take the data to the device; `source` is what lies on a card, or None."""
+        kind, _, number = self._device.partition(":")
+        what, instead = (
+            f"a tensor on device {self._device!r}",
+            "leave device out: the host holds it",
+        )
+        if kind == "ascend" and ascend.require(what, instead):
+            ascend.check_device(f"a tensor on {self._device!r}", int(number))
+            found = self._data if source is None else _memory().to_host(source)
+            self._data = None if found is None else self._apart(found)
+            return
+        memory = _memory()
+        memory.check(self._device)
+        source = self._data if source is None else source
+        self._card = None if source is None else memory.placed(source, self._device)
+        self._data = None
+
+    def _drop(self) -> None:
+        """Forget the data."""
+        self._data = None
+        if hasattr(self, "_card"):
+            self._card = None
+
+    def _on(self, device: str | None) -> Any:
+        """What lies on this very device, in PyTorch's words "cuda:0"; None elsewhere."""
+        found = getattr(self, "_card", None)
+        return found if found is not None and str(found.device) == device else None
+
     def _filled(self) -> Array | None:
-        """The data in the tensor's shape, or None if it was never set."""
+        """The data in the tensor's shape on the host, or None if it was never set."""
+        if getattr(self, "_card", None) is not None:
+            found: Array = _memory().to_host(self._card)
+            return found
         return self._data
 
     def _reshape(self, shape: Sequence[int]) -> None:
         """Follow a resize of the model: data of another shape is no longer of use."""
         if tuple(shape) != self._shape:
-            self._shape, self._data = tuple(shape), None
+            self._shape = tuple(shape)
+            self._drop()
 
-    def _fill(self, array: Array) -> None:
+    def _fill(self, array: Any) -> None:
         """Take a result: into the memory at hand where it fits, else in its place."""
+        if hasattr(self, "_card"):
+            self._card = _memory().filled(self._card, array, self._device)
+            self._shape, self._dtype = tuple(array.shape), _memory().numpy_type(self._card)
+            return
+        if not isinstance(array, np.ndarray):
+            array = _memory().to_host(array)
         if self._data is not None and self._shape == array.shape and self._dtype == array.dtype:
             np.copyto(self._data, array)
         else:
@@ -377,17 +498,44 @@ def _checked_shape(shape: object) -> tuple[int, ...]:
     return dims
 
 
-def _checked_device(device: object) -> int:
+def _host_array(array: Any) -> Array:
+    """The memory of another library's array on the host."""
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError):
+        if importlib.util.find_spec("torch") is None:
+            raise
+    found: Array = _memory().host_from_dlpack(array)  # PyTorch knows bfloat16, NumPy does not
+    return found
+
+
+def _memory() -> ModuleType:
+    """What knows of tensors on cards.
+
+    Raises:
+        EngineUnavailableError: PyTorch is not installed.
+    """
+    try:
+        from mindspore_lite.engines.torch import memory
+    except ImportError as exc:
+        raise EngineUnavailableError(
+            f"data on a card needs PyTorch, which cannot be imported ({exc}): "
+            "pip install 'mslite[gpu]'"
+        ) from exc
+    return memory
+
+
+def _checked_device(device: object) -> str:
     kind, colon, index = checks.string("device", device).partition(":")
     if ":" in index:
-        raise TypeError(f"device must be 'ascend:index', but got {device!r}")
-    if kind.lower() != "ascend":
-        raise TypeError(f"now only support ascend device, but got {device!r}")
+        raise TypeError(f"device must be 'ascend:index' or 'gpu:index', but got {device!r}")
+    if kind.lower() not in ("ascend", "gpu"):
+        raise TypeError(f"now only support ascend device and gpu, but got {device!r}")
     if colon and not (index.isascii() and index.isdigit()):
         raise TypeError(f"device id should >= 0, but got {device!r}")
     if len(index) > 10 or int(index or 0) > _MAX_DEVICE_INDEX:
         raise ValueError(f"device id should be at most {_MAX_DEVICE_INDEX}, but got {device!r}")
-    return int(index or 0)
+    return f"{kind.lower()}:{int(index or 0)}"
 
 
 def _new_buffer(

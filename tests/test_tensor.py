@@ -145,7 +145,9 @@ BAD_ARGUMENTS = [
     ({"shape": [2], "dtype": 1}, "dtype must be DataType, but got <class 'int'>."),
     ({"device": 1}, "device must be str, but got <class 'int'>."),
     ({"device": "ascend:0:1"}, "device must be 'ascend:index'"),
-    ({"device": "gpu:0"}, "now only support ascend device"),
+    ({"device": "cuda:0"}, "now only support ascend device and gpu, but got 'cuda:0'"),
+    ({"device": "gpu:0:1"}, "device must be 'ascend:index' or 'gpu:index'"),
+    ({"device": "gpu:-1"}, "device id should >= 0"),
     ({"device": ""}, "now only support ascend device"),
     ({"device": "ascend:"}, "device id should >= 0"),
     ({"device": "ascend:-1"}, "device id should >= 0"),
@@ -183,7 +185,8 @@ def test_a_device_tensor_is_refused_without_the_hardware(device: str, source: st
         "array": {"tensor": np.zeros(2)},
         "tensor": {"tensor": Tensor()},
     }
-    with pytest.raises(EngineUnavailableError, match=f"device '{device}' needs Ascend hardware"):
+    where = device.lower() if ":" in device else f"{device}:0"
+    with pytest.raises(EngineUnavailableError, match=f"device '{where}' needs Ascend hardware"):
         Tensor(**sources[source], device=device)
 
 

@@ -66,8 +66,36 @@ def _show_devices(root: Path = Path("/")) -> None:
     say(f"  cpu: {_cpu_name(root / 'proc/cpuinfo')}")
     for name, pattern in {"gpu": "nvidia[0-9]*", "ascend": "davinci[0-9]*"}.items():
         count = len(list((root / "dev").glob(pattern)))
-        found = f"{count} found, not used in this version" if count else "none found"
-        say(f"  {name}: {found}{_emulation() if name == 'ascend' else ''}")
+        more = _emulation() if name == "ascend" else ""
+        say(f"  {name}: {f'{count} found' if count else 'none found'}{more}")
+        if count or (name == "gpu" and select.has_driver()):
+            for line in _cards(name, root):
+                say(f"    {line}")
+
+
+def _cards(target: str, root: Path) -> list[str]:
+    """What each card of a target is, or why none can be used."""
+    from mindspore_lite.engines.torch import cards  # PyTorch takes its time, and may not be there
+
+    try:
+        found = cards.listed({"gpu": "cuda", "ascend": "npu"}[target])
+    except LiteError as exc:
+        return [f"not usable: {exc}"]
+    version = _driver(root) if target == "gpu" else ""
+    return [
+        f"{target}:{number}: {card.name}, {card.memory_bytes / 2**30:.1f} GiB{version}"
+        for number, card in enumerate(found)
+    ]
+
+
+def _driver(root: Path) -> str:
+    """The version of NVIDIA's driver, as the kernel tells it."""
+    try:
+        text = (root / "proc/driver/nvidia/version").read_text()
+    except OSError:
+        return ""
+    found = re.search(r"\s([0-9]+(?:\.[0-9]+)+)\s", text)
+    return f", driver {found[1]}" if found else ""
 
 
 def _emulation() -> str:

@@ -24,7 +24,8 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
     ),
     "run": (
         "Run a model once and show its outputs.",
-        "mslite run resnet50.mindir --input x=cat.npy --top 5",
+        "mslite run resnet50.mindir --input x=cat.npy --top 5\n\n"
+        "On a card: mslite run resnet50.mindir --target gpu",
     ),
     "convert": (
         "Convert a model of another framework to MindIR.",

@@ -28,6 +28,9 @@ def run(
     input: Annotated[list[str] | None, Parameter(negative="")] = None,
     shape: Annotated[list[str] | None, Parameter(negative="")] = None,
     target: Literal["cpu", "gpu", "ascend"] = "cpu",
+    device: int = 0,
+    engine: Literal["onnxruntime", "torch"] | None = None,
+    config: Path | None = None,
     threads: int = 0,
     top: int = 0,
     save: Path | None = None,
@@ -44,21 +47,27 @@ def run(
         NAME=1,3,224,224 for each input that shall have another shape.
     target
         Where it runs; without Ascend devices, MSLITE_ASCEND=emulate lets the CPU stand in for them.
+    device
+        The number of the card, where there are several.
+    engine
+        What computes on the CPU; without it, ONNX Runtime does.
+    config
+        A configuration file, such as one with `precision_mode=preferred_fp16` in `[gpu_context]`.
     threads
-        Number of threads; 0 decides by the machine.
+        Number of threads on the CPU; 0 decides by the machine.
     top
         Also show the K largest values of each row.
     save
         Write all outputs into this .npz file.
     """
-    context = Context()
-    context.target = [target]
-    context.cpu.thread_num = threads
+    context = _context(target, device, threads)
+    entries: dict[str, dict[str, str]] = {"common_context": {"engine": engine}} if engine else {}
     files, shapes = _pairs("--input", input), _pairs("--shape", shape)
     with Model() as loaded:
         start = time.perf_counter()
         with working(f"building {model.name}"):
-            loaded.build_from_file(str(model), model_type(model), context)
+            file = str(config or "")
+            loaded.build_from_file(str(model), model_type(model), context, file, entries)
         built = time.perf_counter()
         inputs = loaded.get_inputs()
         _check_names([tensor.name for tensor in inputs], {**files, **shapes})
@@ -67,16 +76,26 @@ def run(
             _fill(tensor, files.get(tensor.name))
         ready = time.perf_counter()
         outputs = loaded.predict(inputs)
-        say(
-            f"build {(built - start) * 1e3:.1f} ms, "
-            f"run {(time.perf_counter() - ready) * 1e3:.1f} ms"
-        )
+        done = time.perf_counter()
+    say(f"build {(built - start) * 1e3:.1f} ms, run {(done - ready) * 1e3:.1f} ms")
+    _show(outputs, top, save)
+
+
+def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:
     show_outputs(outputs)
     if top:
         show_top(outputs, top)
     if save is not None:
         _save(save, outputs)
         say(f"saved {len(outputs)} outputs in {save}")
+
+
+def _context(target: str, device: int, threads: int) -> Context:
+    context = Context()
+    context.target = [target]
+    context.cpu.thread_num = threads
+    context.gpu.device_id = context.ascend.device_id = device
+    return context
 
 
 def model_type(path: Path) -> ModelType:

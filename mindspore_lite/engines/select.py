@@ -71,7 +71,7 @@ def usable_targets() -> list[str]:
     """The targets for which a model can be built here."""
     found = []
     for target in ("cpu", "gpu", "ascend"):
-        if target == "gpu" and not _has_driver():
+        if target == "gpu" and not has_driver():
             continue
         with suppress(EngineUnavailableError):
             engine_for(target)
@@ -79,8 +79,8 @@ def usable_targets() -> list[str]:
     return found
 
 
-def _has_driver() -> bool:
-    """Whether NVIDIA's driver is here; to ask PyTorch takes seconds, which most need not spend."""
+def has_driver() -> bool:
+    """Whether NVIDIA's driver and PyTorch are here; to ask the latter takes seconds."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -12,6 +12,8 @@ from onnx import helper, numpy_helper
 from mindspore_lite.cli import doctor as doctor_module
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.engines import select
+from mindspore_lite.engines.torch import cards
+from mindspore_lite.engines.torch.cards import CardFacts
 from mindspore_lite.errors import EngineUnavailableError
 from mindspore_lite.pool.cores import Core, Cores
 from mindspore_lite.pool.layout import Wanted, layout
@@ -40,7 +42,7 @@ def test_doctor_tells_versions_cores_cache_and_that_a_model_runs(
 def test_doctor_exits_with_1_when_no_engine_is_there(
     mslite: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(_: str) -> None:
+    def missing(*_: object) -> None:
         raise EngineUnavailableError("target 'cpu' needs ONNX Runtime: pip install onnxruntime")
 
     monkeypatch.setattr("mindspore_lite.build.engine_for", missing)
@@ -52,17 +54,51 @@ def test_doctor_exits_with_1_when_no_engine_is_there(
     assert "pip install onnxruntime" in done.err
 
 
-def test_devices_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of a machine with two cards, whatever this one has."""
     for name in ("proc/cpuinfo", "dev/nvidia0", "dev/nvidia1", "dev/nvidiactl", "dev/null"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("processor : 0\nmodel name : Fast CPU\nflags : avx\n")
-    doctor_module._show_devices(tmp_path)
+    version = tmp_path / "proc/driver/nvidia/version"
+    version.parent.mkdir(parents=True)
+    version.write_text(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n"
+        "GCC version:  gcc version 12.3.0\n"
+    )
+    monkeypatch.setattr(select, "has_driver", lambda: False)
+    return tmp_path
+
+
+def test_cards_are_named_with_their_memory_and_driver(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def listed(kind: str) -> list[CardFacts]:
+        return [CardFacts(f"{kind}:{n}", "Fast GPU", 141 << 30) for n in range(2)]
+
+    monkeypatch.setattr(cards, "listed", listed)
+    doctor_module._show_devices(machine)
     assert capsys.readouterr().out.splitlines()[1:] == [
         "  cpu: Fast CPU",
-        "  gpu: 2 found, not used in this version",
+        "  gpu: 2 found",
+        "    gpu:0: Fast GPU, 141.0 GiB, driver 580.65.06",
+        "    gpu:1: Fast GPU, 141.0 GiB, driver 580.65.06",
         "  ascend: none found",
     ]
-    assert doctor_module._cpu_name(tmp_path / "nowhere")
+    assert doctor_module._cpu_name(machine / "nowhere")
+    assert doctor_module._driver(machine / "nowhere") == ""
+
+
+def test_cards_that_cannot_be_used_come_with_the_reason(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(kind: str) -> None:
+        raise EngineUnavailableError("target 'gpu' needs a newer driver")
+
+    monkeypatch.setattr(cards, "listed", refused)
+    doctor_module._show_devices(machine)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:4] == ["  gpu: 2 found", "    not usable: target 'gpu' needs a newer driver"]
 
 
 @pytest.mark.parametrize(

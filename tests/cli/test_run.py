@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from support.fake_cards import installed
 from support.running import DATA
 
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
@@ -68,9 +69,25 @@ def test_ascend_can_be_emulated(mslite: Run, digit: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("target", "code"), [("gpu", 1), ("tpu", 2)])
 def test_a_target_that_is_not_there_is_refused(mslite: Run, target: str, code: int) -> None:
-    done = mslite("run", DIGITS_MODEL, "--target", target)
+    done = mslite("run", DIGITS_MODEL, "--target", target, "--device", 4096)
     assert done.code == code
     assert target in done.err
+
+
+def test_a_card_and_its_settings_can_be_named(
+    mslite: Run, digit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = installed(monkeypatch)
+    config = tmp_path / "half.ini"
+    config.write_text("[gpu_context]\nprecision_mode=preferred_fp16\n")
+    arguments = ("run", DIGITS_MODEL, "--input", f"x={digit}", "--top", 1)
+    done = mslite(*arguments, "--target", "gpu", "--device", 1, "--config", config)
+    assert done.code == 0
+    assert f"top 1 of {OUTPUT}: 7: 0.95" in done.out
+    (options,) = cards.loads
+    assert (options.device, options.precision) == ("cuda:1", "preferred_fp16")
+    assert mslite(*arguments, "--engine", "torch").code == 0
+    assert cards.asked == [("gpu", "", 1), ("cpu", "torch", 0)]
 
 
 def test_open_dims_become_1_and_that_is_said(mslite: Run) -> None:

@@ -85,7 +85,7 @@ def test_torch_that_is_missing_names_the_pip_command(monkeypatch: pytest.MonkeyP
 
 
 def test_targets_without_a_driver_are_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(select, "_has_driver", lambda: False)
+    monkeypatch.setattr(select, "has_driver", lambda: False)
     assert select.usable_targets() == ["cpu"]
     monkeypatch.setenv("MSLITE_ASCEND", "emulate")
     assert select.usable_targets() == ["cpu", "ascend"]
@@ -94,7 +94,7 @@ def test_targets_without_a_driver_are_not_usable(monkeypatch: pytest.MonkeyPatch
 def test_a_card_makes_target_gpu_usable(
     checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(select, "_has_driver", lambda: True)
+    monkeypatch.setattr(select, "has_driver", lambda: True)
     assert select.usable_targets() == ["cpu", "gpu"]
 
 

@@ -13,7 +13,7 @@ import pytest
 import mindspore_lite as mslite
 from mindspore_lite.engines.base import Options, Session, Source, Stop
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
-from mindspore_lite.errors import EngineError
+from mindspore_lite.errors import EngineError, EngineUnavailableError
 
 
 @dataclass
@@ -32,9 +32,10 @@ class FakeCardSession:
         first = weights.session
         self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
         self.variables, self.mapped = first.variables, first.mapped
-        self.device, self.options = options.device, options
+        self.device, self.options = "cpu" if engine.on_host else options.device, options
         self.engine, self.weights = engine, weights
         self.rows: list[int] = []  # of each run
+        self.kinds: list[list[str]] = []  # of the inputs of each run: ndarray, Tensor
         self.joined: list[int] = []  # requests of each joined run
         self.threads: set[int] = set()
         self.closed = 0
@@ -44,16 +45,27 @@ class FakeCardSession:
         self.threads.add(threading.get_ident())
         self.rows.append(len(inputs[0]))
         self.engine.check_runs()
-        return self.weights.session.run(inputs, stop)
+        kinds = [type(value).__name__ for value in inputs]
+        self.kinds.append(kinds)
+        found = self.weights.session.run([np.asarray(value) for value in inputs], stop)
+        if set(kinds) == {"Tensor"}:
+            import torch
+
+            return [torch.from_numpy(array) for array in found]
+        return found
 
     def run_joined(
         self, requests: Sequence[Sequence[Any]], stop: Stop | None = None
     ) -> list[list[Any]]:
         self.joined.append(len(requests))
-        whole = self.run([np.concatenate(arrays) for arrays in zip(*requests, strict=True)], stop)
+        columns = zip(*requests, strict=True)
+        whole = self.run([_joined(column) for column in columns], stop)
         ends = np.cumsum([len(request[0]) for request in requests])
-        parts = zip(*(np.split(output, ends[:-1]) for output in whole), strict=True)
-        return [[array.copy() for array in part] for part in parts]
+        starts = [0, *ends[:-1]]
+        return [
+            [output[start:end] * 1 for output in whole]
+            for start, end in zip(starts, ends, strict=True)
+        ]
 
     def twin(self) -> FakeCardSession:
         return FakeCardSession(self.engine, self.weights, self.options)
@@ -72,12 +84,21 @@ class FakeCardSession:
         self.closed += 1
 
 
+def _joined(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], np.ndarray):
+        return np.concatenate(values)
+    import torch
+
+    return torch.cat(list(values))
+
+
 class FakeCards:
-    """An engine; see Engine."""
+    """An engine; see Engine. With `on_host`, tensors of PyTorch on the CPU are on its card."""
 
     name = "torch"
 
     def __init__(self) -> None:
+        self.on_host = False
         self.loads: list[Options] = []
         self.sessions: list[FakeCardSession] = []
         self.copies: list[Weights] = []
@@ -105,6 +126,18 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> FakeCards:
     made = FakeCards()
     monkeypatch.setattr("mindspore_lite.build.engine_for", made.engine_for)
     return made
+
+
+def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the memory of card gpu:0 be that of the host, in PyTorch's hands."""
+    from mindspore_lite.engines.torch import memory
+
+    def check(device: str) -> None:
+        if device != "cpu:0":
+            raise EngineUnavailableError(f"there is no {device}")
+
+    monkeypatch.setattr(memory, "_KINDS", {"gpu": "cpu"})
+    monkeypatch.setattr("mindspore_lite.engines.torch.cards.check", check)
 
 
 def gpu(**parallel: Any) -> mslite.Context:
