@@ -28,6 +28,7 @@ from mindspore_lite.engines.torch.program import Program
 from mindspore_lite.engines.torch.session import TorchSession
 from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.for_card import prepare
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.kernels.taken import rows
 from mindspore_lite.weights.identity import Identity
@@ -174,9 +175,7 @@ def _prepared(source: Source) -> tuple[ir.Model, bytes]:
     variable.settle(model, names)
     parts = take_apart(model, names)
     model = _whole(parts)
-    variable.hold_open(model, names)
-    _improve(model)
-    variable.settle(model, names)
+    prepare(model, names)
     return model, parts.skeleton
 
 
@@ -186,12 +185,6 @@ def _whole(parts: Parts) -> ir.Model:
     for name, array in parts.weights.items():
         model.graph.initializers[name].const_value = ir.Tensor(array, name=name)
     return model
-
-
-def _improve(model: ir.Model) -> None:
-    from mindspore_lite.graph.optimise import optimise
-
-    optimise(model, "general")
 
 
 @remembered
