@@ -24,9 +24,13 @@ def cast_like(
 
 
 def _cast(x: torch.Tensor, dtype: torch.dtype, saturate: int) -> torch.Tensor:
-    if dtype.is_floating_point and dtype.itemsize == 1 and saturate and x.dtype.is_floating_point:
-        largest = torch.finfo(dtype).max
+    if not (dtype.is_floating_point and dtype.itemsize == 1 and x.dtype.is_floating_point):
+        return x.to(dtype)
+    largest = torch.finfo(dtype).max
+    if saturate:
         x = x.clamp(-largest, largest)
+    elif dtype is torch.float8_e4m3fn:  # it has no infinity, and torch saturates by itself
+        x = torch.where(x.abs() > largest + 16, torch.nan, x)  # 16: half of the last step
     return x.to(dtype)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from operator import getitem
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 import torch
 from torch import fx
@@ -94,8 +95,10 @@ class Known:
         """A name under which there is no other value, whatever shapes a model is lowered for."""
         if not self.computed:
             return self.name
-        data = to_numpy(self.value.contiguous().reshape(-1).view(torch.uint8))
-        return f"{self.name}#{hashlib.blake2b(data.data, digest_size=8).hexdigest()}"
+        array = np.ascontiguousarray(to_numpy(self.value)).reshape(-1)
+        found = hashlib.blake2b(f"{array.dtype}{self.value.shape}".encode(), digest_size=8)
+        found.update(array.view(np.uint8))
+        return f"{self.name}#{found.hexdigest()}"
 
 
 @dataclass

@@ -17,10 +17,11 @@ Row = tuple[str, str, int, int, Mapping[str, Sequence[str]]]  # as engines.widen
 
 _UNSIGNED = ("tensor(uint16)", "tensor(uint32)", "tensor(uint64)")
 _FIRST, _LAST = 0, 2**31 - 2  # versions: models are of one opset when they are lowered
-# operators that are views and copies in torch, whatever the elements are
+# operators that are views, copies and casts in torch, whatever the elements are
 _COPIES = frozenset({
-    "Cast", "CastLike", "BitCast", "Concat", "ConstantOfShape", "Expand", "Flatten", "Identity",
-    "Reshape", "Shape", "Size", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze",
+    "Cast", "CastLike", "BitCast", "Concat", "ConstantOfShape", "DequantizeLinear", "Expand",
+    "Flatten", "Identity", "QuantizeLinear", "Reshape", "Shape", "Size", "Slice", "Split",
+    "Squeeze", "Transpose", "Unsqueeze",
 })  # fmt: skip
 
 

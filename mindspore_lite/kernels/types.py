@@ -32,7 +32,10 @@ def of_numpy(array: np.ndarray) -> torch.Tensor:
     """The array as a tensor of its own type, in the same memory, which nobody here writes to."""
     bits = _BITS.get(array.dtype.name)  # of a type that NumPy does not know itself
     if bits is None:
-        return torch.from_numpy(array)
+        try:
+            return torch.from_numpy(array)
+        except TypeError as exc:  # strings, numbers of less than 8 bits
+            raise UnsupportedOpError(f"torch has no tensors of {array.dtype}") from exc
     return torch.from_numpy(array.view(bits)).view(getattr(torch, array.dtype.name))
 
 
