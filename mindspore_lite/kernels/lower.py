@@ -94,7 +94,8 @@ class Known:
         """A name under which there is no other value, whatever shapes a model is lowered for."""
         if not self.computed:
             return self.name
-        data = to_numpy(self.value.contiguous().reshape(-1).view(torch.uint8))
+        flat = self.value.clone(memory_format=torch.contiguous_format).reshape(-1)
+        data = to_numpy(flat.view(torch.uint8))
         return f"{self.name}#{hashlib.blake2b(data.data, digest_size=8).hexdigest()}"
 
 
@@ -509,6 +510,9 @@ def _float_type(held: Held) -> torch.dtype | None:
     return None
 
 
+_REAL = frozenset({torch.float32, torch.float16, torch.bfloat16})  # alike to a half precision
+
+
 def _scalar(one: Known, held: Sequence[Held]) -> Any:
     """A constant of one element as a Python number, if no shape depends on it, nor the type."""
     value = one.value
@@ -517,7 +521,7 @@ def _scalar(one: Known, held: Sequence[Held]) -> Any:
     others = [h.fake for h in held if isinstance(h, Made)]
     if not all(isinstance(o, torch.Tensor) and o.dim() >= value.dim() for o in others):
         return None
-    alike = any(o.is_floating_point() == value.is_floating_point() for o in others)
+    alike = any(o.dtype == value.dtype or {o.dtype, value.dtype} <= _REAL for o in others)
     return value.item() if alike and value.dtype is not torch.bool else None
 
 
