@@ -27,6 +27,9 @@ def scaled_dot_product_attention(
     """softmax(q @ k^T * scale + mask) @ v, which broadcast: what graph/ makes of its parts."""
     if mask is not None:
         mask = mask.reshape((1,) * (2 - mask.dim()) + mask.shape)  # torch asks for two axes
+        if mask.dtype in (torch.float16, torch.bfloat16):
+            # the lowest float32 became -inf, of which whole rows would give NaN
+            mask = mask.clamp(min=torch.finfo(mask.dtype).min)
     lead = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask) if x is not None))
     rows = q.shape[-2] if mask is None else max(q.shape[-2], mask.shape[-2])
     q, k, v = q.expand(*lead, rows, -1), k.expand(*lead, -1, -1), v.expand(*lead, -1, -1)
@@ -75,6 +78,7 @@ def attention(
         causal = bool(plain and offset == 0)
         bias = None if causal else _bias(q, k, mask, lengths, offset, window)
         y = F.scaled_dot_product_attention(q, k, v, bias, is_causal=causal, scale=scale)
+        y = y if bias is None else torch.where(_barred(bias), 0, y)
         scores: Optional = None
     else:
         bias = _bias(q, k, mask, lengths, offset, window)
@@ -127,6 +131,12 @@ def _bias(
     return mask
 
 
+def _barred(bias: torch.Tensor) -> torch.Tensor:
+    """Queries that no key is allowed for: their result is 0, which not all of torch's ways give."""
+    allowed = bias if bias.dtype is torch.bool else bias > -math.inf
+    return ~allowed.any(-1, keepdim=True)
+
+
 def _step_by_step(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -146,8 +156,7 @@ def _step_by_step(
     else:
         stages.append(stages[1] if bias is None else stages[1] + bias)
     weights = torch.softmax(stages[2], -1, dtype=dtype or stages[2].dtype).to(q.dtype)
-    barred = (stages[2] == -math.inf).all(-1, keepdim=True)  # queries without any key give 0
-    stages.append(torch.where(barred, torch.zeros_like(weights), weights))
+    stages.append(torch.where(_barred(stages[2]), 0, weights))
     return torch.matmul(stages[3], v), stages[mode]
 
 

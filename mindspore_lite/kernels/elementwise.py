@@ -64,6 +64,8 @@ def clip(
     high: torch.Tensor | float | None = None,
 ) -> torch.Tensor:
     """min(max(x, low), high); NaN stays."""
+    if not isinstance(x, torch.Tensor):
+        x = torch.full_like(high if low is None else low, x)
     if low is None and high is None:
         return x
     if isinstance(low, torch.Tensor) != isinstance(high, torch.Tensor):  # torch takes no mixture

@@ -515,6 +515,9 @@ def _float_type(held: Held) -> torch.dtype | None:
     return None
 
 
+_REAL = frozenset({torch.float32, torch.float16, torch.bfloat16})  # alike to a half precision
+
+
 def _scalar(one: Known, held: Sequence[Held]) -> Any:
     """A constant of one element as a Python number, if no shape depends on it, nor the type."""
     value = one.value
@@ -523,7 +526,7 @@ def _scalar(one: Known, held: Sequence[Held]) -> Any:
     others = [h.fake for h in held if isinstance(h, Made)]
     if not all(isinstance(o, torch.Tensor) and o.dim() >= value.dim() for o in others):
         return None
-    alike = any(o.is_floating_point() == value.is_floating_point() for o in others)
+    alike = any(o.dtype == value.dtype or {o.dtype, value.dtype} <= _REAL for o in others)
     return value.item() if alike and value.dtype is not torch.bool else None
 
 

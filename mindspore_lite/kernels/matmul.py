@@ -61,7 +61,9 @@ def gemm(
 @kernel("Einsum", half="narrow")
 def einsum(*terms: torch.Tensor, equation: str) -> torch.Tensor:
     """Products summed as the equation says."""
-    return torch.einsum(equation, *terms)
+    if terms[0].is_floating_point() or terms[0].device.type == "cpu":
+        return torch.einsum(equation, *terms)
+    return torch.einsum(equation, *(x.to(torch.float64) for x in terms)).to(terms[0].dtype)
 
 
 @kernel("MatMulInteger")

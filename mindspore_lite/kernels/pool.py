@@ -32,29 +32,24 @@ def max_pool(
 ) -> Any:
     """The largest element of each window, and where it lies in the whole tensor."""
     at = windows(x, kernel_shape, strides, dilations, pads, auto_pad)
-    begins, sizes = (0,) * at.rank, x.shape[2:]
-    if _torch_pads(at):
-        begins, held = at.begins, x
-    else:
-        counts = at.counts(ceil_mode)
-        ends = [e + more for e, more in zip(at.ends, at.beyond(counts), strict=True)]
-        held, ceil_mode = padded(x, at.begins, ends, _lowest(x.dtype)), 0
+    real = x if x.is_floating_point() else x.to(torch.float32)  # cards pool no integers
+    padding, cut = at.begins, (0,) * at.rank
+    if not _torch_pads(at):
+        more = at.beyond(at.counts(ceil_mode))
+        ends = [end + further for end, further in zip(at.ends, more, strict=True)]
+        real = padded(real, at.begins, ends, -math.inf)
+        padding, cut, ceil_mode = cut, padding, 0
     pool = _MAX[at.rank - 1]
-    rest = (at.kernel, at.strides, begins, at.dilations, bool(ceil_mode))
+    rest = (at.kernel, at.strides, padding, at.dilations, bool(ceil_mode))
     if outputs == 1:
-        return pool(held, *rest)
-    y, places = pool(held, *rest, return_indices=True)
-    cut = [0] * at.rank if held is x else at.begins
-    return y, _in_whole(places, held.shape[2:], cut, sizes, storage_order)
+        return pool(real, *rest).to(x.dtype)
+    y, places = pool(real, *rest, return_indices=True)
+    return y.to(x.dtype), _in_whole(places, real.shape[2:], cut, x.shape[2:], storage_order)
 
 
 def _torch_pads(at: Windows) -> bool:
     """Whether torch can pad by itself, which it does up to half a window."""
     return at.symmetric and all(2 * b <= k for b, k in zip(at.begins, at.kernel, strict=True))
-
-
-def _lowest(dtype: torch.dtype) -> float:
-    return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
 def _in_whole(
@@ -87,10 +82,11 @@ def average_pool(
 ) -> torch.Tensor:
     """The mean of each window, over what lies in x or in its pads as well."""
     at = windows(x, kernel_shape, strides, dilations, pads, auto_pad)
+    # torch has no half precisions in three dims on the CPU
+    wide = x.to(torch.float32) if at.rank == 3 and x.dtype.itemsize == 2 else x
     if _torch_pads(at) and set(at.dilations) == {1}:
-        include = bool(count_include_pad)
-        rest = (at.kernel, at.strides, at.begins, bool(ceil_mode), include)
-        return _AVERAGE[at.rank - 1](x, *rest)
+        rest = (at.kernel, at.strides, at.begins, bool(ceil_mode), bool(count_include_pad))
+        return _AVERAGE[at.rank - 1](wide, *rest).to(x.dtype)
     counted = torch.ones((1, 1, *x.shape[2:]), dtype=x.dtype, device=x.device)
     if count_include_pad:
         counted = padded(counted, at.begins, at.ends, 1)

@@ -105,10 +105,11 @@ def _coordinates(axis: Axis, mode: str) -> np.ndarray:
         return start * last + at * ((end - start) * last / np.float32(axis.new - 1))
     if mode == "pytorch_half_pixel" and axis.new == 1:
         return at * 0
-    found = (at + np.float32(0.5)) / scale - np.float32(0.5)
+    found = (at + np.float32(0.5)) / scale
     if mode == "half_pixel_symmetric":
-        found += np.float32(axis.old / 2 * (1 - axis.new / (axis.scale * axis.old)))
-    return found
+        covered = np.float32(axis.new) / (scale * np.float32(axis.old))
+        found = np.float32(axis.old / 2) * (1 - covered) + found
+    return found - np.float32(0.5)
 
 
 _NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
