@@ -118,35 +118,32 @@ def _fuse(end: ir.Node) -> bool:
 def _softmax(value: ir.Value | None, user: ir.Node) -> ir.Node | None:
     """The softmax whose result is multiplied with v."""
     node = None if value is None else value.producer()
-    if value is None or node is None or node.graph is not user.graph:
+    if value is None or node is None or node.graph is not user.graph or not single_user(value):
         return None
-    if is_op(node, "Where"):
-        return _guarded(node) if single_user(value) else None
-    if not single_user(value):
-        return None
-    if is_op(node, "Softmax"):
-        rank = len(dims_of(value) or ())
-        return node if attribute(node, "axis", -1) in (-1, rank - 1) else None
     is_same = is_op(node, "Identity") or (is_op(node, "Dropout") and given(node, 2) is None)
     if is_same or (is_op(node, "Cast") and _to_half(node)):
         return _softmax(node.inputs[0], node)
-    return None
+    if is_op(node, "Where"):
+        return _guarded(node)
+    return node if _is_over_keys(node) else None
 
 
 def _guarded(where: ir.Node) -> ir.Node | None:
     """The softmax of Where(IsNaN(softmax), 0, softmax)."""
     condition, zero, value = where.inputs
     test = None if condition is None else condition.producer()
-    if value is None or test is None or not is_op(test, "IsNaN") or number_of(zero) != 0:
+    node = None if value is None else value.producer()
+    if value is None or node is None or value.is_graph_output() or not _is_over_keys(node):
         return None
-    node = value.producer()
-    inside = {where, test}
-    if test.inputs[0] is not value or any(use.node not in inside for use in value.uses()):
+    if test is None or not is_op(test, "IsNaN") or number_of(zero) != 0:
         return None
-    if node is None or not is_op(node, "Softmax") or value.is_graph_output():
-        return None
-    rank = len(dims_of(value) or ())
-    return node if attribute(node, "axis", -1) in (-1, rank - 1) else None
+    is_closed = test.inputs[0] is value and all(u.node in (where, test) for u in value.uses())
+    return node if is_closed else None
+
+
+def _is_over_keys(node: ir.Node) -> bool:
+    rank = len(dims_of(node.outputs[0]) or ())
+    return is_op(node, "Softmax") and attribute(node, "axis", -1) in (-1, rank - 1)
 
 
 def _to_half(cast: ir.Node) -> bool:
@@ -292,10 +289,9 @@ def _is_causal(found: _Scores) -> bool:
     numbers = array_of(mask.mask, _MOST)
     if numbers is None or numbers.ndim < 2:
         return False
-    queries, keys = (dims_of(value) or [None] for value in (found.q, found.turned))
-    if numbers.shape[-2:] != (queries[-2], keys[-1]) or numbers.size != math.prod(
-        numbers.shape[-2:]
-    ):
+    queries, keys = dims_of(found.q), dims_of(found.turned)
+    shape = None if queries is None or keys is None else (queries[-2], keys[-1])
+    if numbers.shape[-2:] != shape or math.prod(numbers.shape[:-2]) != 1:
         return False
     if isinstance(mask, _Hidden):
         seen = numbers != mask.when

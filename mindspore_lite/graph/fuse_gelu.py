@@ -6,8 +6,8 @@
 Exporters write them in many orders, with x**3 as a power or as products. So what is compared are
 not nodes but polynomials: of x in front of the function, of x and its result behind it.
 
-x * sigmoid(x) is left alone: a compiler for cards joins such operators by itself, and so it does
-these; but its Gelu keeps x in float32 on the way, where the spelt-out form rounds at every step.
+x * sigmoid(x) is left alone: a compiler for cards joins the two by itself. It would join these as
+well; but one operator computes in float32 inside, where halves lose digits at each step.
 """
 
 from __future__ import annotations

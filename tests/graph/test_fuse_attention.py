@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.attention import evaluated
-from support.onnx_graphs import BOOL, F32, feeds_for, model, node, ops, results
+from support.onnx_graphs import BOOL, F32, body, feeds_for, model, node, ops, results
 from support.running import assert_close
 
 from mindspore_lite.graph.fuse_attention import fuse_attention
@@ -323,3 +323,17 @@ def test_any_row_of_scales_and_masks_means_the_same(
     made = fused(old)
     assert the_node(made).op_type == SDPA
     check(old, made)
+
+
+def test_attention_inside_of_a_branch_is_fused() -> None:
+    plain = attention(PLAIN + END)
+    yes = body(plain.graph.node, [], [("y", F32, None)])
+    no = body([node("Neg", ["v"], ["e"])], [], [("e", F32, None)])
+    choose = node("If", ["go"], ["z"], then_branch=yes, else_branch=no)
+    ports = [(name, F32, (2, 2, 3, 4)) for name in "qkv"]
+    old = model([choose], [*ports, ("go", BOOL, ())], ["z"])
+    new = fused(old)
+    assert [n.op_type for n in new.graph[0].attributes["then_branch"].as_graph()] == [SDPA]
+    for go in (True, False):
+        feeds = feeds_for(old) | {"go": np.array(go)}
+        assert_close(evaluated(new, feeds)["z"], results(old, feeds)["z"])
