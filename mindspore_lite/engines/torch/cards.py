@@ -151,10 +151,17 @@ class Card:
             )
 
 
-def card_for(device: str, torch: Any = None) -> Card:
-    """A card that was found to be there."""
-    check(device, torch)
-    return Card(device, torch)
+def card_for(device: str) -> Card:
+    """A card that was found to be there, and to work; the same one for all who ask."""
+    check(device)
+    card = _CARDS.get(device)
+    if card is None:
+        card = _CARDS.setdefault(device, Card(device))
+    card.check_whole()
+    return card
+
+
+_CARDS: dict[str, Card] = {}
 
 
 def check(device: str, torch: Any = None) -> None:

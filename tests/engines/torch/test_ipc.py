@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ WEIGHTS = {
 def said(**changed: Any) -> bytes:
     rows = [["a", "float32", "transposed", 0, [5, 3]], ["b", "bool", "", 256, [2]]]
     body = {
-        "card": "fake", "handle": "aa", "size": 512, "offset": 0, "counter": "bb",
+        "process": 1, "card": "fake", "handle": "aa", "size": 512, "offset": 0, "counter": "bb",
         "counter_at": 3, "event": "cc", "waits": True, "weights": rows,
     }  # fmt: skip
     return json.dumps(body | changed).encode()
@@ -44,7 +45,7 @@ class FakeFlat:
 def test_what_is_exported_is_plain_data_that_says_where_everything_lies() -> None:
     store = Store(FakeCard(), {})
     store.flat, store.places = FakeFlat(), WEIGHTS  # type: ignore[assignment]
-    assert json.loads(ipc.exported(store)) == json.loads(said())
+    assert json.loads(ipc.exported(store)) == json.loads(said(process=os.getpid()))
 
 
 def test_a_store_without_a_card_exports_nothing() -> None:

@@ -14,14 +14,13 @@ import torch
 from support.fake_engine import Client
 from support.running import DATA, fixture_arrays
 from support.sharing import python, said, tell
-from support.torch_graphs import SIDE, computed, dense, reshaping, rows, source, weight
+from support.torch_graphs import SIDE, computed, dense, reshaping, rows, source
 
 from mindspore_lite.engines import sharing
 from mindspore_lite.engines.base import Options
-from mindspore_lite.engines.torch import engine as engines
 from mindspore_lite.engines.torch.cards import check, listed
 from mindspore_lite.engines.torch.engine import TorchEngine
-from mindspore_lite.errors import EngineUnavailableError, LiteError, ResourceError
+from mindspore_lite.errors import EngineUnavailableError, ResourceError
 from mindspore_lite.graph.source import Given, source_of
 
 pytestmark = pytest.mark.gpu
@@ -256,12 +255,10 @@ def test_another_process_maps_the_weights_if_it_is_listed(tmp_path: Path) -> Non
         del filler
 
 
-def test_weights_of_another_card_or_nonsense_are_refused(tmp_path: Path) -> None:
+def test_a_process_that_asks_itself_gets_a_copy(tmp_path: Path) -> None:
     given = source(tmp_path, dense(rows=3))
-    session = ENGINE.load(given, options())
-    data = session.export()
-    assert data and os.getpid()
-    program = session._open_program()
-    with pytest.raises(LiteError, match="cannot be understood"):
-        engines.ipc.adopt(program.store, data[:-5])
-    assert weight().nbytes <= program.store.size_bytes
+    own, share = sharing.load_shared(ENGINE, given, options(tf32=False), "gpu:0", (os.getpid(),))
+    session = sharing.open_shared(ENGINE, given, options(tf32=False), "gpu:0", share.handle)
+    close_to(computed(rows(3)), session.run([rows(3)])[0], 1e-5)
+    own.close()
+    share.close()
