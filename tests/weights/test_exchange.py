@@ -29,6 +29,8 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_messages_come_back_as_they_were() -> None:
     assert exchange.decoded_question(exchange.encoded_question(QUESTION)) == QUESTION
     assert exchange.decoded_answer(exchange.encoded_answer(ANSWER)) == ANSWER
+    more = Answer("/cache/key", ("model.onnx",), has_extra=True)
+    assert exchange.decoded_answer(exchange.encoded_answer(more)) == more
     refusal = Answer(refusal="model", text="why")
     assert exchange.decoded_answer(exchange.encoded_answer(refusal)) == refusal
 
@@ -142,3 +144,15 @@ def test_a_frame_that_is_too_long_is_not_sent(pair: tuple[socket.socket, socket.
 
 def test_the_kernel_says_who_is_there(pair: tuple[socket.socket, socket.socket]) -> None:
     assert exchange.peer_of(pair[0]) == exchange.Peer(os.getpid(), os.geteuid())
+
+
+def test_bytes_in_memory_come_back_and_nobody_can_change_them() -> None:
+    descriptor = exchange.written(b"some bytes")
+    try:
+        assert exchange.read(descriptor) == b"some bytes"
+        with pytest.raises(PermissionError):
+            os.pwrite(descriptor, b"x", 0)
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, 3)
+    finally:
+        os.close(descriptor)

@@ -469,3 +469,42 @@ def test_a_hundred_shares_leave_nothing_behind(folder: Path) -> None:
     for _ in range(100):
         once()
     assert_no_more_than(before)
+
+
+# --- what an engine adds ---
+
+
+def test_what_the_engine_adds_is_made_anew_for_each_who_may_have_it(folder: Path) -> None:
+    made: list[int] = []
+
+    def extra() -> bytes:
+        made.append(1)
+        return bytes([len(made)]) * 100_000  # more than a frame holds
+
+    offer = Offer(Hold(folder), IDENTITY, "cpu", frozenset({os.getpid()}), extra)
+    own = Share(offer)
+    before = descriptors()
+    for number in (1, 2):
+        with borrowed(own.handle, "cpu", IDENTITY) as (given, more):
+            assert given == folder
+            assert more == bytes([number]) * 100_000
+    refusal(own.handle, device="gpu:0")
+    assert made == [1, 1]  # nothing was made for the one who was refused
+    assert_no_more_than(before)
+    own.close()
+
+
+def test_who_is_not_listed_gets_nothing_that_the_engine_adds(folder: Path) -> None:
+    offer = Offer(Hold(folder), IDENTITY, "cpu", frozenset({1}), lambda: pytest.fail("given away"))
+    own = Share(offer)
+    assert "is not in the shareable_weight_pid_list" in refusal(own.handle)
+    own.close()
+
+
+def test_more_than_an_engine_may_add_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "MAX_EXTRA_BYTES", 10)
+    own = Share(Offer(Hold(folder), IDENTITY, "cpu", frozenset({os.getpid()}), lambda: bytes(11)))
+    assert "it sends 11 bytes, at most 10 are possible" in refusal(own.handle, WireError)
+    own.close()

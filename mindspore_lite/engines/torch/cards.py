@@ -45,7 +45,7 @@ class Card:
 
     def __init__(self, device: str, torch: Any = None) -> None:
         """Without a check: see `card_for`."""
-        self._torch = torch or _torch()
+        self._torch = torch or _torch(device.partition(":")[0])
         self.device = self._torch.device(device)
         self.kind = self.device.type
         self._module = getattr(self._torch, self.kind)
@@ -151,10 +151,17 @@ class Card:
             )
 
 
-def card_for(device: str, torch: Any = None) -> Card:
-    """A card that was found to be there."""
-    check(device, torch)
-    return Card(device, torch)
+def card_for(device: str) -> Card:
+    """A card that was found to be there, and to work; the same one for all who ask."""
+    check(device)
+    card = _CARDS.get(device)
+    if card is None:
+        card = _CARDS.setdefault(device, Card(device))
+    card.check_whole()
+    return card
+
+
+_CARDS: dict[str, Card] = {}
 
 
 def check(device: str, torch: Any = None) -> None:
@@ -207,7 +214,7 @@ def listed(kind: str = "cuda", torch: Any = None) -> list[CardFacts]:
     return [CardFacts(str(c.device), c.name, c.memory_bytes()[1]) for c in found]
 
 
-def _torch(kind: str = "cuda") -> Any:
+def _torch(kind: str) -> Any:
     """PyTorch, with what it needs for a kind of cards."""
     try:
         torch = importlib.import_module("torch")

@@ -11,6 +11,7 @@ The bytes are JSON and hold no code: the handle, and where each weight lies.
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ def exported(store: Store) -> bytes:
         store.flat.untyped_storage()._share_cuda_()
     )
     body = {
+        "process": os.getpid(),
         "card": store.card.identity(),
         "handle": handle.hex(),
         "size": size,
@@ -61,6 +63,7 @@ def adopt(store: Store, data: bytes) -> None:
         binary = {name: bytes.fromhex(body[name]) for name in _BINARY}
         numbers = {name: int(body[name]) for name in ("size", "offset", "counter_at")}
         there, waits = str(body["card"]), bool(body["waits"])
+        process = int(body["process"])
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
         raise EngineError(
             f"the weights that another process shares cannot be understood ({exc}); both need the "
@@ -72,6 +75,11 @@ def adopt(store: Store, data: bytes) -> None:
             f"the shared weights lie on another card ({there}) than device {str(card.device)!r} of "
             f"this process ({card.identity()}); is CUDA_VISIBLE_DEVICES different in both?"
         )
+    if process == os.getpid():  # CUDA maps nothing twice into one process: it gets a copy
+        torch.UntypedStorage._release_ipc_counter(
+            binary["counter"], numbers["counter_at"], device=card.device
+        )
+        return
     store.adopt(_mapped(card, binary, numbers, waits), places)
 
 

@@ -114,16 +114,15 @@ class Replay:
         """
         given = [one for request in requests for one in request]
         tensors = sum(isinstance(one, torch.Tensor) for one in given)
-        current = self._card.current()
-        if tensors:
+        current = self._card.current() if tensors else None
+        if current is not None:
             self._stream.wait_stream(current)
         with self._card.using(self._stream), torch.no_grad():
             self._send(requests, rows)
             outputs = self._computed()
-            if tensors == len(given) and tensors:
-                found = _parts(outputs, rows, torch.clone)
-            else:
+            if current is None or tensors < len(given):
                 return _parts(self._fetched(outputs), rows, np.copy)
+            found = _parts(outputs, rows, torch.clone)
         current.wait_stream(self._stream)
         for tensor in (one for request in found for one in request):
             _used_on(tensor, current)

@@ -29,7 +29,7 @@ ALIGNMENT = 256  # bytes, as CUDA's own allocator has it
 _STAGE_BYTES = 32 << 20  # of pinned memory, twice; guess: large enough for full speed of the bus
 
 Place = tuple[int, tuple[int, ...]]  # where a weight begins in a buffer, and its dims in memory
-Values = Mapping[Weight, torch.Tensor]  # on the host, as `laid_out` gives them
+Values = Mapping[Weight, torch.Tensor]  # on the host, as the model has them
 
 
 class Store:
@@ -75,7 +75,7 @@ class Store:
         with self._lock:
             changed = {**{name: self._first[name] for name in self._replaced}, **replaced}
             targets = [w for w in self._tensors if w.name in changed]
-            values = {w: laid_out(of_numpy(changed[w.name]), w) for w in targets}
+            values = {w: of_numpy(changed[w.name]) for w in targets}
             if not values:
                 pass
             elif self.card is None:
@@ -89,11 +89,11 @@ class Store:
 
     def _add(self, lowered: Lowered) -> None:
         missing = dict.fromkeys(w for w in _weights(lowered) if w not in self._tensors)
-        values = {w: laid_out(self._value(w, lowered), w) for w in missing}
+        values = {w: self._value(w, lowered) for w in missing}
         on_host = {w: v for w, v in values.items() if w.on_host or self.card is None}
         for weight, value in on_host.items():
             own = value.clone() if weight.name in self._first else value
-            self._tensors[weight] = _seen(own, weight)
+            self._tensors[weight] = _seen(laid_out(own, weight), weight)
         values = {w: v for w, v in values.items() if w not in on_host}
         if values and self.card is not None:
             flat, places = _packed(self.card, values)
@@ -135,7 +135,7 @@ class Store:
 
 def _copy(values: Values, tensors: Mapping[Weight, torch.Tensor]) -> None:
     for weight, value in values.items():
-        tensors[weight].copy_(_seen(value, weight))
+        tensors[weight].copy_(value)
 
 
 def laid_out(value: torch.Tensor, weight: Weight) -> torch.Tensor:
@@ -160,13 +160,15 @@ def _packed(card: Card, values: Values) -> tuple[torch.Tensor, dict[Weight, Plac
     places: dict[Weight, Place] = {}
     end = 0
     for weight, value in values.items():
-        places[weight] = end, tuple(value.shape)
-        end += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
+        dims = tuple(value.shape[at] for at in _order(weight, value.dim()))
+        places[weight] = end, dims
+        end += -(-value.numel() * weight.dtype.itemsize // ALIGNMENT) * ALIGNMENT
     flat = torch.empty(end, dtype=torch.uint8, device=card.device)
     stage = Stage(card, max(1, min(end, _STAGE_BYTES)))
-    for weight, value in values.items():
+    for weight, value in values.items():  # one at a time: each may be a copy, in another type
+        memory = laid_out(value, weight).reshape(-1).view(torch.uint8)
         start = places[weight][0]
-        stage.copy(value.reshape(-1).view(torch.uint8), flat[start : start + value.nbytes])
+        stage.copy(memory, flat[start : start + memory.numel()])
     stage.finish()
     return flat, places
 

@@ -1,0 +1,115 @@
+"""Compiling: what is kept where, what happens when it fails, and that it says nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.torch_graphs import computed, dense, program, rows
+
+from mindspore_lite.engines.torch import compile as compiler
+from mindspore_lite.kernels.lower import Target, lower
+
+X = torch.from_numpy(rows(3))
+
+
+@pytest.fixture(autouse=True)
+def own_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the compiler's files go to the test's own cache."""
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+
+
+def module() -> Any:
+    """`dense` for three rows, its weights put in."""
+    made = program(dense())
+    lowered = lower(made._model, ((3, 16),), Target(torch.device("cpu")))
+    made.store.fill(lowered)
+    return lowered.module
+
+
+def test_off_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_inductor", lambda: pytest.fail("it was compiled"))
+    own = module()
+    assert compiler.compiled(own, [X], "off") is own
+
+
+def test_a_compiled_graph_follows_its_weights_and_keeps_its_files_in_the_cache(
+    cache_place: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = module()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # put back at the end of the test
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    run = compiler.compiled(own, [X], "fast")
+    assert run is not own
+    np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3)), rtol=1e-5)
+    with torch.no_grad():
+        own.w.mul_(2)
+    np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3), 2.0), rtol=1e-5)
+    place = cache_place / "torch"
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(place)
+    assert any(path.is_file() for path in place.rglob("*"))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_place_that_the_user_has_named_stays(
+    tmp_path: Path, cache_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "mine"))
+    compiler._keep_files()
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "mine")
+    assert not cache_place.exists()
+
+
+def test_a_graph_that_cannot_be_compiled_runs_as_it_is_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*given: Any, **more: Any) -> None:
+        raise RuntimeError("no C compiler\n found")
+
+    monkeypatch.setattr(compiler, "_inductor", lambda: fails)
+    own = module()
+    with pytest.warns(RuntimeWarning, match="RuntimeError: no C compiler found; a C comp") as said:
+        assert compiler.compiled(own, [X], "full") is own
+        assert compiler.compiled(own, [X], "fast") is own
+    assert len(said) == 1
+
+
+def test_code_that_fails_when_it_is_first_run_counts_as_not_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def made(*given: Any) -> None:
+        raise RuntimeError("no kernel image is available")
+
+    monkeypatch.setattr(compiler, "_inductor", lambda: lambda *given, **more: made)
+    own = module()
+    with pytest.warns(RuntimeWarning, match="no kernel image"):
+        assert compiler.compiled(own, [X], "full") is own
+
+
+def test_want_of_memory_is_no_fault_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any, **more: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(compiler, "_inductor", lambda: fails)
+    with pytest.raises(torch.OutOfMemoryError):
+        compiler.compiled(module(), [X], "full")
+
+
+def test_every_option_is_one_that_the_compiler_knows() -> None:
+    from torch._inductor import config
+
+    for options in compiler._OPTIONS.values():
+        assert set(options) <= set(config.get_config_copy())
+
+
+def test_whoever_wants_to_know_is_told_what_is_prepared() -> None:
+    heard: list[str] = []
+    with compiler.told(heard.append):
+        program(dense()).plan(((2, 16),))
+    program(dense()).plan(((3, 16),))
+    assert heard == ["preparing inputs of [2, 16]"]

@@ -1,0 +1,151 @@
+"""Sessions of the torch engine on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+from support.fake_engine import Client
+from support.sharing import forked
+from support.torch_graphs import SIDE, computed, dense, loaded, model, reshaping, rows, weight
+
+from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.engines.base import Stop
+from mindspore_lite.engines.torch import program
+from mindspore_lite.errors import ClosedError, EngineError, InputError, ShapeError, StoppedError
+
+
+def test_a_model_of_open_rows_runs_with_any_number(tmp_path: Path) -> None:
+    session = loaded(tmp_path, dense())
+    assert session.inputs[0].shape == session.outputs[0].shape == (-1, SIDE)
+    for count in (1, 7, 0):
+        np.testing.assert_allclose(session.run([rows(count)])[0], computed(rows(count)), rtol=1e-5)
+
+
+def test_a_static_model_is_lowered_at_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = loaded(tmp_path, dense(rows=2))
+    monkeypatch.setattr(program, "lower", lambda *given: pytest.fail("it was lowered again"))
+    session.run([rows(2)])
+
+
+def test_a_graph_that_depends_on_data_runs(tmp_path: Path) -> None:
+    session = loaded(tmp_path, reshaping())
+    x = np.arange(6, dtype=np.float32)
+    for dims in ([2, 3], [6, 1]):
+        np.testing.assert_array_equal(session.run([x, np.array(dims)])[0], x.reshape(dims))
+
+
+def test_outputs_are_the_callers_own(tmp_path: Path) -> None:
+    """Of an input, of a weight, and twice the same."""
+    nodes = [
+        helper.make_node("Identity", ["x"], ["same"]),
+        helper.make_node("Identity", ["w"], ["stored"]),
+        helper.make_node("Relu", ["x"], ["once"]),
+        helper.make_node("Identity", ["once"], ["twice"]),
+    ]
+    names = ("same", "stored", "once", "twice")
+    square = [SIDE, SIDE]
+    made = model(nodes, {"x": square}, dict.fromkeys(names, square), {"w": weight()})
+    session = loaded(tmp_path, made)
+    x = rows(SIDE)
+    first = session.run([x])
+    for output in first:
+        output += 100  # writable, and nobody else's
+    for output, wanted in zip(session.run([x]), (x, weight(), x, x), strict=True):
+        np.testing.assert_array_equal(output, wanted)
+    np.testing.assert_array_equal(x, rows(SIDE))
+
+
+@pytest.mark.parametrize("precision", ["preferred_fp16", "preferred_bf16"])
+def test_half_precision_computes_products_in_it_and_keeps_the_border(
+    tmp_path: Path, precision: str
+) -> None:
+    session = loaded(tmp_path, dense(), precision=precision)
+    (y,) = session.run([rows(4)])
+    assert y.dtype == np.float32
+    error = np.abs(y - computed(rows(4))).max()
+    assert 0 < error < 0.05
+
+
+def test_bfloat16_and_complex_numbers_pass_the_border(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "x"], ["y"])]
+    kinds = {"x": TensorProto.BFLOAT16, "y": TensorProto.BFLOAT16}
+    session = loaded(tmp_path, model(nodes, {"x": [3]}, {"y": [3]}, kinds=kinds))
+    bfloat16 = BY_NAME["bfloat16"].numpy
+    assert session.inputs[0].dtype == session.outputs[0].dtype == bfloat16
+    (y,) = session.run([np.array([1, 2, 3], bfloat16)])
+    assert y.dtype == bfloat16 and y.astype(np.float32).tolist() == [2, 4, 6]
+
+
+def test_wrong_inputs_are_told(tmp_path: Path) -> None:
+    session = loaded(tmp_path, dense())
+    with pytest.raises(InputError, match=r"given 2 inputs, wanted 1: \['x'\]"):
+        session.run([rows(1), rows(1)])
+    with pytest.raises(ShapeError, match=r"'x': \[1, 3\].*takes .*'x': \[-1, 16\]"):
+        session.run([np.zeros((1, 3), np.float32)])
+    with pytest.raises(ShapeError):
+        session.run([np.zeros(16, np.float32)])
+
+
+def test_an_error_of_torch_is_an_engine_error(tmp_path: Path) -> None:
+    session = loaded(tmp_path, reshaping())
+    with pytest.raises(EngineError, match="torch could not run the model"):
+        session.run([np.zeros(6, np.float32), np.array([4, 4])])
+
+
+def test_a_stop_that_was_fired_and_a_closed_session_are_told(tmp_path: Path) -> None:
+    session = loaded(tmp_path, dense())
+    stop = Stop()
+    session.run([rows(1)], stop)
+    stop.fire()
+    with pytest.raises(StoppedError):
+        session.run([rows(1)], stop)
+    session.close()
+    session.close()
+    with pytest.raises(ClosedError):
+        session.run([rows(1)])
+
+
+def test_a_session_does_not_survive_a_fork(tmp_path: Path) -> None:
+    session = loaded(tmp_path, dense())
+    told = forked(lambda: str(session.run([rows(1)])))
+    assert "EngineError: the session was made before this process was forked" in told
+    session.run([rows(1)])
+
+
+def test_threads_are_set_for_the_thread_that_calls(tmp_path: Path) -> None:
+    session = loaded(tmp_path, dense(), threads=3)
+    seen = []
+
+    def call() -> None:
+        session.run([rows(1)])
+        seen.append(torch.get_num_threads())
+
+    Client(call).ended()
+    assert seen == [3]
+
+
+def test_many_threads_run_at_once(tmp_path: Path) -> None:
+    session = loaded(tmp_path, dense())
+
+    def call(seed: int) -> None:
+        for count in range(1, 8):
+            x = rows(count, seed)
+            np.testing.assert_allclose(session.run([x])[0], computed(x), rtol=1e-5)
+
+    for client in [Client(lambda seed=seed: call(seed)) for seed in range(6)]:
+        assert client.ended().error is None
+
+
+def test_strings_are_refused_at_the_build(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Identity", ["x"], ["y"])]
+    kinds = {"x": TensorProto.STRING, "y": TensorProto.STRING}
+    made: onnx.ModelProto = model(nodes, {"x": [3]}, {"y": [3]}, kinds=kinds)
+    with pytest.raises(EngineError, match=r"input 'x' is of type .*torch has no tensors"):
+        loaded(tmp_path, made)
