@@ -42,7 +42,7 @@ class Options:
     group: Group | None = None  # what is shared with other sessions of this process
     device: str = "cpu"  # as torch writes it: cpu, cuda:0, npu:0
     tf32: bool = True  # float32 products on a card may round their operands to 10 bits
-    tuning: str = "full"  # full: measure many kernels; fast: take the usual ones; off: compile none
+    tuning: str = "fast"  # fast: compile; full: in several ways, keep the fastest; off: do not
     batches: tuple[int, ...] = ()  # numbers of rows to prepare at the build; open batch axes only
 
 

@@ -26,8 +26,6 @@ from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
-_SEND_BYTES = 4 << 20  # begin to send when so much lies in pinned memory; guess
-_THREADS_BYTES = 1 << 20  # of a request: from here on torch copies, with several threads; guess
 
 Given = Any  # an array, or a tensor of the card
 
@@ -58,11 +56,15 @@ class Lane:
     def _made(self, use: str, size: int) -> torch.Tensor:
         if use == "card":
             return torch.zeros(size, dtype=torch.uint8, device=self.card.device)
-        return self.card.pinned((size,), torch.uint8)
+        return self.card.pinned((size,), torch.uint8).zero_()
 
 
 class Replay:
-    """A plan that is ready to run on a stream. For one thread at a time."""
+    """A plan that is ready to run on a stream. For one thread at a time.
+
+    Two forms of it are recorded: with the copies from and to pinned memory, which is all that a
+    request of the host needs, and without, for tensors that lie on the card already.
+    """
 
     def __init__(self, program: Program, plan: Plan, lane: Lane) -> None:
         self._lane = lane
@@ -70,117 +72,110 @@ class Replay:
         self._plan = plan
         shapes = list(zip(plan.shapes, program.types, strict=True))
         self._host = [lane.room("in", at, *one) for at, one in enumerate(shapes)]
-        self._replay: Callable[[], None] | None = None  # None: run step by step
+        self._back: list[torch.Tensor] = []
         self._outputs: Sequence[torch.Tensor] = ()
+        self._replay: Callable[[], None] | None = None  # None: run step by step
+        self._round_trip: Callable[[], None] | None = None
         self._stream.wait_stream(self._card.current())
         with self._card.using(self._stream), torch.no_grad():
             self._inputs = [lane.room("card", at, *one) for at, one in enumerate(shapes)]
             for tensor in self._inputs:
                 tensor.zero_()  # an element of every table: any model takes it
             if not plan.dynamic and self._card.captures:
-                self._replay, self._outputs = self._captured(program)
-        self._back = [
-            lane.room("out", at, out.shape, out.dtype) for at, out in enumerate(self._outputs)
-        ]
-        # slices of arrays cost a tenth of those of tensors
-        self._arrays = [to_numpy(host) for host in self._host]
+                self._record(program)
         self._back_arrays = [to_numpy(back) for back in self._back]
-        self._done = self._card.event()
 
-    def _captured(self, program: Program) -> tuple[Callable[[], None] | None, Any]:
+    def _record(self, program: Program) -> None:
         options = program.options
-
-        def run() -> list[torch.Tensor]:
-            return [output.contiguous() for output in self._plan.run(*self._inputs)]
-
         with BUILDING, switched(options.tf32, options.tuning == "full"):
             for _ in range(_WARM_UPS):
-                run()
+                outputs = self._plain()
+            self._back = [
+                self._lane.room("out", at, out.shape, out.dtype) for at, out in enumerate(outputs)
+            ]
+            del outputs
             self._stream.synchronize()
             try:
-                return self._card.captured(run, self._stream, self._lane.pool)
+                self._replay, self._outputs = self._captured(self._plain)
+                self._round_trip, _ = self._captured(self._with_copies)
             except Exception as exc:
                 self._card.note(exc)
                 if self._card.broken or self._card.is_full(exc):
                     raise
                 warn_of_steps(program.name, f"{type(exc).__name__}: {exc}")
-                return None, ()
+
+    def _captured(self, run: Callable[[], Any]) -> tuple[Callable[[], None], Any]:
+        return self._card.captured(run, self._stream, self._lane.pool)
+
+    def _plain(self) -> list[torch.Tensor]:
+        """The outputs, on the card."""
+        return [output.contiguous() for output in self._plan.run(*self._inputs)]
+
+    def _with_copies(self) -> list[torch.Tensor]:
+        """All from pinned memory to pinned memory; nothing stays on the card."""
+        for target, host in zip(self._inputs, self._host, strict=True):
+            target.copy_(host, non_blocking=True)
+        for back, output in zip(self._back, self._plain(), strict=True):
+            back.copy_(output, non_blocking=True)
+        return []
 
     def run(self, requests: Sequence[Sequence[Given]], rows: Sequence[int]) -> list[list[Any]]:
         """The outputs of each request: arrays, or tensors of the card if all inputs are such.
 
-        rows: how many each of them has along the first axis; what is left of the shapes is filled
-        with the first row. No rows: one request, which fills the inputs as it is.
+        rows: how many each of them has along the first axis; what is left of the shapes keeps what
+        it had before, which is a row of some request. No rows: one request, which fills the inputs.
         """
         given = [one for request in requests for one in request]
         tensors = sum(isinstance(one, torch.Tensor) for one in given)
-        current = self._card.current() if tensors else None
-        if current is not None:
-            self._stream.wait_stream(current)
-        with self._card.using(self._stream), torch.no_grad():
+        with torch.no_grad():
+            if not tensors and self._round_trip is not None:
+                # few calls: each lets go of the interpreter's lock, for which many clients wait
+                for at, host in enumerate(self._host):
+                    _gather(host, [request[at] for request in requests], sum(rows))
+                with self._card.using(self._stream):
+                    self._round_trip()
+                self._stream.synchronize()
+                return _parts(self._back_arrays, rows, np.copy)
+            return self._on_card(requests, rows, tensors == len(given))
+
+    def _on_card(
+        self, requests: Sequence[Sequence[Given]], rows: Sequence[int], stay: bool
+    ) -> list[list[Any]]:
+        """Run between buffers of the card, where some of what is given may lie."""
+        current = self._card.current()
+        self._stream.wait_stream(current)
+        with self._card.using(self._stream):
             self._send(requests, rows)
-            outputs = self._computed()
-            if current is None or tensors < len(given):
-                return _parts(self._fetched(outputs), rows, np.copy)
-            found = _parts(outputs, rows, torch.clone)
+            if self._replay is not None:
+                self._replay()
+            outputs = self._outputs if self._replay is not None else self._plain()
+            if not stay:
+                found = [to_numpy(output.cpu()) for output in outputs]
+                return _parts(found, rows, np.copy)
+            parts = _parts(outputs, rows, torch.clone)
         current.wait_stream(self._stream)
-        for tensor in (one for request in found for one in request):
+        for tensor in (one for request in parts for one in request):
             _used_on(tensor, current)
-        return found
-
-    def _computed(self) -> Sequence[torch.Tensor]:
-        if self._replay is None:
-            return self._plan.run(*self._inputs)
-        self._replay()
-        return self._outputs
-
-    def _fetched(self, outputs: Sequence[torch.Tensor]) -> Sequence[np.ndarray]:
-        """Outputs in memory of the host that the next run will write to."""
-        if self._replay is None:
-            return [to_numpy(output.cpu().contiguous()) for output in outputs]
-        for back, output in zip(self._back, outputs, strict=True):
-            back.copy_(output, non_blocking=True)
-        self._done.record(self._stream)
-        self._done.synchronize()
-        return self._back_arrays
+        return parts
 
     def _send(self, requests: Sequence[Sequence[Given]], rows: Sequence[int]) -> None:
         for at, target in enumerate(self._inputs):
-            given = [request[at] for request in requests]
-            if rows:
-                self._put_rows(at, given, rows)
-            elif isinstance(given[0], torch.Tensor):
-                self._put(target, given[0])
-            else:
-                self._host[at].copy_(of_numpy(given[0]))
-                target.copy_(self._host[at], non_blocking=True)
+            end = 0
+            for request, count in zip(requests, rows or [None], strict=True):
+                one = request[at]
+                part = target if count is None else target[end : end + count]
+                end += count or 0
+                part.copy_(one if isinstance(one, torch.Tensor) else of_numpy(one))
+                if isinstance(one, torch.Tensor):
+                    _used_on(one, self._stream)
 
-    def _put(self, target: torch.Tensor, given: torch.Tensor) -> None:
-        target.copy_(given, non_blocking=True)
-        _used_on(given, self._stream)
 
-    def _put_rows(self, at: int, given: Sequence[Given], rows: Sequence[int]) -> None:
-        """Copy rows one request after the other; the card fetches what is there meanwhile."""
-        target, host, array = self._inputs[at], self._host[at], self._arrays[at]
-        end = sent = 0
-        most = max(1, _SEND_BYTES * len(host) // max(1, host.nbytes))  # rows to send at once
-        for one, count in zip(given, rows, strict=True):
-            begin, end = end, end + count
-            if isinstance(one, torch.Tensor):
-                self._put(target[begin:end], one)
-                sent = end
-                continue
-            if one.nbytes >= _THREADS_BYTES:
-                host[begin:end].copy_(of_numpy(one))
-            else:
-                array[begin:end] = one
-            if end - sent >= most:
-                target[sent:end].copy_(host[sent:end], non_blocking=True)
-                sent = end
-        if sent < end:
-            target[sent:end].copy_(host[sent:end], non_blocking=True)
-        if end < len(target):  # a real row: zeros might make it fail, or be slow
-            target[end:].copy_(target[:1].expand(len(target) - end, *target.shape[1:]))
+def _gather(host: torch.Tensor, given: Sequence[np.ndarray], rows: int) -> None:
+    """Copy arrays to pinned memory, one after the other along the first axis."""
+    if len(given) == 1:
+        (host[:rows] if rows else host).copy_(of_numpy(given[0]))
+    else:
+        torch.cat([of_numpy(one) for one in given], out=host[:rows])
 
 
 def _parts(
