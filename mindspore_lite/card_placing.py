@@ -105,9 +105,10 @@ def place_on_cards(
     warn_of_unused_targets(context, stacklevel=6)
     warn_of_cpu_settings(context, settings.target, stacklevel=6)
     rows = wish.max_rows or max(settings.batches, default=MOST_ROWS)
-    batching = replace(wish, max_rows=rows) if rows > 1 else None
-    if batching is not None and not settings.batches:
-        settings = replace(settings, batches=_buckets(rows))
+    batching = None
+    if rows > 1:
+        settings = replace(settings, batches=settings.batches or _buckets(rows))
+        batching = Batching(rows, wish.wait_ns, settings.batches)
     placed = _placed(given, context, settings, weights)
     if batching is not None:
         try:
@@ -145,7 +146,9 @@ def _placed(
     first, *others = ids[:count]
     further = replace(weights, pids=None)
     model = CardModel([load(first, weights), *(load(number, further) for number in others)])
-    places = tuple(Place(n, (Lane(count, model.worker(n)),)) for n in range(count))
+    places = tuple(
+        Place(n, (Lane(count, model.worker(n)),), card=device) for n, device in enumerate(devices)
+    )
     return Placed(model, plan, places)
 
 

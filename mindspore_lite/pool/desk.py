@@ -21,6 +21,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,17 +32,20 @@ from mindspore_lite.pool.statistics import Histogram
 from mindspore_lite.pool.width import Lane, Widths, averaged, remembered
 
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
+_IN_PASSING = 2  # half of it while the card is busy for another slot, which costs nothing; guess
+_WELL_FILLED = 0.75  # of a bucket: below, the rows of the next smaller one are taken; guess
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs: its sessions, widest first, and its cores."""
+    """Where a worker runs: its sessions, widest first, and its cores or its card."""
 
     index: int
     lanes: tuple[Lane, ...]
     cores: tuple[int, ...] = ()
     node: int = -1
+    card: str = ""  # which workers with the same share; "" is none
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,24 @@ class Batching:
 
     Without a time to wait, rows are shared out: each slot waits, for a small part of what a run
     takes, until it has its share of the requests that were under way of late. So a lone request
-    never waits, and callers who all come back after a batch are together again in the next.
+    never waits, and callers who all come back after a batch are together again in the next. While
+    the card of a slot computes for another one, it waits longer.
+
+    A session that runs fewer rows than a bucket as if there were as many gets no batch that fills
+    one badly.
     """
 
     max_rows: int
     wait_ns: int = 0
+    buckets: tuple[int, ...] = ()  # smallest first
+
+    def fitting(self) -> list[int]:
+        """For each number of rows that could be taken, how many are."""
+        found = list(range(self.max_rows + 1))
+        for lower, upper in pairwise(self.buckets):
+            for rows in range(lower, min(upper, self.max_rows + 1)):
+                found[rows] = rows if rows >= _WELL_FILLED * upper else lower
+        return found
 
 
 class Tally:
@@ -115,6 +132,8 @@ class Desk:
         self._flight = 0.0  # rows under way, of late
         self._open_rows = 0  # rows under way now
         self._pace_ns = 0  # how long a run takes, of late
+        self._due_ns = 0  # until when the gathering slot waits
+        self._fitting = batching.fitting() if batching is not None else []
 
     @property
     def drained(self) -> bool:
@@ -218,7 +237,7 @@ class Desk:
             self.gathering = None
         if self.queue:
             head = next(iter(self.queue))
-            due_ns = self._due_ns(head)
+            due_ns = self._waits_until(head, slot)
             if now_ns >= due_ns:
                 self._start(slot, self._taken(head), now_ns)
                 return None
@@ -227,8 +246,10 @@ class Desk:
                 first = next(request for request in self.queue if request.key == key)
                 self._start(slot, self._taken(first), now_ns)
                 return None
-            if self.gathering is None:
-                self.gathering = slot
+            if self.gathering is None or due_ns < self._due_ns:
+                if self.gathering is not None:  # its card is busy no longer
+                    heapq.heappush(self._idle, self.gathering.place.index)
+                self.gathering, self._due_ns = slot, due_ns
                 return due_ns
         heapq.heappush(self._idle, slot.place.index)
         return None
@@ -365,7 +386,7 @@ class Desk:
     def _taken(self, head: Request) -> list[Request]:
         batch, rows = [head], head.rows
         if self.batching is not None and head.key is not None:
-            most = self._goal()
+            most = self._fitting[min(self._goal(), self._rows[head.key])]
             for number, request in enumerate(self.queue):
                 if number == _SCANNED:
                     break
@@ -388,13 +409,19 @@ class Desk:
             if not self._rows[request.key]:
                 del self._rows[request.key]
 
-    def _due_ns(self, head: Request) -> int:
+    def _waits_until(self, head: Request, slot: Slot) -> int:
         """When the head of the queue has waited long enough for others to join it."""
         if self.batching is None or not self._may_gather(head):
             return 0
         if self._rows[head.key] >= self._goal():
             return 0
-        return head.arrived_ns + (self.batching.wait_ns or self._pace_ns // _PATIENCE)
+        part = _IN_PASSING if self._is_busy(slot) else _PATIENCE
+        return head.arrived_ns + (self.batching.wait_ns or self._pace_ns // part)
+
+    def _is_busy(self, slot: Slot) -> bool:
+        """Whether the card of a slot computes for another one."""
+        card = slot.place.card
+        return bool(card) and any(s.batch and s.place.card == card for s in self.slots)
 
     def _goal(self) -> int:
         """How many rows a batch should have before it is worth starting."""
@@ -402,7 +429,7 @@ class Desk:
         if self.batching.wait_ns:
             return self.batching.max_rows
         share = math.ceil(round(self._flight) / len(self.slots))
-        return max(1, min(self.batching.max_rows, share))
+        return self._fitting[max(1, min(self.batching.max_rows, share))]
 
     def _may_gather(self, head: Request) -> bool:
         """Whether others may still join the head; when the queue is full, none can come."""

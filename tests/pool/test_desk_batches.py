@@ -11,9 +11,17 @@ from mindspore_lite.pool.width import Lane
 RUN_NS = 10_000
 
 
-def desk(workers: int = 2, *, rows: int = 16, wait_ns: int = 0) -> Desk:
-    places = [Place(number, (Lane(workers, FakeSession()),)) for number in range(workers)]
-    return Desk(places, 1000, Batching(rows, wait_ns))
+def desk(
+    workers: int = 2,
+    *,
+    rows: int = 16,
+    wait_ns: int = 0,
+    buckets: tuple[int, ...] = (),
+    cards: tuple[str, ...] = ("", ""),
+) -> Desk:
+    lanes = (Lane(workers, FakeSession()),)
+    places = [Place(number, lanes, card=cards[number]) for number in range(workers)]
+    return Desk(places, 1000, Batching(rows, wait_ns, buckets))
 
 
 def send(desk: Desk, now_ns: int, key: object = "a", rows: int = 1) -> Request:
@@ -156,3 +164,70 @@ def test_a_small_request_does_not_overtake_a_larger_one_of_its_kind() -> None:
     slot = called(single)
     single.claim(slot, 0)
     assert slot.batch == order[:1]
+
+
+# --- cards ----------------------------------------------------------------------------------------
+
+
+def half_busy(cards: tuple[str, str]) -> tuple[Desk, int, Slot, Slot, int | None]:
+    """Eight rows run in one slot, and another gathers from the first row on that came back."""
+    busy = desk(cards=cards)
+    now_ns = settled(busy, crowd=16)
+    for _ in range(16):
+        send(busy, now_ns)
+    running, gathering = called(busy), called(busy)
+    for slot in (running, gathering):
+        assert busy.claim(slot, now_ns) is None and len(slot.batch) == 8
+    now_ns += RUN_NS
+    finish(busy, gathering, now_ns)
+    busy.claim(gathering, now_ns)
+    send(busy, now_ns)
+    assert called(busy) is gathering
+    return busy, now_ns, running, gathering, busy.claim(gathering, now_ns)
+
+
+def test_a_slot_waits_longer_while_its_card_computes_for_another() -> None:
+    for cards, part in ((("a", "a"), 2), (("a", "b"), 10), (("", ""), 10)):
+        busy, now_ns, _, gathering, due_ns = half_busy(cards)
+        assert busy.gathering is gathering
+        assert due_ns == now_ns + busy._pace_ns // part
+
+
+def test_a_slot_whose_card_got_free_takes_over() -> None:
+    busy, now_ns, running, gathering, due_ns = half_busy(("a", "a"))
+    assert due_ns is not None
+    now_ns += 1
+    finish(busy, running, now_ns)
+    running.awake = True
+    sooner_ns = busy.claim(running, now_ns)
+    assert sooner_ns is not None and sooner_ns < due_ns
+    assert busy.gathering is running
+    assert gathering in busy.idle_slots()
+    assert busy.claim(running, sooner_ns) is None
+    assert len(running.batch) == 1
+    assert busy.gathering is None
+
+
+def test_rows_that_would_fill_a_bucket_badly_wait_for_the_next_run() -> None:
+    taken = []
+    for rows in (1, 2, 3, 5, 6, 8, 9, 12, 16, 20):
+        fitted = desk(1, buckets=(1, 2, 4, 8, 16))
+        settled(fitted, crowd=64)
+        for _ in range(rows):
+            send(fitted, 0)
+        slot = called(fitted)
+        assert fitted.claim(slot, RUN_NS**2) is None
+        taken.append((rows, len(slot.batch)))
+    wanted = {1: 1, 2: 2, 3: 3, 5: 4, 6: 6, 8: 8, 9: 8, 12: 12, 16: 16, 20: 16}
+    assert dict(taken) == wanted
+
+
+def test_a_share_is_a_bucket_too() -> None:
+    fitted = desk(buckets=(1, 4, 16), rows=16)
+    settled(fitted, crowd=14)  # seven for each slot, which would fill less than half of a bucket
+    assert fitted._goal() == 4
+
+
+def test_buckets_may_be_larger_than_a_batch() -> None:
+    assert Batching(6, 0, (2, 8)).fitting() == [0, 1, 2, 2, 2, 2, 6]
+    assert Batching(6).fitting() == list(range(7))

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.fake_engine import FakeSession
 
 from mindspore_lite.errors import ClosedError, QueueFullError, RequestTimeoutError
-from mindspore_lite.pool.desk import _PATIENCE, Batching, Desk, Place, Slot
+from mindspore_lite.pool.desk import _IN_PASSING, _PATIENCE, Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.width import Lane
 
@@ -30,10 +30,21 @@ class DeskMachine(RuleBasedStateMachine):
         queue_size=st.integers(1, 8),
         max_rows=st.sampled_from([0, 1, 4, 4, 6]),
         wait_ns=st.sampled_from([0, 10, 40]),
+        buckets=st.sampled_from([(), (), (1, 2, 4), (2, 6)]),
+        cards=st.sampled_from([("",), ("",), ("a",), ("a", "b")]),
     )
-    def build(self, workers: int, queue_size: int, max_rows: int, wait_ns: int) -> None:
-        batching = Batching(max_rows, wait_ns) if max_rows else None
-        places = [Place(index, (Lane(workers, SESSION),)) for index in range(workers)]
+    def build(
+        self,
+        workers: int,
+        queue_size: int,
+        max_rows: int,
+        wait_ns: int,
+        buckets: tuple[int, ...],
+        cards: tuple[str, ...],
+    ) -> None:
+        batching = Batching(max_rows, wait_ns, buckets) if max_rows else None
+        lanes = (Lane(workers, SESSION),)
+        places = [Place(at, lanes, card=cards[at % len(cards)]) for at in range(workers)]
         self.desk = Desk(places, queue_size, batching)
         self.now_ns = 1000
         self.requests: list[Request] = []  # in the order in which they came
@@ -161,7 +172,8 @@ class DeskMachine(RuleBasedStateMachine):
 
     def longest_wait_ns(self) -> int:
         assert self.desk.batching is not None
-        return self.desk.batching.wait_ns or self.desk._pace_ns // _PATIENCE
+        part = _IN_PASSING if self.desk.slots[0].place.card else _PATIENCE
+        return self.desk.batching.wait_ns or self.desk._pace_ns // part
 
     @precondition(lambda self: self.busy())
     @rule(data=st.data(), fails=st.booleans())
