@@ -8,7 +8,7 @@
     cpu_context        precision_mode    as gpu_context; preferred_bf16 with       context.cpu's
                                          engine torch only
     the three          allow_tf32        true, false                               true
-                       tuning            full, fast, off                           full; cpu: off
+                       tuning            fast, full, off                           fast; cpu: off
                        batch_buckets     numbers of rows, such as 1,2,4,8          see placing
 
 A configuration counts before the Context: it is about one model, a Context may serve many, and
@@ -27,7 +27,7 @@ from mindspore_lite.engines.base import Options
 from mindspore_lite.engines.select import ENGINES
 from mindspore_lite.errors import EngineError
 
-TUNINGS = ("full", "fast", "off")
+TUNINGS = ("fast", "full", "off")
 MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
 _MOST_BUCKETS = 64  # each is compiled on its own; guess
 
@@ -55,7 +55,7 @@ class EngineSettings:
     number: int = 0  # the device of that kind
     precision: str = "enforce_fp32"
     tf32: bool = True
-    tuning: str = "full"
+    tuning: str = "fast"
     batches: tuple[int, ...] = ()  # numbers of rows to prepare; (): nobody said
 
     @property
@@ -101,7 +101,7 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
         number=own_device(context),
         precision=precision,
         tf32=entries.word("allow_tf32", ("true", "false")) != "false",
-        tuning=entries.word("tuning", TUNINGS) or ("off" if kind == "cpu" else "full"),
+        tuning=entries.word("tuning", TUNINGS) or ("off" if kind == "cpu" else "fast"),
         batches=entries.numbers("batch_buckets"),
     )
 

@@ -210,7 +210,7 @@ def test_rows_of_open_sizes_are_tried_uncompiled(cards: FakeCards, tmp_path: Pat
         assert batching(made).max_rows == 64
         (output,) = made.predict([np.full((2, 5), -1, np.float32)])
         assert not output.get_data_to_numpy().any()
-    assert [options.tuning for options in cards.loads] == ["full", "off"]
+    assert [options.tuning for options in cards.loads] == ["fast", "off"]
     used, tried = (session for session in cards.sessions if session.rows)
     assert (tried.options.tuning, tried.closed, used.rows) == ("off", 1, [2])
 

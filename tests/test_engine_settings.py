@@ -78,7 +78,7 @@ def test_a_configuration_counts_before_the_context(
         ("gpu", "gpu_context", "precision_mode", "enforce_fp16", "'enforce_fp16', wanted"),
         ("ascend", "ascend_context", "precision_mode", "preferred_bf16", "preferred_optimal"),
         ("gpu", "gpu_context", "allow_tf32", "yes", "wanted one of true, false"),
-        ("gpu", "gpu_context", "tuning", "max", "wanted one of full, fast, off"),
+        ("gpu", "gpu_context", "tuning", "max", "wanted one of fast, full, off"),
         ("gpu", "gpu_context", "batch_buckets", "1,x", "such as 1,2,4,8"),
         ("gpu", "gpu_context", "batch_buckets", "0,1", "numbers of 1 to 65536"),
         ("gpu", "gpu_context", "batch_buckets", "1,,2", "'1,,2'"),

@@ -97,7 +97,7 @@ class Known:
             return self.name
         array = np.ascontiguousarray(to_numpy(self.value)).reshape(-1)
         found = hashlib.blake2b(f"{array.dtype}{self.value.shape}".encode(), digest_size=8)
-        found.update(array.view(np.uint8))
+        found.update(array.view(np.uint8).data)
         return f"{self.name}#{found.hexdigest()}"
 
 

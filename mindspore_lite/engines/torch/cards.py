@@ -185,8 +185,8 @@ def device_count(kind: str, torch: Any = None) -> int:
     module = getattr(torch, kind, None)
     if kind == "cuda" and not torch.version.cuda:
         raise EngineUnavailableError(
-            f"{what}, but PyTorch {torch.__version__} was built without CUDA; install a CUDA "
-            "build: pip install torch --index-url https://download.pytorch.org/whl/cu130"
+            f"{what}, but PyTorch {torch.__version__} was built without CUDA; install a build of "
+            "PyTorch for CUDA, as its own instructions for your system say"
         )
     if module is None:
         raise EngineUnavailableError(f"{what}, but torch_npu does not provide torch.{kind}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,7 +139,32 @@ class Program:
                 torch.zeros(dims, dtype=dtype, device=self.device)
                 for dims, dtype in zip(shapes, self.types, strict=True)
             ]
-            return Plan(shapes, compiler.compiled(lowered.module, examples, tuning))
+
+            def measure(run: compiler.Run) -> float:
+                assert self.card is not None
+                return replay_ms(self.card, lambda: list(run(*examples)))
+
+            return Plan(shapes, compiler.compiled(lowered.module, examples, tuning, measure))
+
+
+def replay_ms(card: Card, run: Callable[[], Sequence[torch.Tensor]], count: int = 20) -> float:
+    """How long a run takes when it is recorded and replayed."""
+    stream = card.stream()
+    stream.wait_stream(card.current())
+    with card.using(stream), torch.no_grad():
+        for _ in range(3):
+            run()
+        stream.synchronize()
+        replay, outputs = card.captured(run, stream, card.pool())
+        begin, end = card.event(timed=True), card.event(timed=True)
+        replay()
+        begin.record(stream)
+        for _ in range(count):
+            replay()
+        end.record(stream)
+        end.synchronize()
+        del outputs
+    return float(begin.elapsed_time(end)) / count
 
 
 def warn_of_steps(name: str, reason: str) -> None:

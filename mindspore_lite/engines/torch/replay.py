@@ -161,10 +161,10 @@ class Replay:
     def _send(self, requests: Sequence[Sequence[Given]], rows: Sequence[int]) -> None:
         for at, target in enumerate(self._inputs):
             end = 0
-            for request, count in zip(requests, rows or [None], strict=True):
+            for request, count in zip(requests, rows or [0], strict=True):
                 one = request[at]
-                part = target if count is None else target[end : end + count]
-                end += count or 0
+                part = target[end : end + count] if rows else target
+                end += count
                 part.copy_(one if isinstance(one, torch.Tensor) else of_numpy(one))
                 if isinstance(one, torch.Tensor):
                     _used_on(one, self._stream)

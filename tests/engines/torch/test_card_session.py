@@ -126,11 +126,7 @@ def test_tensors_of_the_card_give_tensors_that_own_their_memory(on_card: OnCard)
     np.testing.assert_allclose(many.numpy(), computed(rows(9)), rtol=1e-5)
 
 
-def test_large_inputs_arrive_whole(on_card: OnCard, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindspore_lite.engines.torch import replay
-
-    monkeypatch.setattr(replay, "_SEND_BYTES", 100)
-    monkeypatch.setattr(replay, "_THREADS_BYTES", 100)
+def test_requests_of_several_rows_arrive_whole(on_card: OnCard) -> None:
     session = on_card(dense(), batches=(64,))
     given = [rows(count, count) for count in (1, 2, 20, 30)]
     for x, (y,) in zip(given, session.run_joined([[x] for x in given]), strict=True):

@@ -149,7 +149,7 @@ def test_a_model_is_known_by_content_engine_and_kind_of_device(tmp_path: Path) -
     "options, why",
     [
         ({"precision": "fp8"}, "precision is 'fp8', wanted one of enforce_fp32"),
-        ({"tuning": "most"}, "tuning is 'most', wanted one of full, fast, off"),
+        ({"tuning": "most"}, "tuning is 'most', wanted one of fast, full, off"),
         ({"device": "tpu:0"}, "device is 'tpu:0'"),
     ],
 )
