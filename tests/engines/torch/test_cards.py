@@ -82,7 +82,7 @@ def test_a_card_that_is_not_there_is_told_with_those_that_are() -> None:
 def test_a_torch_without_cuda_is_told_with_how_to_get_one() -> None:
     text = refusal("cuda:0", cuda=None)
     assert "PyTorch 2.11.0 was built without CUDA" in text
-    assert "pip install torch --index-url" in text
+    assert "install a build of PyTorch for CUDA" in text
 
 
 def test_what_torch_says_of_the_driver_stays() -> None:
