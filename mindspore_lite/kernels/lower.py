@@ -11,6 +11,7 @@ dynamic: it can only be run step by step. Without shapes all of it is lowered so
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,6 +92,7 @@ class Known:
     name: str
     computed: bool = True  # by a kernel, here: another lowering may find another value
 
+    @functools.cached_property
     def unique_name(self) -> str:
         """A name under which there is no other value, whatever shapes a model is lowered for."""
         if not self.computed:
@@ -107,6 +109,7 @@ class Made:
 
     node: fx.Node
     fake: Any
+    weight: Weight | None = None  # where it is no more than a weight that may change
 
 
 Held = Known | Made | None
@@ -237,10 +240,10 @@ class Lowering:
 
     def _variable(self, value: ir.Value, tensor: ir.TensorProtocol) -> Made:
         """A weight that may change: like an input, but a parameter of the module."""
-        dtype = torch_type(int(tensor.dtype))
+        weight = Weight(value.name or "", torch_type(int(tensor.dtype)))
         with self.mode:
-            fake = torch.empty(tuple(tensor.shape.numpy()), dtype=dtype)
-        return Made(self.parameter(Weight(value.name or "", dtype)), fake)
+            fake = torch.empty(tuple(tensor.shape.numpy()), dtype=weight.dtype)
+        return Made(self.parameter(weight), fake, weight)
 
     def _captured(self, value: ir.Value) -> Held:
         assert self.outer is not None
@@ -273,7 +276,7 @@ class Lowering:
                 self.tensor(Known(one, f"{held.name}.{at}"), None)
                 for at, one in enumerate(held.value)
             ]
-        name = held.unique_name() if weight is None else weight.name
+        name = held.unique_name if weight is None else weight.name
         self.constants.setdefault(name, held.value)
         on_host = bool(self.dynamic) and held.value.numel() <= _ON_HOST
         floating = held.value.is_floating_point()
@@ -372,25 +375,35 @@ class Lowering:
                 self.dynamic.append(f"{row.op_type} asks for {name!r}, which depends on data")
             return self.graph.call_function(to_numbers, (one.node,)), _OPEN
         if isinstance(one, Made):
-            return one.node, one.fake
+            if one.weight is None:
+                return one.node, one.fake
+            found = self._as_wanted(row, name, one.weight, one.fake, held, attributes)
+            return self.parameter(found), one.fake.to(found.dtype)
         if name == row.place and one.value.numel() == 1 and one.value.dim() <= 1:
             number = to_numbers(one.value)
             return number, number
         if row.scalars and (number := _scalar(one, held)) is not None:
             return number, number
-        weight = None
-        if isinstance(one.value, torch.Tensor):
-            dtype = self._constant_type(row, one.value, held)
-            layout = row.layout(name, attributes) if self.target.laid_out else ""
-            if layout and _fits(layout, one.value):
-                weight = Weight(one.unique_name(), dtype, layout)
-            elif dtype != one.value.dtype:
-                weight = Weight(one.unique_name(), dtype)
-        arg = self.tensor(one, weight)
-        fake = self._faked(one.value)
-        if weight is not None:
-            fake = fake.to(weight.dtype)
-        return arg, fake
+        if not isinstance(one.value, torch.Tensor):
+            return self.tensor(one, None), self._faked(one.value)
+        now = Weight(one.unique_name, one.value.dtype)
+        wanted = self._as_wanted(row, name, now, one.value, held, attributes)
+        arg = self.tensor(one, None if wanted == now else wanted)
+        return arg, self._faked(one.value).to(wanted.dtype)
+
+    def _as_wanted(
+        self,
+        row: Kernel,
+        name: str,
+        weight: Weight,
+        value: torch.Tensor,
+        held: Sequence[Held],
+        attributes: Mapping[str, Any],
+    ) -> Weight:
+        """A weight in the type and the layout that are best for an input of a kernel."""
+        layout = row.layout(name, attributes) if self.target.laid_out else ""
+        dtype = self._constant_type(row, value, held)
+        return replace(weight, dtype=dtype, layout=layout if _fits(layout, value) else "")
 
     def _table(self, table: Any, name: str) -> Any:
         """A table that a kernel looks up, as a parameter."""
@@ -423,9 +436,9 @@ class Lowering:
         if half is None or self.dynamic:
             yield from held
             return
-        types = {_float_type(h) for h in held if isinstance(h, Made)} & {half, torch.float32}
+        types = {_float_type(h) for h in held if _computed(h)} & {half, torch.float32}
         for one in held:
-            have = _float_type(one) if isinstance(one, Made) else None
+            have = _float_type(one) if _computed(one) else None
             if not isinstance(one, Made) or have is None:
                 yield one
             elif have is torch.float32 and row.half == "narrow":
@@ -447,7 +460,7 @@ class Lowering:
             return value.dtype
         if row.half == "narrow":
             return half
-        types = {_float_type(h) for h in held if isinstance(h, Made)}
+        types = {_float_type(h) for h in held if _computed(h)}
         return half if row.half == "alike" and half in types else value.dtype
 
     # --- the end ---
@@ -528,6 +541,11 @@ def _scalar(one: Known, held: Sequence[Held]) -> Any:
         return None
     alike = any(o.dtype == value.dtype or {o.dtype, value.dtype} <= _REAL for o in others)
     return value.item() if alike and value.dtype is not torch.bool else None
+
+
+def _computed(held: Held) -> bool:
+    """Whether a value is made at run time, and is no weight."""
+    return isinstance(held, Made) and held.weight is None
 
 
 def _fits(layout: Layout, value: torch.Tensor) -> bool:
