@@ -92,8 +92,13 @@ def source(
     folder: Path, made: onnx.ModelProto, variable: Sequence[tuple[str, str]] = (), **more: Any
 ) -> Source:
     """A Source for a model, written to a folder."""
+    (folder / "model.onnx").write_bytes(made.SerializeToString())
+    return written(folder, variable, **more)
+
+
+def written(folder: Path, variable: Sequence[tuple[str, str]] = (), **more: Any) -> Source:
+    """A Source for the model that `source` wrote, maybe in another process."""
     path = folder / "model.onnx"
-    path.write_bytes(made.SerializeToString())
     return Source((path,), "", lambda: ir.load(path), variable=tuple(variable), **more)
 
 

@@ -215,15 +215,16 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import torch
-from support.torch_graphs import computed, dense, rows, source
+from support.torch_graphs import computed, rows, written
 from mindspore_lite.engines.base import Options
 from mindspore_lite.engines.sharing import open_shared
 from mindspore_lite.engines.torch.engine import TorchEngine
 print(os.getpid(), flush=True)
-given = source(Path(sys.argv[2]), dense(rows=3))
 options = Options(device="cuda:0", tuning="off", tf32=False)
 try:
-    session = open_shared(TorchEngine(), given, options, "gpu:0", int(input()))
+    handle = int(input())  # by now the model is written
+    given = written(Path(sys.argv[2]))
+    session = open_shared(TorchEngine(), given, options, "gpu:0", handle)
     print(abs(session.run([rows(3)])[0] - computed(rows(3))).max() < 1e-3, flush=True)
     print(session._open_program().store.flat is None, flush=True)
     input()

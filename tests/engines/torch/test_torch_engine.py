@@ -178,14 +178,15 @@ _BORROWER = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from support.torch_graphs import computed, dense, rows, source
+from support.torch_graphs import computed, rows, written
 from mindspore_lite.engines.base import Options
 from mindspore_lite.engines.sharing import open_shared
 from mindspore_lite.engines.torch.engine import TorchEngine
 print(os.getpid(), flush=True)
-given = source(Path(sys.argv[2]), dense())
 try:
-    session = open_shared(TorchEngine(), given, Options(), "cpu", int(input()))
+    handle = int(input())  # by now the model is written
+    given = written(Path(sys.argv[2]))
+    session = open_shared(TorchEngine(), given, Options(), "cpu", handle)
     print(abs(session.run([rows(3)])[0] - computed(rows(3))).max() < 1e-4, flush=True)
 except Exception as exc:
     print(type(exc).__name__, exc, flush=True)
