@@ -33,7 +33,11 @@ def load_shared(
 
     try:
         session = engine.load(source, options, keep)
-    except OpenRankError as exc:
+    except BaseException as exc:
+        for offer in offers:  # nobody will share it
+            offer.hold.release()
+        if not isinstance(exc, OpenRankError):
+            raise
         raise EngineError(
             f"the model cannot be shared with other processes: inputs {list(exc.trial.open)} have "
             "any number of dims, and it is compiled when a request brings one; leave out "

@@ -15,6 +15,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 import torch
+from google.protobuf.message import DecodeError
 
 from mindspore_lite.engines import artefact, binding, cache, digest, heap, variable
 from mindspore_lite.engines.base import Keep, Options, Source
@@ -137,7 +138,7 @@ def _read(folder: Path | None, identity: Identity, keep: Keep | None) -> Found |
         return None
     try:
         model, skeleton = stored.read(folder)
-    except (OSError, ValueError, onnx.onnx_cpp2py_export.checker.ValidationError):
+    except (OSError, ValueError, DecodeError):
         return None
     if keep is not None:
         keep(folder, identity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def test_want_of_memory_is_no_fault_of_the_compiler(monkeypatch: pytest.MonkeyPa
 def test_every_option_is_one_that_the_compiler_knows() -> None:
     from torch._inductor import config
 
-    for options in sum(compiler._WAYS.values(), []):
+    for options in itertools.chain(*compiler._WAYS.values()):
         assert set(options) <= set(config.get_config_copy())
 
 

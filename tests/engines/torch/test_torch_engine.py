@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 import pytest
+import torch
 from support.fake_card import FakeCard
 from support.sharing import python, said, tell
 from support.torch_graphs import computed, dense, model, rows, source, weight
@@ -19,7 +20,8 @@ from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.engines.torch import engine as engines
 from mindspore_lite.engines.torch.engine import TorchEngine
-from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.errors import ResourceError, UnsupportedOpError
+from mindspore_lite.weights.hold import unheld
 
 ENGINE = TorchEngine()
 
@@ -223,3 +225,15 @@ def test_what_a_session_on_a_card_exports_reaches_the_borrower(
     assert adopted == [b"one", b"two"]
     check(owner)
     share.close()
+
+
+def test_a_model_that_fails_to_open_is_held_for_nobody(
+    tmp_path: Path, cache_place: Path, card: FakeCard
+) -> None:
+    card.failures = [torch.OutOfMemoryError("CUDA out of memory.")]
+    given = source(tmp_path, dense(rows=2))
+    with pytest.raises(ResourceError):
+        sharing.load_shared(ENGINE, given, Options(device="cuda:0"), "gpu:0", (os.getpid(),))
+    (folder,) = artefacts(cache_place)
+    with unheld(folder) as free:
+        assert free
