@@ -56,9 +56,10 @@ def layer_norm(
     fits = scale.shape == shape and (bias is None or bias.shape == shape)
     if fits and outputs == 1:
         return F.layer_norm(x, shape, scale, bias, epsilon)
-    y, mean, factor = torch.native_layer_norm(x, shape, None, None, epsilon)
-    y = y * scale if bias is None else y * scale + bias
     stash = torch_type(stash_type)
+    wide = x.to(stash) if x.dtype.itemsize < stash.itemsize else x
+    y, mean, factor = torch.native_layer_norm(wide, shape, None, None, epsilon)
+    y = y.to(x.dtype) * scale if bias is None else y.to(x.dtype) * scale + bias
     return y if outputs == 1 else (y, mean.to(stash), factor.to(stash))
 
 

@@ -15,8 +15,8 @@ from mindspore_lite.kernels.table import KERNELS
 
 Row = tuple[str, str, int, int, Mapping[str, Sequence[str]]]  # as engines.widen has it
 
-_UNSIGNED = ("tensor(uint16)", "tensor(uint32)", "tensor(uint64)")
-_FIRST, _LAST = 0, 2**31 - 2  # versions: models are of one opset when they are lowered
+_UNSIGNED = frozenset({"tensor(uint16)", "tensor(uint32)", "tensor(uint64)"})
+_SIGNED = frozenset({"tensor(int32)", "tensor(int64)"})
 # operators that are views, copies and casts in torch, whatever the elements are
 _COPIES = frozenset({
     "Cast", "CastLike", "BitCast", "Concat", "ConstantOfShape", "DequantizeLinear", "Expand",
@@ -26,16 +26,20 @@ _COPIES = frozenset({
 
 
 def rows() -> Iterator[Row]:
-    """One row for each operator of the table that ONNX defines."""
-    for domain, op_type in KERNELS:
-        if not onnx.defs.has(op_type, domain=domain):
+    """One row for each version of an operator of the table, whose types have other names each."""
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if (schema.domain, schema.name) not in KERNELS:
             continue
-        schema = onnx.defs.get_schema(op_type, domain=domain)
-        without = () if op_type in _COPIES else _UNSIGNED
         types = {
-            constraint.type_param_str: [
-                name for name in constraint.allowed_type_strs if name not in without
-            ]
+            constraint.type_param_str: _taken(schema.name, constraint.allowed_type_strs)
             for constraint in schema.type_constraints
         }
-        yield domain, op_type, _FIRST, _LAST, types
+        yield schema.domain, schema.name, schema.since_version, schema.since_version, types
+
+
+def _taken(op_type: str, allowed: Sequence[str]) -> list[str]:
+    """The types that a kernel takes for those that ONNX allows."""
+    found = set(allowed)
+    if op_type in _COPIES or found.isdisjoint(_UNSIGNED):
+        return sorted(found)
+    return sorted((found - _UNSIGNED) | _SIGNED)  # BitShift has no signed ones, but torch does
