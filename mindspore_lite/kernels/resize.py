@@ -85,7 +85,7 @@ def _axes(
         if how.crops and roi:
             region = (roi[nth], roi[nth + len(places)])
         part = 1.0 if region is None else region[1] - region[0]
-        new = sizes[nth] if sizes else int(old[nth] * part * factors[nth])
+        new = sizes[nth] if sizes else int(np.float32(old[nth] * part) * np.float32(factors[nth]))
         if new != old[nth] or factors[nth] != 1 or region not in (None, (0, 1)):
             yield Axis(at, old[nth], new, factors[nth], region)
 
