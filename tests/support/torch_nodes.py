@@ -15,9 +15,10 @@ import numpy as np
 import onnx_ir as ir
 import torch
 from onnx.backend.test.case.test_case import TestCase
+from support import onnx_graphs
 from support.fixture_files import KEYS, compare_outputs
 from support.onnx_nodes import compare, data_of
-from support.running import DATA, fixture_arrays
+from support.running import DATA, assert_close, fixture_arrays
 
 from mindspore_lite.engines import border
 from mindspore_lite.engines.widen import Kernels, widen
@@ -145,3 +146,30 @@ def as_arrays(value: Any) -> Any:
 
 def _is_open(value: Any) -> bool:
     return value is None or isinstance(value, list | tuple)
+
+
+def assert_like_onnxruntime(op_type: str, *given: Any, outputs: int = 1, **attributes: Any) -> None:
+    """One node computes on torch what ONNX Runtime computes; an input None is left out.
+
+    Sizes and places may be constants: lists of integers are weights, arrays are inputs.
+    """
+    names = ["" if one is None else f"i{at}" for at, one in enumerate(given)]
+    results = [f"o{at}" for at in range(outputs)]
+    arrays = {n: one for n, one in zip(names, given, strict=True) if isinstance(one, np.ndarray)}
+    weights = {
+        n: np.array(one) for n, one in zip(names, given, strict=True) if isinstance(one, list)
+    }
+    ports = [(name, _onnx_type(array), array.shape) for name, array in arrays.items()]
+    made = onnx_graphs.node(op_type, names, results, **attributes)
+    proto = onnx_graphs.model([made], ports, [(name, 0, None) for name in results], **weights)
+    for output in proto.graph.output:  # whose type is what ONNX says of the operator
+        output.ClearField("type")
+    wanted = onnx_graphs.results(proto, arrays)
+    for dynamic in (False, True):
+        found = run_graph(ir.from_proto(proto), list(arrays.values()), dynamic)
+        for got, want in zip(found, wanted.values(), strict=True):
+            assert_close(got, want, f"{op_type}, {'dynamic' if dynamic else 'static'}")
+
+
+def _onnx_type(array: np.ndarray) -> int:
+    return int(ir.DataType.from_numpy(array.dtype))
