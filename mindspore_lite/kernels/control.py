@@ -39,8 +39,7 @@ def _if(at: Lowering, node: ir.Node) -> Sequence[Held]:
 
 
 def _loop(at: Lowering, node: ir.Node) -> Sequence[Held]:
-    given = _given(at, node)
-    trips, condition, *carried = [*given, None, None] if len(given) < 2 else given
+    trips, condition, *carried = _given(at, node)
     body = node.attributes["body"].as_graph()
     trial = _Trial(at)
     if not any(isinstance(h, Made) for h in (trips, condition)) and not _is_long(trips, body):

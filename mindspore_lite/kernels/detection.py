@@ -90,37 +90,40 @@ def roi_align(
         _samples(corners[:, at], sides[:, at], bins, sampling_ratio, x.shape[3 - at])
         for at, bins in ((1, output_height), (0, output_width))
     ]
-    (rows, row_weights, row_count), (columns, column_weights, column_count) = axes
+    (rows, row_weights, row_counts), (columns, column_weights, column_counts) = axes
     batch = batch_indices.reshape(-1, *[1] * 6)
     # (roi, bin, sample, corner) of each axis -> values (roi, y, x, sample y, x, corner y, x, C)
     y, wy = (a[:, :, None, :, None, :, None] for a in (rows, row_weights))
     z, wz = (a[:, None, :, None, :, None, :] for a in (columns, column_weights))
     values = at_places(x.movedim(1, -1), [batch, y, z])
     weighted = values * (wy * wz).unsqueeze(-1)
+    counted = row_counts[:, None, None, :, None] & column_counts[:, None, None, None, :]
+    counted = counted[..., None, None, None]
     if mode == "max":  # of the corners as well, as ONNX Runtime has it
-        return weighted.amax((3, 4, 5, 6)).movedim(-1, 1)
-    count = (row_count * column_count).reshape(-1, 1, 1, 1)
-    return (weighted.sum((3, 4, 5, 6)) / count).movedim(-1, 1)
+        found = torch.where(counted, weighted, -torch.inf).amax((3, 4, 5, 6))
+        return torch.where(found == -torch.inf, 0, found).movedim(-1, 1)
+    count = counted.sum((3, 4, 5, 6)).clamp(min=1)
+    return (torch.where(counted, weighted, 0).sum((3, 4, 5, 6)) / count).movedim(-1, 1)
 
 
 def _samples(
     start: torch.Tensor, side: torch.Tensor, bins: int, ratio: int, length: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Along one axis: two pixels and their weights for each sample of each bin; samples a bin.
+    """Along one axis: two pixels and their weights for each sample of each bin; which count.
 
     Without a ratio there are as many samples as pixels in a bin, so that it depends on the data.
     """
     each = side / bins
-    counts = torch.full_like(each, ratio) if ratio > 0 else torch.ceil(each).clamp(min=1)
-    most = ratio if ratio > 0 else int(counts.max()) if counts.numel() else 1
+    counts = torch.full_like(each, ratio) if ratio > 0 else torch.ceil(each).clamp(min=0)
+    most = ratio if ratio > 0 else max(int(counts.max()), 1) if counts.numel() else 1
     sample = torch.arange(most, device=start.device, dtype=start.dtype)
     bin_at = torch.arange(bins, device=start.device, dtype=start.dtype).unsqueeze(1)
-    each, per_bin = each.reshape(-1, 1, 1), counts.reshape(-1, 1, 1)
+    each, per_bin = each.reshape(-1, 1, 1), counts.clamp(min=1).reshape(-1, 1, 1)
     place = start.reshape(-1, 1, 1) + each * (bin_at + (sample + 0.5) / per_bin)
-    inside = (place >= -1) & (place <= length) & (sample < per_bin)
+    inside = (place >= -1) & (place <= length)
     place = place.clamp(0, length - 1)
     low = place.floor().clamp(max=max(length - 2, 0))
     high = (low + 1).clamp(max=length - 1)
     part = place - low
     weights = torch.stack([1 - part, part], -1) * inside.unsqueeze(-1)
-    return torch.stack([low, high], -1).long(), weights, counts
+    return torch.stack([low, high], -1).long(), weights, sample < counts.unsqueeze(1)

@@ -7,7 +7,26 @@ import torch
 from mindspore_lite.kernels.table import kernel
 
 
-@kernel("TfIdfVectorizer")
+def _tables(
+    x: torch.Tensor,
+    *,
+    ngram_counts: list[int],
+    ngram_indexes: list[int],
+    pool_int64s: list[int],
+    weights: list[float] | None = None,
+    **_: object,
+) -> list[torch.Tensor]:
+    """Where each n-gram is counted, its weight, and the pools of 1-grams, 2-grams and so on."""
+    ends = [*ngram_counts[1:], len(pool_int64s)]
+    pools = [
+        torch.tensor(pool_int64s[start:end]).reshape(-1, size)
+        for size, (start, end) in enumerate(zip(ngram_counts, ends, strict=True), start=1)
+    ]
+    factors = torch.ones(len(ngram_indexes)) if weights is None else torch.tensor(weights)
+    return [torch.tensor(ngram_indexes), factors, *pools]
+
+
+@kernel("TfIdfVectorizer", tables=_tables)
 def tf_idf_vectorizer(
     x: torch.Tensor,
     *,
@@ -19,13 +38,22 @@ def tf_idf_vectorizer(
     ngram_indexes: list[int],
     pool_int64s: list[int],
     weights: list[float] | None = None,
+    tables: list[torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """How often each n-gram of a pool occurs in the rows of x, with gaps too, or by weights."""
     rows = x.reshape(-1, x.shape[-1]) if x.dim() else x.reshape(1, 1)
+    places, factors, *pools = tables or (
+        table.to(x.device)
+        for table in _tables(
+            x,
+            ngram_counts=ngram_counts,
+            ngram_indexes=ngram_indexes,
+            pool_int64s=pool_int64s,
+            weights=weights,
+        )
+    )
     columns: list[torch.Tensor] = []
-    ends = [*ngram_counts[1:], len(pool_int64s)]
-    for size, (start, end) in enumerate(zip(ngram_counts, ends, strict=True), start=1):
-        pool = torch.tensor(pool_int64s[start:end], device=x.device).reshape(-1, size)
+    for size, pool in enumerate(pools, start=1):
         counts = torch.zeros((rows.shape[0], pool.shape[0]), device=x.device)
         if min_gram_length <= size <= max_gram_length:
             skips = range(1 if size == 1 else max_skip_count + 1)
@@ -35,9 +63,8 @@ def tf_idf_vectorizer(
     found = torch.cat(columns, 1)
     if mode == "IDF":
         found = (found > 0).float()
-    if weights is not None and mode != "TF":
-        found = found * torch.tensor(weights, device=x.device)
-    places = torch.tensor(ngram_indexes, device=x.device)
+    if mode != "TF":
+        found = found * factors
     result = found.new_zeros(rows.shape[0], max(ngram_indexes) + 1).index_add(1, places, found)
     return result.reshape(*x.shape[:-1], -1)
 

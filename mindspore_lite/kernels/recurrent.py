@@ -136,10 +136,7 @@ def _fused(
 ) -> States:
     """The operator by torch's own kernel, which has the gates in another order."""
     count, batch, hidden = given.w.shape[0], given.x.shape[1], given.hidden
-    weights: list[torch.Tensor] = []
-    for at in range(count):
-        parts = [given.w[at], given.r[at], *(b for b in given.biases(at) if b is not None)]
-        weights += [_reordered(part, order) for part in parts]
+    weights = _in_one_piece(given, order)
     zeros = given.x.new_zeros(count, batch, hidden)
     states = given.states or (zeros, zeros)[: 2 if len(order) == 4 else 1]
     start = list(states) if len(order) == 4 else states[0]
@@ -150,11 +147,18 @@ def _fused(
     return _laid_out((y, *ends), layout)
 
 
-def _reordered(weight: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
-    if list(order) == [0]:
-        return weight
-    gates = weight.chunk(len(order))
-    return torch.cat([gates[at] for at in order])
+def _in_one_piece(given: Shared, order: Sequence[int]) -> list[torch.Tensor]:
+    """The weights as torch takes them; in memory, matrices before biases, as cuDNN wants them."""
+    directions = range(given.w.shape[0])
+    matrices = [part[at] for at in directions for part in (given.w, given.r)]
+    biases = [b for at in directions for b in given.biases(at) if b is not None]
+    parts = matrices + biases
+    pieces = [part.chunk(len(order))[gate].reshape(-1) for part in parts for gate in order]
+    flat = torch.cat(pieces).split([part.numel() for part in parts])
+    whole = [one.view(part.shape) for one, part in zip(flat, parts, strict=True)]
+    first, last = whole[: len(matrices)], whole[len(matrices) :]
+    pairs = (slice(2 * at, 2 * at + 2) for at in directions)
+    return [weight for pair in pairs for weight in first[pair] + last[pair]]
 
 
 def _shared(

@@ -17,12 +17,20 @@ def slice_(
     axes: list[int] | None = None,
     steps: list[int] | None = None,
 ) -> torch.Tensor:
-    """x[start:end:step] along each axis, as Python has it, steps backwards too."""
+    """x[start:end:step] along each axis, steps backwards too."""
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
         axis = at if axes is None else axes[at]
         step = 1 if steps is None else steps[at]
-        x = _along(x, axis % x.dim(), range(x.shape[axis])[start:end:step])
+        x = _along(x, axis % x.dim(), _picked(x.shape[axis], start, end, step))
     return x
+
+
+def _picked(length: int, start: int, end: int, step: int) -> range:
+    """The places from start to end; as in Python, but backwards from no place before the first."""
+    start, end = (at + length if at < 0 else at for at in (start, end))
+    if step > 0:
+        return range(min(max(start, 0), length), min(max(end, 0), length), step)
+    return range(min(max(start, 0), length - 1), min(max(end, -1), length - 1), step)
 
 
 def _along(x: torch.Tensor, axis: int, picked: range) -> torch.Tensor:

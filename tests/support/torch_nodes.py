@@ -15,9 +15,10 @@ import numpy as np
 import onnx_ir as ir
 import torch
 from onnx.backend.test.case.test_case import TestCase
+from support import onnx_graphs
 from support.fixture_files import KEYS, compare_outputs
 from support.onnx_nodes import compare, data_of
-from support.running import DATA, fixture_arrays
+from support.running import DATA, assert_close, fixture_arrays
 
 from mindspore_lite.engines import border
 from mindspore_lite.engines.widen import Kernels, widen
@@ -25,6 +26,7 @@ from mindspore_lite.graph.open_rank import OpenRankError
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.source import Given, source_of
 from mindspore_lite.kernels.lower import Lowered, Target, lower
+from mindspore_lite.kernels.table import KERNELS
 from mindspore_lite.kernels.taken import rows
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 from mindspore_lite.mindir.decrypt import Key
@@ -51,7 +53,30 @@ def run_node_test(test: TestCase, dynamic: bool = False) -> None:
     """Compute a node test, and compare by its tolerance."""
     given, wanted = data_of(test)
     model = upgraded(ir.from_proto(test.model))
+    if not dynamic:
+        given = with_constant_sizes(model, given)
     compare(run_graph(model, given, dynamic), wanted, test)
+
+
+def with_constant_sizes(model: ir.Model, given: Sequence[Any]) -> list[Any]:
+    """Make weights of inputs that decide sizes, which they are in models; the other arrays."""
+    kept = []
+    for value, array in zip(list(model.graph.inputs), given, strict=True):
+        if isinstance(array, list) or not value.uses() or not _decides_sizes(value):
+            kept.append(array)
+            continue
+        model.graph.inputs.remove(value)
+        value.const_value = ir.Tensor(np.asarray(array), name=value.name)
+        model.graph.register_initializer(value)
+    return kept
+
+
+def _decides_sizes(value: ir.Value) -> bool:
+    for node, at in value.uses():
+        row = KERNELS.get((node.domain, node.op_type))
+        if row is None or (row.input_name(at) not in row.numbers and row.op_type != "Range"):
+            return False
+    return True
 
 
 def run_file(path: Path, dynamic: bool = False) -> None:
@@ -145,3 +170,30 @@ def as_arrays(value: Any) -> Any:
 
 def _is_open(value: Any) -> bool:
     return value is None or isinstance(value, list | tuple)
+
+
+def assert_like_onnxruntime(op_type: str, *given: Any, outputs: int = 1, **attributes: Any) -> None:
+    """One node computes on torch what ONNX Runtime computes; an input None is left out.
+
+    Sizes and places may be constants: lists of integers are weights, arrays are inputs.
+    """
+    names = ["" if one is None else f"i{at}" for at, one in enumerate(given)]
+    results = [f"o{at}" for at in range(outputs)]
+    arrays = {n: one for n, one in zip(names, given, strict=True) if isinstance(one, np.ndarray)}
+    weights = {
+        n: np.array(one) for n, one in zip(names, given, strict=True) if isinstance(one, list)
+    }
+    ports = [(name, _onnx_type(array), array.shape) for name, array in arrays.items()]
+    made = onnx_graphs.node(op_type, names, results, **attributes)
+    proto = onnx_graphs.model([made], ports, [(name, 0, None) for name in results], **weights)
+    for output in proto.graph.output:  # whose type is what ONNX says of the operator
+        output.ClearField("type")
+    wanted = onnx_graphs.results(proto, arrays)
+    for dynamic in (False, True):
+        found = run_graph(ir.from_proto(proto), list(arrays.values()), dynamic)
+        for got, want in zip(found, wanted.values(), strict=True):
+            assert_close(got, want, f"{op_type}, {'dynamic' if dynamic else 'static'}")
+
+
+def _onnx_type(array: np.ndarray) -> int:
+    return int(ir.DataType.from_numpy(array.dtype))
