@@ -126,9 +126,10 @@ class _Parallel(Settings):
     """Settings of ModelParallelRunner; 0 workers means automatic.
 
     Additions of mslite: queue_size, how many requests may wait; timeout_s, within which each must
-    be answered (0: no limit); max_batch_rows, up to how many rows requests are joined (0: never);
-    max_batch_wait_us, how long a request waits for others to join it; warm_up, whether the build
-    runs the model once on made-up inputs.
+    be answered (0: no limit); max_batch_rows, up to how many rows requests are joined (0: never; on
+    cards as many as the model is prepared for, and 1 is never); max_batch_wait_us, how long a
+    request waits for others to join it; warm_up, whether the build runs the model once on made-up
+    inputs.
     """
 
     _path = "context.parallel"

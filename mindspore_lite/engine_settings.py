@@ -28,7 +28,7 @@ from mindspore_lite.engines.select import ENGINES
 from mindspore_lite.errors import EngineError
 
 TUNINGS = ("fast", "full", "off")
-MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
+_MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
 _MOST_BUCKETS = 64  # each is compiled on its own; guess
 
 _FLOATS = {name: name for name in ("enforce_fp32", "preferred_fp16", "preferred_bf16")}
@@ -144,10 +144,10 @@ class _Entries:
         if not text:
             return ()
         parts = [part.strip() for part in text.split(",")]
-        fit = all(p.isascii() and p.isdecimal() and len(p) <= len(str(MOST_ROWS)) for p in parts)
+        fit = all(p.isascii() and p.isdecimal() and len(p) <= len(str(_MOST_ROWS)) for p in parts)
         found = sorted({int(part) for part in parts}) if fit else [0]
-        if not 1 <= found[0] <= found[-1] <= MOST_ROWS or len(found) > _MOST_BUCKETS:
-            wanted = f"up to {_MOST_BUCKETS} numbers of 1 to {MOST_ROWS}, such as 1,2,4,8"
+        if not 1 <= found[0] <= found[-1] <= _MOST_ROWS or len(found) > _MOST_BUCKETS:
+            wanted = f"up to {_MOST_BUCKETS} numbers of 1 to {_MOST_ROWS}, such as 1,2,4,8"
             raise self._wrong(key, text, wanted)
         return tuple(found)
 

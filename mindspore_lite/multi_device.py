@@ -33,6 +33,7 @@ from mindspore_lite.devices.report import MultiDeviceStatistics
 from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
+from mindspore_lite.engine_settings import own_device
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
@@ -478,7 +479,7 @@ def _weights(sections: Sections, config_path: str) -> WeightSettings:
 def _places(path: str, context: Context, config: Sections) -> list[Place]:
     """What each device is, and what to build there."""
     target = context.target[0].lower()
-    ids = context.parallel.device_ids or [_own_device(context, target)]
+    ids = context.parallel.device_ids or [own_device(context)]
     found = masks(target, ids, context.cpu.thread_affinity_core_list)
     now = stamp(path)
     kind = _KINDS.get(Path(path).suffix, "MINDIR")
@@ -497,10 +498,6 @@ def _places(path: str, context: Context, config: Sections) -> list[Place]:
         )
         for number, mask in zip(ids, found, strict=True)
     ]
-
-
-def _own_device(context: Context, target: str) -> int:
-    return {"gpu": context.gpu.device_id, "ascend": context.ascend.device_id}.get(target, 0)
 
 
 def _settings(context: Context, target: str, device: int) -> dict[str, str]:

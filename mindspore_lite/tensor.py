@@ -251,7 +251,7 @@ class Tensor:
             raise InputError(f"the array cannot be taken over: {exc}") from exc
 
     def __dlpack__(self, **asked: Any) -> Any:
-        """The memory for another library; it must not outlive a change of the tensor's shape."""
+        """The memory, for another library that shares it from then on."""
         given = {name: value for name, value in asked.items() if value is not None}
         return self._exported().__dlpack__(**given)
 

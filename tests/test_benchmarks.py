@@ -34,6 +34,7 @@ def printed(script: str, *arguments: object) -> str:
         ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
         ("batching.py", rf"4 clients: batched / plain {RATIO}, .* a batch of [1-4]"),
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
+        ("card_pool.py", r"4 clients: \d+ rows/s, \d+% of the card's 23704; .* p99 \d+\.\d ms"),
         ("worker_memory.py", r"2 workers: own memory \d+\.\d MiB, .* after 16 requests"),
         ("devices.py", rf"8 MB: Pipe / worker {RATIO}, round trip .*\n1 KB: Pipe / worker {RATIO}"),
         (

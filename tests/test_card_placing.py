@@ -106,10 +106,10 @@ def test_too_many_workers_are_refused(cards: FakeCards) -> None:
 
 
 def test_the_configuration_reaches_the_engine(cards: FakeCards) -> None:
-    section = {"tuning": "fast", "allow_tf32": "false", "precision_mode": "preferred_bf16"}
+    section = {"tuning": "full", "allow_tf32": "false", "precision_mode": "preferred_bf16"}
     runner(gpu(config_info={"gpu_context": section})).close()
     (options,) = cards.loads
-    assert (options.tuning, options.tf32, options.precision) == ("fast", False, "preferred_bf16")
+    assert (options.tuning, options.tf32, options.precision) == ("full", False, "preferred_bf16")
     mslite.Model().build_from_file(
         str(DIGITS), mslite.ModelType.MINDIR, gpu(), config_dict={"gpu_context": section}
     )

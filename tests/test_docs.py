@@ -18,6 +18,7 @@ import pytest
 from support.doc_blocks import (
     PAGES,
     ROOT,
+    all_blocks,
     assert_same_output,
     blocks,
     is_about_cpp,
@@ -73,6 +74,16 @@ def test_code_blocks_run_and_print_what_they_say(
         printed = run_python(code, names) if language == "python" else "".join(run_shell(code))
         if wanted is not None:
             assert_same_output(printed, wanted)
+
+
+def test_blocks_that_need_a_card_are_sound_without_one() -> None:
+    found = [(page, *block) for page in PAGES for block in all_blocks(page) if block[1]]
+    assert found
+    for page, language, _, code, _ in found:
+        if language == "python":
+            compile(code, page.name, "exec")
+        else:
+            assert all(shlex.split(line)[0] in _COMMANDS for line in shell_lines(code)), page
 
 
 def test_the_readme_has_code_to_run() -> None:

@@ -23,7 +23,7 @@ def test_nothing_said_is_the_usual_engine_on_the_cpu() -> None:
     assert engine_settings(Context(), {}) == EngineSettings("cpu", tuning="off")
 
 
-def test_a_card_is_tuned_in_full_unless_told_otherwise() -> None:
+def test_a_card_is_tuned_fast_unless_told_otherwise() -> None:
     found = engine_settings(context("GPU", device_id=3), {})
     assert found == EngineSettings("gpu", kind="cuda", number=3)
     assert found.on_card
@@ -33,12 +33,12 @@ def test_all_keys_of_a_section_are_read() -> None:
     section = {
         "precision_mode": "preferred_bf16",
         "allow_tf32": "False",
-        "tuning": ' "fast" ',
+        "tuning": ' "Full" ',
         "batch_buckets": "8, 1,4,4",
         "opt_dims": "[1]",  # of the original
     }
     found = engine_settings(context("gpu"), {"gpu_context": section})
-    assert (found.precision, found.tf32, found.tuning) == ("preferred_bf16", False, "fast")
+    assert (found.precision, found.tf32, found.tuning) == ("preferred_bf16", False, "full")
     assert found.batches == (1, 4, 8)
 
 

@@ -136,6 +136,19 @@ def test_devices_that_do_not_exist_are_refused(target: str, ids: list[int], text
         mslite.MultiDeviceRunner().build_from_file(str(DIGITS), where)
 
 
+def test_a_device_may_be_named_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSLITE_ASCEND", "emulate:1")
+    where = context([0, 0])
+    where.target = ["ascend"]
+    with mslite.MultiDeviceRunner() as runner:
+        runner.build_from_file(str(DIGITS), where)
+        (output,) = runner.predict([np.zeros((4, 1, 8, 8), np.float32)])
+        devices = runner.statistics().devices
+    assert output.shape == [4, 10]
+    assert [(device.device, device.done) for device in devices] == [(0, 1), (0, 1)]
+    assert devices[0].pid != devices[1].pid
+
+
 def test_a_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(ModelFileError, match=r"model_path does not exist: 'no.mindir'"):
         mslite.MultiDeviceRunner().build_from_file("no.mindir")

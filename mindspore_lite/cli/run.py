@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
-from mindspore_lite.cli.console import say, working
+from mindspore_lite.cli.console import say, steps, working
 from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.errors import InputError
@@ -65,7 +68,7 @@ def run(
     files, shapes = _pairs("--input", input), _pairs("--shape", shape)
     with Model() as loaded:
         start = time.perf_counter()
-        with working(f"building {model.name}"):
+        with _building(model.name, by_torch=target != "cpu" or engine == "torch"):
             file = str(config or "")
             loaded.build_from_file(str(model), model_type(model), context, file, entries)
         built = time.perf_counter()
@@ -88,6 +91,19 @@ def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:
     if save is not None:
         _save(save, outputs)
         say(f"saved {len(outputs)} outputs in {save}")
+
+
+@contextmanager
+def _building(name: str, *, by_torch: bool) -> Iterator[None]:
+    """A sign of life on a terminal; PyTorch, which may take minutes, tells what it compiles."""
+    if not by_torch or importlib.util.find_spec("torch") is None:
+        with working(f"building {name}"):
+            yield
+        return
+    from mindspore_lite.engines.torch.compile import told
+
+    with steps(f"building {name}") as tell, told(tell):
+        yield
 
 
 def _context(target: str, device: int, threads: int) -> Context:

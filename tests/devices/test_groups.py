@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -170,6 +173,14 @@ def test_each_device_of_a_target_has_its_mask(
     monkeypatch.setenv("MSLITE_ASCEND", "emulate:2")
     monkeypatch.setattr(pool_cores, "usable", lambda: machine(4, limit=limit))
     assert device_masks(target, [0, 1]) == expected
+
+
+def test_real_ascend_devices_leave_the_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineUnavailableError, match="pip install torch_npu"):
+        device_masks("ascend", [0, 1])
+    monkeypatch.setitem(sys.modules, "torch_npu", ModuleType("torch_npu"))
+    sys.modules["torch_npu"].__spec__ = ModuleSpec("torch_npu", None)
+    assert device_masks("ascend", [0, 1]) == [(), ()]
 
 
 def test_a_device_that_is_not_there_has_no_mask(monkeypatch: pytest.MonkeyPatch) -> None:

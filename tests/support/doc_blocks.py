@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# the word after the language: gpu, for what needs an NVIDIA card
+_BLOCK = re.compile(r"^```(\w*)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TIME = re.compile(r"\d+\.\d+ ms")
 _APART = re.compile(r"(difference|cosine)([^\d\n]*)\d[\d.e-]*")  # of the order of rounding errors
 _LONG_NUMBER = re.compile(r"\d+\.\d{4,}")
@@ -19,14 +21,34 @@ _OTHERS = {  # languages with tests of their own: their blocks, and commands abo
 
 
 def blocks(page: Path) -> list[tuple[str, str, str | None]]:
-    """(language, code, text block right after it or None) of each code block."""
-    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
-    following = [*found[1:], ("", "")]
+    """(language, code, text block right after it or None) of each code block to run here."""
+    found = all_blocks(page)
+    needs = {need for _, need, _, _ in found if need}
+    assert needs <= {"gpu"}, f"{page.name}: blocks that need {needs}"
     return [
-        (language, code, after if kind == "text" else None)
-        for (language, code), (kind, after) in zip(found, following, strict=False)
+        (language, code, wanted) for language, need, code, wanted in found if not need or has_card()
+    ]
+
+
+def all_blocks(page: Path) -> list[tuple[str, str, str, str | None]]:
+    """(language, what it needs, code, text block right after it or None) of each code block."""
+    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    following = [*found[1:], ("", "", "")]
+    return [
+        (language, need, code, after if kind == "text" else None)
+        for (language, need, code), (kind, _, after) in zip(found, following, strict=False)
         if language != "text"
     ]
+
+
+@functools.cache
+def has_card() -> bool:
+    """Whether PyTorch sees an NVIDIA card; asked only by pages that need one."""
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
 
 
 def shell_lines(code: str) -> list[str]:
