@@ -7,6 +7,8 @@ open. torchvision has the modules; it is not among the packages that mslite inst
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 import io
 import warnings
 from pathlib import Path
@@ -26,7 +28,12 @@ SHAPE = (3, 224, 224)
 
 
 def module(name: str) -> Any:
-    """The PyTorch model, for inference, always with the same weights."""
+    """The PyTorch model, for inference, always with the same weights; a copy of its own."""
+    return copy.deepcopy(_module(name))
+
+
+@functools.cache
+def _module(name: str) -> Any:
     import torchvision
 
     torch.manual_seed(0)

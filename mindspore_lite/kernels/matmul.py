@@ -21,11 +21,18 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 @kernel("Linear", domain="mslite", half="narrow", layouts={"w": "transposed"})
 def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """x @ w + bias, of matrices in any number: what graph/ makes of these two."""
-    return F.linear(x, w.t(), bias)
+    return F.linear(rows_of(x), w.t(), bias).reshape(*x.shape[:-1], w.shape[1])
+
+
+def rows_of(x: torch.Tensor) -> torch.Tensor:
+    """All rows as one matrix. Of a transposed x torch would make one small product for each."""
+    return x.reshape(-1, x.shape[-1])
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """a @ b of any type."""
+    if a.dim() > 2 and b.dim() == 2 and a.numel():
+        return product(rows_of(a), b).reshape(*a.shape[:-1], b.shape[1])
     if a.is_floating_point() or a.device.type == "cpu":
         return torch.matmul(a, b)
     # cards have no products of integers; those of float64 are exact up to 2**53

@@ -176,6 +176,8 @@ def _gather(host: torch.Tensor, given: Sequence[np.ndarray], rows: int) -> None:
         (host[:rows] if rows else host).copy_(of_numpy(given[0]))
     else:
         torch.cat([of_numpy(one) for one in given], out=host[:rows])
+    if 0 < rows < len(host) and not host.is_floating_point():
+        host[rows:] = host[:1]  # what was there before may be no index of anything here
 
 
 def _parts(
