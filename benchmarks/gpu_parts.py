@@ -97,7 +97,7 @@ def clients(folder: Path) -> dict[str, Any]:
     best = max((f"batch {b}" for b in FIXED), key=lambda side: statistics.median(images[side]))
     found: dict[str, Any] = {
         "images_per_second": {side: statistics.median(one) for side, one in images.items()},
-        "bare_replays_of_64": 64e3 / _bare_ms(direct[64], 64, copies=False),
+        "bare_replays": max(FIXED) * 1e3 / _bare_ms(direct[max(FIXED)], max(FIXED), copies=False),
     }
     for name in runners:
         ratio = load.ratio(images[name], images[best])
@@ -259,7 +259,7 @@ def update(folder: Path) -> dict[str, Any]:
     print(
         f"update of {size / 1e6:.0f} MB: {statistics.median(card_ms):.2f} ms on the card, "
         f"update_weights() {statistics.median(call_ms):.0f} ms; {len(done)} requests meanwhile, "
-        f"{len(failed)} failed",
+        f"{len(failed)} failed{': ' + str(failed[0]) if failed else ''}",
         flush=True,
     )
     runner.close()
