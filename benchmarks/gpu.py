@@ -14,8 +14,8 @@ start     the same build in two processes, with an empty compile cache and with 
 memory    what 4 workers take on the card; target: weights + 4 x activations
 update    200 MB of weights, under load; target 20 ms on the card, and no failed request
 
-Sides that --limit-s leaves no time to prepare are named as left out. The JSON file is written after
-every part; benchmarks/gpu_plot.py makes table and picture of it.
+Sides that --limit-s leaves no time to prepare are named as left out. The JSON file is written
+after every line; benchmarks/gpu_plot.py makes table and picture of it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,8 @@ def rounds_of(found: dict[str, gpu_sides.Call], rounds: int) -> dict[str, list[f
     }
 
 
-def latency(args: Any, folder: Path, until: float) -> list[dict[str, Any]]:
+def latency(args: Any, folder: Path, until: float) -> Iterator[dict[str, Any]]:
     """The table, line by line."""
-    rows = []
     cases = [(m, p, b) for b in args.batches for p in args.precisions for m in args.models]
     for case in cases:
         name, precision, batch = case
@@ -104,18 +104,15 @@ def latency(args: Any, folder: Path, until: float) -> list[dict[str, Any]]:
         ratios = {
             side: vars(load.ratio(times[side], times[OURS])) for side in times if side != OURS
         }
-        rows.append(
-            {"model": name, "precision": precision, "batch": batch, "ms": middles,
-             "ratio": ratios, "missing": missing, "error": error}
-        )  # fmt: skip
         print(f"{name} {precision} batch {batch}: " + ", ".join(
             f"{side} {middle:.3f} ms" for side, middle in middles.items()
         ) + "; " + ", ".join(
             f"{side} / mslite {ratio['middle']:.2f}" for side, ratio in ratios.items()
         ), flush=True)  # fmt: skip
+        yield {"model": name, "precision": precision, "batch": batch, "ms": middles,
+               "ratio": ratios, "missing": missing, "error": error}  # fmt: skip
         del found
         torch.cuda.empty_cache()
-    return rows
 
 
 def main() -> None:
@@ -134,16 +131,23 @@ def main() -> None:
     until = time.perf_counter() + args.limit_s
     results: dict[str, Any] = {"machine": gpu_parts.machine()}
     print(results["machine"], flush=True)
+
+    def save() -> None:
+        if args.json:
+            args.json.write_text(json.dumps(results, indent=1) + "\n")
+
     with load.scratch() as scratch:
         folder = args.folder or scratch
         folder.mkdir(parents=True, exist_ok=True)
         for part in args.parts:
             if part == "latency":
-                results[part] = latency(args, folder, until)
+                results[part] = []
+                for row in latency(args, folder, until):
+                    results[part].append(row)
+                    save()
             else:
                 results[part] = getattr(gpu_parts, part)(folder)
-            if args.json:
-                args.json.write_text(json.dumps(results, indent=1) + "\n")
+                save()
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def clients(folder: Path) -> dict[str, Any]:
         name = f"{CLIENTS} clients, {workers or 'default'} workers"
         runners[name] = runner
         sides[name] = lambda runner=runner: _many(runner, rows)
-    bursts = load.interleaved(sides, 5)
+    bursts = load.interleaved(sides, 4)
     images = {side: [b.per_second for b in one] for side, one in bursts.items()}
     for batch in FIXED:
         images[f"batch {batch}"] = [rate * batch for rate in images[f"batch {batch}"]]
