@@ -26,6 +26,8 @@ from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
+# from here on torch copies an array, with several threads; waking them was seen to take 0.2 ms
+_THREADS_BYTES = 4 << 20
 
 Given = Any  # an array, or a tensor of the card
 
@@ -172,10 +174,13 @@ class Replay:
 
 def _gather(host: torch.Tensor, given: Sequence[np.ndarray], rows: int) -> None:
     """Copy arrays to pinned memory, one after the other along the first axis."""
-    if len(given) == 1:
-        (host[:rows] if rows else host).copy_(of_numpy(given[0]))
+    target = host[:rows] if rows else host
+    if len(given) > 1:
+        torch.cat([of_numpy(one) for one in given], out=target)
+    elif given[0].nbytes < _THREADS_BYTES:
+        np.copyto(to_numpy(target), given[0])
     else:
-        torch.cat([of_numpy(one) for one in given], out=host[:rows])
+        target.copy_(of_numpy(given[0]))
     if 0 < rows < len(host) and not host.is_floating_point():
         host[rows:] = host[:1]  # what was there before may be no index of anything here
 
