@@ -243,11 +243,8 @@ class Pool:
         try:
             answered.acquire()
         except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
-            if not self.cancel(request):
-                answered.acquire()  # the answer is on its way, and others are woken by us
-                _wake(request.after)
+            self.cancel(request)
             raise
-        _wake(request.after)
         self._unwatch(request)
 
     # --- deadlines ---
@@ -375,12 +372,10 @@ class Pool:
 
     def _deliver(self, requests: list[Request]) -> None:
         """Tell callers of the end; those that wait first, for code of the others may take long."""
-        after: Request | None = None
-        for request in reversed(requests):
+        for request in requests:
             self._unwatch(request)
             if request.answered is not None:
-                request.after, after = after, request
-        _wake(after)
+                request.answered.release()
         for request in requests:
             deliver, request.deliver = request.deliver, None  # it knows the request, too
             try:
@@ -453,15 +448,6 @@ class Pool:
         self._forked, self._quick = True, None
         self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
-
-
-def _wake(request: Request | None) -> None:
-    """Wake a caller that waits, who wakes the next one of its batch.
-
-    All at once they would only queue for the interpreter's lock, at twice the price.
-    """
-    if request is not None and request.answered is not None:
-        request.answered.release()
 
 
 def _call(slot: Slot | None) -> None:

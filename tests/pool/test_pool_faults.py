@@ -476,28 +476,3 @@ def test_an_interrupted_caller_leaves_the_queue() -> None:
             still_works(bench)
     finally:
         signal.signal(signal.SIGUSR1, before)
-
-
-def test_an_interrupted_caller_wakes_the_next_of_its_batch() -> None:
-    """Ctrl-C just when the answer is on its way: who comes after it must not wait for ever."""
-
-    class Interrupted:
-        """A lock whose first wait is interrupted."""
-
-        waits = 0
-
-        def acquire(self) -> None:
-            self.waits += 1
-            if self.waits == 1:
-                raise KeyboardInterrupt
-
-    with closing(Bench()) as bench:
-        first, second = (bench.submit() for _ in range(2))
-        first.wait(), second.wait()
-        lock, waiting = Interrupted(), threading.Lock()
-        waiting.acquire()
-        first.request.after, second.request.answered = second.request, waiting
-        with pytest.raises(KeyboardInterrupt):
-            bench.pool._wait(first.request, lock, None)  # type: ignore[arg-type]
-        assert lock.waits == 2
-        assert waiting.acquire(blocking=False)
