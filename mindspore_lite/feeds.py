@@ -132,6 +132,7 @@ def _on_card(info: TensorInfo, given: Tensor, data: Any, any_size: bool) -> Any:
             f"data type not equal! Tensor on {given.device} has type {given._dtype}, the model "
             f"wants {info.dtype} for input {info.name!r}; convert it before, on the card"
         )
+    given._settle()
     return data.reshape(_shape(info, tuple(data.shape), any_size))  # a view, for nothing moves
 
 

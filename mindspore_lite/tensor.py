@@ -433,6 +433,10 @@ class Tensor:
         found = getattr(self, "_card", None)
         return found if found is not None and str(found.device) == device else None
 
+    def _settle(self) -> None:
+        """Let work that the calling thread has under way on a card's data come to its end."""
+        _memory().settle(self._card)
+
     def _filled(self) -> Array | None:
         """The data in the tensor's shape on the host, or None if it was never set."""
         if getattr(self, "_card", None) is not None:

@@ -54,6 +54,19 @@ def to_host(tensor: torch.Tensor) -> np.ndarray:
     return found
 
 
+def settle(tensor: torch.Tensor) -> None:
+    """Wait for what the calling thread asked of a stream of its own, before others read a tensor.
+
+    Work on the default stream is waited for by the session, on the card.
+    """
+    if tensor.device.type == "cpu":
+        return
+    module = getattr(torch, tensor.device.type)
+    current = module.current_stream(tensor.device)
+    if current != module.default_stream(tensor.device):
+        current.synchronize()
+
+
 def name_of(tensor: torch.Tensor) -> str:
     """The card that a tensor lies on, as users name it."""
     names = {kind: name for name, kind in _KINDS.items()}

@@ -155,7 +155,7 @@ class Replay:
                 found = [to_numpy(output.cpu()) for output in outputs]
                 return _parts(found, rows, np.copy)
             parts = _parts(outputs, rows, torch.clone)
-        current.wait_stream(self._stream)
+        self._stream.synchronize()  # whoever gets them may use any stream
         for tensor in (one for request in parts for one in request):
             _used_on(tensor, current)
         return parts
