@@ -1,0 +1,72 @@
+"""Makes a table and a picture of what gpu.py measured. Needs matplotlib for the picture.
+
+Run: python benchmarks/gpu_plot.py [benchmarks/results/gpu.json] [--svg benchmarks/results/gpu.svg]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PEERS = ("eager", "max-autotune", "onnxruntime")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The lines of a Markdown table."""
+    lines = ["| model | precision | batch | mslite, ms | " + " | ".join(PEERS) + " |"]
+    lines.append("| --- | --- | --- | --- |" + " --- |" * len(PEERS))
+    for row in rows:
+        cells = [row["model"], row["precision"], str(row["batch"]), f"{row['ms']['mslite']:.3f}"]
+        for peer in PEERS:
+            ratio = row["ratio"].get(peer)
+            cells.append(
+                "" if ratio is None else f"{row['ms'][peer]:.2f} ({ratio['middle']:.2f} x)"
+            )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def picture(rows: list[dict[str, Any]], path: Path) -> None:
+    """Bars: how many times as long the peers take."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "mslite"  # the same file for the same figures
+    from matplotlib import pyplot
+
+    found = [peer for peer in PEERS if any(peer in row["ratio"] for row in rows)]
+    figure, axes = pyplot.subplots(figsize=(8, 0.45 * len(rows) + 1.2), layout="constrained")
+    height = 0.8 / len(found)
+    for number, peer in enumerate(found):
+        places = [at + number * height for at, row in enumerate(rows) if peer in row["ratio"]]
+        ratios = [row["ratio"][peer]["middle"] for row in rows if peer in row["ratio"]]
+        bars = axes.barh(places, ratios, height, label=f"PyTorch {peer}")
+        axes.bar_label(bars, fmt="%.1f", padding=2)
+    labels = [f"{row['model']} {row['precision']}, batch {row['batch']}" for row in rows]
+    axes.set_yticks([at + 0.4 - height / 2 for at in range(len(rows))], labels)
+    axes.invert_yaxis()
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xlabel("time of a call / that of mslite")
+    axes.legend()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Print the table, draw the picture."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("json", nargs="?", type=Path, default=RESULTS / "gpu.json")
+    parser.add_argument("--svg", type=Path)
+    args = parser.parse_args()
+    rows = json.loads(args.json.read_text())["latency"]
+    print(table(rows))
+    if args.svg:
+        picture(rows, args.svg)
+
+
+if __name__ == "__main__":
+    main()
