@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -124,10 +125,23 @@ def lower(model: ir.Model, shapes: Shapes | None, target: Target) -> Lowered:
         EngineError: A node that cannot be computed with these shapes.
     """
     check_operators(model)
-    found = Lowering(target).model(model.graph, shapes)
-    if found.dynamic and target.half is not None:  # types are not known any more from there on
-        found = Lowering(replace(target, half=None)).model(model.graph, shapes)
+    with _unheard():
+        found = Lowering(target).model(model.graph, shapes)
+        if found.dynamic and target.half is not None:  # types are not known any more from there on
+            found = Lowering(replace(target, half=None)).model(model.graph, shapes)
     return found
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep torch from logging, with all its frames, what becomes an error of ours."""
+    log = logging.getLogger(FakeTensorMode.__module__)
+    own = logging.Filter("nothing")  # lets no record pass; one for each thread that is here
+    log.addFilter(own)
+    try:
+        yield
+    finally:
+        log.removeFilter(own)
 
 
 def check_operators(model: ir.Model) -> None:

@@ -111,8 +111,8 @@ def test_constants_of_other_shapes_have_other_names() -> None:
 
 def test_equal_bytes_of_another_shape_have_another_name() -> None:
     one, other = (lower_module.Known(torch.zeros(shape), "z") for shape in ((2, 3), (3, 2)))
-    assert one.unique_name() != other.unique_name()
-    assert lower_module.Known(torch.zeros(1).expand(1), "z").unique_name().startswith("z#")
+    assert one.unique_name != other.unique_name
+    assert lower_module.Known(torch.zeros(1).expand(1), "z").unique_name.startswith("z#")
 
 
 def test_a_weight_that_may_change_is_not_computed_with() -> None:
@@ -251,11 +251,12 @@ def test_all_operators_without_a_kernel_are_named_at_once() -> None:
         assert words in str(caught.value)
 
 
-def test_an_error_of_torch_names_the_node() -> None:
+def test_an_error_of_torch_names_the_node(caplog: pytest.LogCaptureFixture) -> None:
     nodes = [node("MatMul", ["x", "w"], ["y"], name="mul")]
     proto = model(nodes, [X], ["y"], w=np.ones((4, 2), np.float32))
     with pytest.raises(EngineError, match=r"node 'mul' \(MatMul\): torch cannot compute it: ."):
         lowered(proto, [(1, 3)])
+    assert not caplog.records  # all is said
 
 
 def test_an_attribute_that_no_kernel_knows_is_refused() -> None:
