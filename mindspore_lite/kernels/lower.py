@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import keyword
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -572,10 +573,14 @@ def _results(found: Any) -> list[Any]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
+# what a name must not be: words of Python, and attributes that every module has already
+_TAKEN = frozenset({*keyword.kwlist, *dir(fx.GraphModule(torch.nn.Module(), fx.Graph())), "self"})
+
+
 def _plain(name: str) -> str:
     """A name as FX and Python want it."""
     found = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return found if found[:1].isalpha() else f"v{found}"
+    return found if found[:1].isalpha() and found not in _TAKEN else f"v{found}"
 
 
 @contextmanager
