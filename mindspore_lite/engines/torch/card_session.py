@@ -57,7 +57,7 @@ class CardSession(Base):
         with self._turn(stop) as program:
             shapes = shapes_of(given)
             counts = rows.counts([given]) if self._batches else None
-            if counts is None or not self._pads(program, shapes, counts[0]):
+            if counts is None or not self._cuts(program, shapes, counts[0]):
                 return self._taken(self._replayed(program, [given], shapes, ())[0])
             count, most = counts[0], max(self._batches)
             if count <= most:
@@ -157,9 +157,9 @@ class CardSession(Base):
                 self._replay(program, tuple((count, *dims) for dims in tails))
             program.rows_are_independent(tuple((1, *dims) for dims in tails))
 
-    def _pads(self, program: Program, shapes: Shapes, count: int) -> bool:
-        """Whether rows may run among others, which is tried when it is first of use."""
-        return count in self._batches or program.rows_are_independent(shapes)
+    def _cuts(self, program: Program, shapes: Shapes, count: int) -> bool:
+        """Whether rows run among others or in parts; if they may is tried when it is of use."""
+        return count not in self._batches and program.rows_are_independent(shapes)
 
     # --- errors ---
 

@@ -139,7 +139,7 @@ class TorchSession(Base):
 
 @contextmanager
 def _wide(threads: int) -> Iterator[None]:
-    """Let torch use so many threads for the work of this one, whose owner may want another number."""
+    """Let torch use so many threads for what this one asks of it, then as many as before."""
     before = torch.get_num_threads()
     if before == threads:
         yield

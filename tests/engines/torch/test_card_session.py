@@ -84,6 +84,14 @@ def test_rows_that_depend_on_others_are_never_padded(on_card: OnCard, card: Fake
         np.testing.assert_array_equal(y, rows(2, seed) * np.float32([[1], [2]]))
 
 
+def test_an_output_may_have_other_rows_than_the_inputs(on_card: OnCard) -> None:
+    nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)]
+    session = on_card(model(nodes, {"x": ["n", 16]}, {"y": ["m", 16]}), batches=(2, 4))
+    for count in (1, 2, 4, 5):
+        for (y,) in (session.run([rows(count)]), *session.run_joined([[rows(count)]] * 2)):
+            np.testing.assert_array_equal(y, np.tile(rows(count), (2, 1)))
+
+
 def test_whether_rows_depend_on_others_is_tried_once_for_all_twins(
     on_card: OnCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
