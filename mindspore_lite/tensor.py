@@ -514,17 +514,17 @@ def _host_array(array: Any) -> Array:
 
 
 def _memory() -> ModuleType:
-    """What knows of tensors on cards.
+    """What knows of tensors on cards, and of types that NumPy does not know.
 
     Raises:
         EngineUnavailableError: PyTorch is not installed.
     """
     try:
         from mindspore_lite.engines.torch import memory
-    except ImportError as exc:
+    except (ImportError, OSError) as exc:
         raise EngineUnavailableError(
-            f"data on a card needs PyTorch, which cannot be imported ({exc}): "
-            "pip install 'mslite[gpu]'"
+            "data on a card, and bfloat16 by DLPack, need PyTorch, which cannot be imported "
+            f"({exc}): pip install 'mslite[gpu]'"
         ) from exc
     return memory
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -96,14 +95,22 @@ def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:
 @contextmanager
 def _building(name: str, *, by_torch: bool) -> Iterator[None]:
     """A sign of life on a terminal; PyTorch, which may take minutes, tells what it compiles."""
-    if not by_torch or importlib.util.find_spec("torch") is None:
+    told = _told() if by_torch else None
+    if told is None:
         with working(f"building {name}"):
             yield
         return
-    from mindspore_lite.engines.torch.compile import told
-
     with steps(f"building {name}") as tell, told(tell):
         yield
+
+
+def _told() -> Callable[[Callable[[str], None]], AbstractContextManager[None]] | None:
+    """What lets PyTorch tell; None where it is missing, which the build says in words."""
+    try:
+        from mindspore_lite.engines.torch.compile import told
+    except (ImportError, OSError):
+        return None
+    return told
 
 
 def _context(target: str, device: int, threads: int) -> Context:

@@ -10,8 +10,9 @@ import weakref
 class ForkLock:
     """To be held by `with`. What it guards must be in order at every moment, also for a child."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, reentrant: bool = False) -> None:
+        self._make = threading.RLock if reentrant else threading.Lock
+        self._lock = self._make()
         _LOCKS.add(self)
 
     def __enter__(self) -> None:
@@ -23,7 +24,7 @@ class ForkLock:
 
 def _after_fork() -> None:
     for lock in list(_LOCKS):
-        lock._lock = threading.Lock()
+        lock._lock = lock._make()
 
 
 _LOCKS: weakref.WeakSet[ForkLock] = weakref.WeakSet()

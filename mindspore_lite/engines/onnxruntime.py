@@ -272,11 +272,12 @@ def _kernels() -> Kernels:
 
     from mindspore_lite.engines.widen import Kernels
 
-    return Kernels(
+    found = (
         (k.domain, k.op_name, *k.version_range, k.type_constraints)
         for k in get_all_opkernel_def()
         if k.provider in _PROVIDERS
     )
+    return Kernels("ONNX Runtime", found)
 
 
 @remembered

@@ -57,7 +57,7 @@ def _onnxruntime(target: str) -> Engine:
 def _torch() -> Engine:
     try:
         import torch  # noqa: F401 - alone, so that a fault of ours does not look like its absence
-    except ImportError as exc:
+    except (ImportError, OSError) as exc:  # the second: libraries of it are missing
         raise EngineUnavailableError(
             f"engine 'torch' needs PyTorch, which cannot be imported ({exc}): "
             "pip install 'mslite[gpu]', or leave [common_context] engine out"
@@ -100,7 +100,7 @@ def available() -> list[tuple[str, str | None, str]]:
         found.append(("onnxruntime", None, reason))
     try:
         from torch import __version__ as version
-    except ImportError as exc:
+    except (ImportError, OSError) as exc:
         reason = f"targets gpu and ascend: cannot be imported ({exc}): pip install 'mslite[gpu]'"
         return [*found, ("torch", None, reason)]
     return [*found, ("torch", str(version), "targets gpu and ascend, cpu with engine=torch")]

@@ -80,13 +80,14 @@ _SKIPPED = frozenset({
     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement",
 })  # fmt: skip
 
-_warned: set[str] = set()
+_warned: set[tuple[str, str]] = set()  # (engine, what)
 
 
 class Kernels:
-    """What an engine can compute, by operator and types."""
+    """What an engine can compute, by operator and types; errors call it by its name."""
 
-    def __init__(self, rows: Iterable[Kernel]) -> None:
+    def __init__(self, name: str, rows: Iterable[Kernel]) -> None:
+        self.name = name
         self._rows: dict[tuple[str, str], list[tuple[int, int, Mapping[str, Sequence[str]]]]] = {}
         for domain, op_type, start, end, types in rows:
             self._rows.setdefault((domain, op_type), []).append((start, end, types))
@@ -331,14 +332,15 @@ class _Work:
         """Tell what cannot be computed, or not as exactly, and drop what is no longer used."""
         if self.problems:
             found = [f"{what} (at {', '.join(at[:5])})" for what, at in self.problems.items()]
-            raise UnsupportedOpError(f"the CPU engine has no kernel for {'; '.join(found)}")
+            raise UnsupportedOpError(f"{self.kernels.name} has no kernel for {'; '.join(found)}")
         if self.changed:
             RemoveUnusedNodesPass()(self.model)
-        if new := [what for what in self.lossy if what not in _warned]:
-            _warned.update(new)
+        name = self.kernels.name
+        if new := [what for what in self.lossy if (name, what) not in _warned]:
+            _warned.update((name, what) for what in new)
             warnings.warn(
-                f"computed with less precision than the model asks for, because ONNX Runtime has "
-                f"no exact kernel: {', '.join(new)}",
+                f"computed with less precision than the model asks for, because {name} has no "
+                f"exact kernel: {', '.join(new)}",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -16,7 +16,7 @@ import onnx_ir as ir
 Types = Mapping[ir.Value, ir.DataType]
 
 # Attributes that decide the type of a result
-_TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")
+_TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype", "stash_type")
 _VALUE_ATTRIBUTES = ("value", "sparse_value")
 _NUMBERS = {
     "value_int": ir.DataType.INT64,
@@ -26,6 +26,14 @@ _NUMBERS = {
     "value_string": ir.DataType.STRING,
     "value_strings": ir.DataType.STRING,
 }
+# Results whose type no operand has, where no attribute says it either
+_USUAL = dict.fromkeys(
+    (
+        "ConstantOfShape", "RandomNormal", "RandomUniform", "BlackmanWindow", "HammingWindow",
+        "HannWindow", "MelWeightMatrix", "LayerNormalization",
+    ),
+    ir.DataType.FLOAT,
+) | {"Multinomial": ir.DataType.INT32}  # fmt: skip
 # What ONNX Runtime had before ONNX did: its optimiser writes them into models of any opset
 _EARLY = {"LayerNormalization": 17, "ThresholdedRelu": 10}
 _LIKE = {"SimplifiedLayerNormalization": "LayerNormalization"}  # which ONNX has not at all
@@ -134,9 +142,10 @@ def _result(node: ir.Node, at: int, known: Signature | None, types: Types) -> ir
     kind = known.outputs[min(at, len(known.outputs) - 1)].type
     if kind.startswith("tensor("):
         return named(kind)
-    for name in _TYPE_ATTRIBUTES:
-        if name in node.attributes and kind not in [formal.type for formal in known.inputs]:
-            return ir.DataType(node.attributes[name].as_int())
+    if kind not in [formal.type for formal in known.inputs]:
+        for name in _TYPE_ATTRIBUTES:
+            if name in node.attributes and (said := node.attributes[name].as_int()):
+                return ir.DataType(said)  # 0 would be as good as nothing
     for formal, value in known.pairs(node):
         if formal.type == kind and value in types:
             return types[value]
@@ -152,10 +161,11 @@ def _type_of_constant(node: ir.Node, types: Types) -> ir.DataType | None:
     for name, kind in _NUMBERS.items():
         if name in node.attributes:
             return kind
-    if node.op_type in ("ConstantOfShape", "RandomNormal", "RandomUniform"):
-        return ir.DataType.FLOAT
-    first = node.inputs[0] if node.inputs else None  # EyeLike and its kin follow their operand
-    return types.get(first) if first is not None else None
+    if node.op_type in _USUAL:
+        return _USUAL[node.op_type]
+    at = 1 if node.op_type == "DequantizeLinear" else 0  # as its scale is, since opset 23
+    followed = node.inputs[at] if at < len(node.inputs) else None  # by EyeLike and its kin
+    return types.get(followed) if followed is not None else None
 
 
 def _result_of_body(node: ir.Node, at: int, types: Types) -> ir.DataType | None:

@@ -42,8 +42,11 @@ def mod(a: torch.Tensor, b: torch.Tensor, *, fmod: int = 0) -> torch.Tensor:
 @kernel("Pow", scalars=True, half="wide")
 def power(base: Number, exponent: Number) -> Number:
     """base ** exponent, in the type of the base."""
-    found = torch.pow(base, exponent)
-    return found.to(base.dtype) if isinstance(base, torch.Tensor) else found
+    if not isinstance(base, torch.Tensor):
+        return torch.pow(base, exponent)
+    if isinstance(exponent, int) and exponent < 0 and not base.is_floating_point():
+        exponent = torch.full_like(base, exponent)  # as a number, torch refuses it
+    return torch.pow(base, exponent).to(base.dtype)
 
 
 @kernel("Sum")

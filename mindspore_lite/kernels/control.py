@@ -252,6 +252,8 @@ def _body(at: Lowering, graph: ir.Graph) -> Any:
     inner.graph.output(tuple(inner.result(value) for value in graph.outputs))
     found = inner.finished()
     name = f"body{len(at.bodies)}"
+    while hasattr(at.root, name):  # a weight is called so
+        name += "_"
     at.bodies[name] = found
     setattr(at.root, name, found.module)
     outside = tuple(at.tensor(at.held(value), None) for value in inner.captured)

@@ -65,7 +65,7 @@ def clip(
 ) -> torch.Tensor:
     """min(max(x, low), high); NaN stays."""
     if not isinstance(x, torch.Tensor):
-        x = torch.full_like(high if low is None else low, x)
+        x = torch.full_like(low if isinstance(low, torch.Tensor) else high, x)
     if low is None and high is None:
         return x
     if isinstance(low, torch.Tensor) != isinstance(high, torch.Tensor):  # torch takes no mixture

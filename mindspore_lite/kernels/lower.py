@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import keyword
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -124,10 +126,23 @@ def lower(model: ir.Model, shapes: Shapes | None, target: Target) -> Lowered:
         EngineError: A node that cannot be computed with these shapes.
     """
     check_operators(model)
-    found = Lowering(target).model(model.graph, shapes)
-    if found.dynamic and target.half is not None:  # types are not known any more from there on
-        found = Lowering(replace(target, half=None)).model(model.graph, shapes)
+    with _unheard():
+        found = Lowering(target).model(model.graph, shapes)
+        if found.dynamic and target.half is not None:  # types are not known any more from there on
+            found = Lowering(replace(target, half=None)).model(model.graph, shapes)
     return found
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep torch from logging, with all its frames, what becomes an error of ours."""
+    log = logging.getLogger(FakeTensorMode.__module__)
+    own = logging.Filter("nothing")  # lets no record pass; one for each thread that is here
+    log.addFilter(own)
+    try:
+        yield
+    finally:
+        log.removeFilter(own)
 
 
 def check_operators(model: ir.Model) -> None:
@@ -558,10 +573,14 @@ def _results(found: Any) -> list[Any]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
+# what a name must not be: words of Python, and attributes that every module has already
+_TAKEN = frozenset({*keyword.kwlist, *dir(fx.GraphModule(torch.nn.Module(), fx.Graph())), "self"})
+
+
 def _plain(name: str) -> str:
     """A name as FX and Python want it."""
     found = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return found if found[:1].isalpha() else f"v{found}"
+    return found if found[:1].isalpha() and found not in _TAKEN else f"v{found}"
 
 
 @contextmanager

@@ -30,6 +30,8 @@ def torch_type(onnx_type: int) -> torch.dtype:
 
 def of_numpy(array: np.ndarray) -> torch.Tensor:
     """The array as a tensor of its own type, in the same memory, which nobody here writes to."""
+    if any(step < 0 for step in array.strides):
+        array = array.copy()  # torch has none such; NumPy also leaves them to axes of one element
     bits = _BITS.get(array.dtype.name)  # of a type that NumPy does not know itself
     if bits is None:
         try:

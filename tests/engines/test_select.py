@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -82,6 +83,18 @@ def test_torch_that_is_missing_names_the_pip_command(monkeypatch: pytest.MonkeyP
         with pytest.raises(EngineUnavailableError, match=r"pip install 'mslite\[gpu\]'"):
             select.engine_for(target, engine)
     assert select.available()[1][:2] == ("torch", None)
+
+
+def test_torch_whose_libraries_are_missing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise OSError('libcudart.so: cannot open')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    for target, engine in (("cpu", "torch"), ("gpu", "")):
+        with pytest.raises(EngineUnavailableError, match=r"imported \(libcudart"):
+            select.engine_for(target, engine)
+    assert "libcudart.so" in select.available()[1][2]
 
 
 def test_targets_without_a_driver_are_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,10 @@ from onnx import TensorProto, helper
 
 from mindspore_lite.graph.element_types import element_types, named, signature, written
 
-FLOAT, INT64, BOOL, HALF = (
+FLOAT, INT64, INT8, BOOL, HALF = (
     TensorProto.FLOAT,
     TensorProto.INT64,
+    TensorProto.INT8,
     TensorProto.BOOL,
     TensorProto.FLOAT16,
 )
@@ -27,7 +28,7 @@ def types_of(nodes: list[Any], kinds: dict[str, int]) -> dict[str, str]:
     """The types found, by name; outputs of the graph are all nodes' outputs, undeclared."""
     inputs = [value(name, kind) for name, kind in kinds.items()]
     made = helper.make_graph(nodes, "g", inputs, [])
-    model = ir.from_proto(helper.make_model(made, opset_imports=[helper.make_opsetid("", 21)]))
+    model = ir.from_proto(helper.make_model(made, opset_imports=[helper.make_opsetid("", 23)]))
     return {str(v.name): dtype.name for v, dtype in element_types(model).items()}
 
 
@@ -54,10 +55,16 @@ def types_of(nodes: list[Any], kinds: dict[str, int]) -> dict[str, str]:
         (helper.make_node("EyeLike", ["x"], ["y"], dtype=INT64), "INT64"),
         (helper.make_node("RandomNormal", [], ["y"], shape=[1]), "FLOAT"),
         (helper.make_node("RandomNormal", [], ["y"], shape=[1], dtype=HALF), "FLOAT16"),
+        (helper.make_node("HannWindow", ["n"], ["y"]), "FLOAT"),
+        (helper.make_node("Multinomial", ["x"], ["y"]), "INT32"),
+        (helper.make_node("DequantizeLinear", ["q", "x", "q"], ["y"]), "FLOAT16"),
+        (helper.make_node("DequantizeLinear", ["q", "x"], ["y"], output_dtype=0), "FLOAT16"),
+        (helper.make_node("DequantizeLinear", ["q", "x"], ["y"], output_dtype=FLOAT), "FLOAT"),
+        (helper.make_node("LayerNormalization", ["x", "x"], ["", "y"]), "FLOAT"),
     ],
 )
 def test_a_result_has_the_type_that_the_operator_says(node: Any, kind: str) -> None:
-    assert types_of([node], {"x": HALF, "b": BOOL, "n": INT64})["y"] == kind
+    assert types_of([node], {"x": HALF, "b": BOOL, "n": INT64, "q": INT8})["y"] == kind
 
 
 def test_further_results_have_types_of_their_own() -> None:

@@ -22,10 +22,16 @@ CASES: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any]]] 
     "integers to a power that is none": (
         "Pow", [whole(1, 5, np.int32, 3), np.array(1.5, np.float32)], (1,), {},
     ),
+    "integers to a power below zero": (
+        "Pow", [np.array([1, -1, 2, -3]), np.array(-2)], (1,), {},
+    ),
     "a mean of integers": ("ReduceMean", [whole(-9, 9, np.int32, 3, 4)], (), {"keepdims": 0}),
     "one end of a range": ("Clip", [f32(9), np.array(0.2, np.float32)], (1,), {}),
     "ends that are crossed": (
         "Clip", [f32(9), np.array(0.2, np.float32), np.array(-0.2, np.float32)], (1,), {},
+    ),
+    "a number between a number and an input": (
+        "Clip", [np.array(n, np.float32) for n in (3, 0, 2)], (0, 1), {},
     ),
     "products of integers": (
         "MatMul", [whole(-9, 9, np.int32, 3, 2), whole(-9, 9, np.int32, 2, 2)], (1,), {},

@@ -176,6 +176,18 @@ def test_a_known_branch_is_put_in_place_and_another_is_chosen_at_run_time(taken:
     assert z.tolist() == y.tolist()
 
 
+def test_a_weight_may_be_called_like_a_body() -> None:
+    then = body([node("Identity", ["a"], ["t"])], [], [("t", F32, None)])
+    other = body([node("Identity", ["x"], ["e"])], [], [("e", F32, None)])
+    nodes = [
+        node("MatMul", ["x", "body0"], ["a"]),
+        node("If", ["c"], ["y"], then_branch=then, else_branch=other),
+    ]
+    x = np.ones((1, 3), np.float32)
+    proto = model(nodes, [("x", F32, (1, 3)), ("c", BOOL, ())], ["y"], body0=np.full((3, 3), x[0]))
+    both(proto, [x, np.array(True)])
+
+
 def running_sums(length: int, **attributes: Any) -> tuple[Any, np.ndarray]:
     inner = body(
         [node("Add", ["s", "part"], ["s_out"]), node("Identity", ["s_out"], ["scan"])],

@@ -149,6 +149,15 @@ def test_outputs_that_nobody_names_are_left_out() -> None:
         assert y.tolist() == [[1]]
 
 
+@pytest.mark.parametrize("name", ["graph", "code", "meta", "recompile", "class", "self", "None"])
+def test_weights_and_inputs_may_have_names_that_modules_and_python_have(name: str) -> None:
+    x, w = np.ones((1, 3), np.float32), np.ones((3, 2), np.float32)
+    weight = model([node("MatMul", ["x", name], ["y"])], [X], ["y"], **{name: w})
+    given = model([node("MatMul", [name, "w"], ["y"])], [(name, F32, ("n", 3))], ["y"], w=w)
+    for proto in (weight, given):
+        np.testing.assert_array_equal(run_lowered(lowered(proto, [(1, 3)]), [x])[0], x @ w)
+
+
 def test_an_input_that_is_an_output_is_passed_through() -> None:
     found = lowered(model([], [X], [("x", F32, ("n", 3))]), [(1, 3)])
     (y,) = run_lowered(found, [np.ones((1, 3), np.float32)])
@@ -251,11 +260,12 @@ def test_all_operators_without_a_kernel_are_named_at_once() -> None:
         assert words in str(caught.value)
 
 
-def test_an_error_of_torch_names_the_node() -> None:
+def test_an_error_of_torch_names_the_node(caplog: pytest.LogCaptureFixture) -> None:
     nodes = [node("MatMul", ["x", "w"], ["y"], name="mul")]
     proto = model(nodes, [X], ["y"], w=np.ones((4, 2), np.float32))
     with pytest.raises(EngineError, match=r"node 'mul' \(MatMul\): torch cannot compute it: ."):
         lowered(proto, [(1, 3)])
+    assert not caplog.records  # all is said
 
 
 def test_an_attribute_that_no_kernel_knows_is_refused() -> None:

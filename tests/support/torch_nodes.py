@@ -151,7 +151,7 @@ def fill(lowered: Lowered) -> None:
 @functools.cache
 def taken() -> Kernels:
     """The types that the kernels take."""
-    return Kernels(rows())
+    return Kernels("PyTorch", rows())
 
 
 def as_tensors(value: Any) -> Any:

@@ -25,7 +25,7 @@ import torch
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import ipc, rows
 from mindspore_lite.engines.torch.cards import Card
-from mindspore_lite.engines.torch.program import MAX_PLANS, Program, Shapes
+from mindspore_lite.engines.torch.program import Program, Shapes
 from mindspore_lite.engines.torch.replay import Lane, Replay
 from mindspore_lite.engines.torch.session import Base, check_stop, readable, shapes_of, static
 from mindspore_lite.errors import EngineError, LiteError, ResourceError
@@ -57,7 +57,7 @@ class CardSession(Base):
         with self._turn(stop) as program:
             shapes = shapes_of(given)
             counts = rows.counts([given]) if self._batches else None
-            if counts is None or not self._pads(program, shapes, counts[0]):
+            if counts is None or not self._cuts(program, shapes, counts[0]):
                 return self._taken(self._replayed(program, [given], shapes, ())[0])
             count, most = counts[0], max(self._batches)
             if count <= most:
@@ -96,11 +96,7 @@ class CardSession(Base):
     def close(self) -> None:
         """Let go of memory once no run is under way."""
         super().close()
-        if self._lock.acquire(blocking=False):
-            try:
-                self._drop()
-            finally:
-                self._lock.release()
+        self._drop_if_closed()
 
     # --- a run ---
 
@@ -108,15 +104,14 @@ class CardSession(Base):
     def _turn(self, stop: Stop | None) -> Iterator[Program]:
         """The session for one run alone."""
         self._card.check_whole()
-        with self._lock:
-            try:
+        try:
+            with self._lock:
                 program = self._open_program()
                 check_stop(stop)
                 with self._failures("for a run"):
                     yield program
-            finally:
-                if self._program is None:  # closed meanwhile
-                    self._drop()
+        finally:
+            self._drop_if_closed()  # whoever closes meanwhile leaves it to the last run
 
     def _in_batch(
         self, program: Program, requests: Sequence[Request], counts: Sequence[int]
@@ -140,7 +135,7 @@ class CardSession(Base):
             plan = program.plan(shapes)
             found = Replay(program, plan, self._lane)
             self._replays[shapes] = found
-            if len(self._replays) > MAX_PLANS:
+            if len(self._replays) > program.most_plans:
                 self._replays.popitem(last=False)
         self._replays.move_to_end(shapes)
         return found
@@ -162,9 +157,9 @@ class CardSession(Base):
                 self._replay(program, tuple((count, *dims) for dims in tails))
             program.rows_are_independent(tuple((1, *dims) for dims in tails))
 
-    def _pads(self, program: Program, shapes: Shapes, count: int) -> bool:
-        """Whether rows may run among others, which is tried when it is first of use."""
-        return count in self._batches or program.rows_are_independent(shapes)
+    def _cuts(self, program: Program, shapes: Shapes, count: int) -> bool:
+        """Whether rows run among others or in parts; if they may is tried when it is of use."""
+        return count not in self._batches and program.rows_are_independent(shapes)
 
     # --- errors ---
 
@@ -196,11 +191,17 @@ class CardSession(Base):
             "precision preferred_fp16"
         )
 
-    def _drop(self) -> None:
-        self._replays.clear()
-        self._lane.clear()
-        if not self._card.broken:
-            self._card.empty_cache()
+    def _drop_if_closed(self) -> None:
+        """Let go of the memory of a closed session, unless a run does so when it ends."""
+        if self._program is not None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._replays.clear()
+            self._lane.clear()
+            if not self._card.broken:
+                self._card.empty_cache()
+        finally:
+            self._lock.release()
 
 
 def _joined(parts: Sequence[Any]) -> Any:

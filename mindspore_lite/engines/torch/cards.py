@@ -220,9 +220,9 @@ def _torch(kind: str) -> Any:
         torch = importlib.import_module("torch")
         if kind == "npu":
             importlib.import_module("torch_npu")
-    except ImportError as exc:
+    except (ImportError, OSError) as exc:  # the second: libraries of it are missing
         extra = _TARGETS[kind]
-        package = "torch_npu" if kind == "npu" and exc.name == "torch_npu" else "PyTorch"
+        package = "torch_npu" if getattr(exc, "name", "") == "torch_npu" else "PyTorch"
         raise EngineUnavailableError(
             f"target {_TARGETS[kind]!r} needs {package}, which cannot be imported ({exc}): "
             f"pip install 'mslite[{extra}]'"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +19,12 @@ import torch
 from torch import fx
 
 from mindspore_lite.engines import cache
+from mindspore_lite.engines.fork_lock import ForkLock
 
 Run = Callable[..., Sequence[torch.Tensor]]
 TUNINGS = ("fast", "full", "off")
 # around lowering, compiling and warming up: torch's settings for these are the whole process's
-BUILDING = threading.RLock()
+BUILDING = ForkLock(reentrant=True)
 
 _LOG = logging.getLogger(__name__)
 _USUAL = {

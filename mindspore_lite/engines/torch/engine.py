@@ -190,7 +190,7 @@ def _whole(parts: Parts) -> ir.Model:
 
 @remembered
 def _kernels() -> Kernels:
-    return Kernels(rows())
+    return Kernels("PyTorch", rows())
 
 
 def _opened(

@@ -27,7 +27,7 @@ from mindspore_lite.errors import EngineError
 from mindspore_lite.kernels.lower import Target, check_operators, lower
 from mindspore_lite.kernels.types import of_numpy, to_numpy, torch_type
 
-MAX_PLANS = 16  # combinations of shapes; beyond, the one unused for longest goes; guess
+MAX_PLANS = 16  # shapes besides those of batches; beyond, those unused for longest go; guess
 
 Shapes = tuple[tuple[int, ...], ...]
 _warned: set[str] = set()
@@ -57,6 +57,7 @@ class Program:
         compiler.check_tuning(options.tuning)
         self.name = model.graph.name or "without a name"
         self.options = options
+        self.most_plans = MAX_PLANS + len(set(options.batches))  # those are prepared to stay
         self.card = card
         self.skeleton = skeleton
         self.variables = variables
@@ -90,7 +91,7 @@ class Program:
                 found = self._made(shapes)
                 with self._lock:
                     self._plans[shapes] = found
-                    while len(self._plans) > MAX_PLANS:
+                    while len(self._plans) > self.most_plans:
                         self._plans.popitem(last=False)
             return found
 

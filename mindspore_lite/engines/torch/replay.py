@@ -81,7 +81,7 @@ class Replay:
         self._stream.wait_stream(self._card.current())
         with self._card.using(self._stream), torch.no_grad():
             self._inputs = [lane.room("card", at, *one) for at, one in enumerate(shapes)]
-            for tensor in self._inputs:
+            for tensor in (*self._inputs, *self._host):
                 tensor.zero_()  # an element of every table: any model takes it
             if not plan.dynamic and self._card.captures:
                 self._record(program)
@@ -110,8 +110,9 @@ class Replay:
         return self._card.captured(run, self._stream, self._lane.pool)
 
     def _plain(self) -> list[torch.Tensor]:
-        """The outputs, on the card."""
-        return [output.contiguous() for output in self._plan.run(*self._inputs)]
+        """The outputs, on the card; a graph that runs step by step may have left some elsewhere."""
+        found = self._plan.run(*self._inputs)
+        return [output.to(self._card.device).contiguous() for output in found]
 
     def _with_copies(self) -> list[torch.Tensor]:
         """All from pinned memory to pinned memory; nothing stays on the card."""
@@ -170,6 +171,7 @@ class Replay:
                 part.copy_(one if isinstance(one, torch.Tensor) else of_numpy(one))
                 if isinstance(one, torch.Tensor):
                     _used_on(one, self._stream)
+            _pad(target, end)
 
 
 def _gather(host: torch.Tensor, given: Sequence[np.ndarray], rows: int) -> None:
@@ -181,8 +183,13 @@ def _gather(host: torch.Tensor, given: Sequence[np.ndarray], rows: int) -> None:
         np.copyto(to_numpy(target), given[0])
     else:
         target.copy_(of_numpy(given[0]))
-    if 0 < rows < len(host) and not host.is_floating_point():
-        host[rows:] = host[:1]  # what was there before may be no index of anything here
+    _pad(host, rows)
+
+
+def _pad(buffer: torch.Tensor, rows: int) -> None:
+    """Let integers of padding be some of a row: others may be no index of anything here."""
+    if 0 < rows < len(buffer) and not buffer.is_floating_point():
+        buffer[rows:] = buffer[:1]
 
 
 def _parts(

@@ -1,14 +1,17 @@
 """Sessions on the host: arrays go in, a lowered graph is run step by step, arrays come out.
 
 Also what sessions on the host and on cards have in common. A session does not survive a fork: the
-threads of torch, and the context of a card, stay with the parent.
+threads of torch, and the context of a card, stay with the parent. A forked child that builds models
+of its own has one thread for each run, for torch would wait for ever for the others.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -114,25 +117,50 @@ class TorchSession(Base):
         """Static shapes are lowered now, others when they are met."""
         super().__init__(program, mapped)
         options = program.options
-        self._threads = options.threads
+        self._threads = _threads(options.threads)
         self._cores = options.cores[:1] if options.binds_caller else ()
         if own := static(self._inner):
-            program.plan(own)
+            with _wide(self._threads):
+                program.plan(own)
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs; a run that has begun cannot be stopped."""
         program = self._open_program()
         check_stop(stop)
         given = self._given(inputs)
-        if torch.get_num_threads() != self._threads:
-            torch.set_num_threads(self._threads)  # for this thread's work
         try:
-            with binding.bound(self._cores):
+            with binding.bound(self._cores), _wide(self._threads):
                 return self._taken(_computed(program, given))
         except LiteError:
             raise
         except Exception as exc:  # torch raises anything
             raise EngineError(f"torch could not run the model: {readable(exc)}") from exc
+
+
+@contextmanager
+def _wide(threads: int) -> Iterator[None]:
+    """Let torch use so many threads for what this one asks of it, then as many as before."""
+    before = torch.get_num_threads()
+    if before == threads:
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _threads(wanted: int) -> int:
+    if wanted == 1 or not _forked:
+        return wanted
+    warnings.warn(
+        f"a run uses 1 thread instead of {wanted}: this process was forked from one that had "
+        "loaded PyTorch, whose threads do not survive that; use the spawn start method",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return 1
 
 
 def _computed(program: Program, given: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -190,7 +218,9 @@ def outward(found: Any, kind: str) -> Any:
 def _after_fork() -> None:
     for session in list(_SESSIONS):
         session._forked = True
+    _forked.append(True)
 
 
+_forked: list[bool] = []  # not empty: this process is a child
 _SESSIONS: weakref.WeakSet[Base] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_after_fork)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from onnx import TensorProto, helper
 from support.fake_card import FakeCard
 from support.fake_engine import Client
-from support.torch_graphs import computed, dense, mixing, reshaping, rows, weight
+from support.torch_graphs import computed, dense, mixing, model, reshaping, rows, weight
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import program
@@ -81,6 +82,14 @@ def test_rows_that_depend_on_others_are_never_padded(on_card: OnCard, card: Fake
     found = session.run_joined([[rows(2)], [rows(2, 2)]])
     for (y,), seed in zip(found, (1, 2), strict=True):
         np.testing.assert_array_equal(y, rows(2, seed) * np.float32([[1], [2]]))
+
+
+def test_an_output_may_have_other_rows_than_the_inputs(on_card: OnCard) -> None:
+    nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)]
+    session = on_card(model(nodes, {"x": ["n", 16]}, {"y": ["m", 16]}), batches=(2, 4))
+    for count in (1, 2, 4, 5):
+        for (y,) in (session.run([rows(count)]), *session.run_joined([[rows(count)]] * 2)):
+            np.testing.assert_array_equal(y, np.tile(rows(count), (2, 1)))
 
 
 def test_whether_rows_depend_on_others_is_tried_once_for_all_twins(
@@ -165,9 +174,6 @@ def test_a_card_without_graphs_runs_step_by_step(on_card: OnCard, card: FakeCard
 def test_only_so_many_shapes_are_kept(
     on_card: OnCard, card: FakeCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mindspore_lite.engines.torch import card_session
-
-    monkeypatch.setattr(card_session, "MAX_PLANS", 2)
     monkeypatch.setattr(program, "MAX_PLANS", 2)
     session = on_card(dense())
     for count in (1, 2, 1, 3, 1):  # the second goes when the third comes
@@ -175,6 +181,30 @@ def test_only_so_many_shapes_are_kept(
     assert card.captured_runs == 3
     check(session, 2)
     assert card.captured_runs == 4
+
+
+def test_however_many_batches_are_prepared_they_stay(
+    on_card: OnCard, card: FakeCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "MAX_PLANS", 1)
+    session = on_card(dense(), batches=(1, 2, 3, 4))
+    for count in (4, 3, 2, 1):
+        check(session, count)
+    assert card.captured_runs == 4
+
+
+@pytest.mark.parametrize("given", [torch.tensor, np.array])
+def test_padding_is_an_index_wherever_a_row_of_the_request_is_one(
+    on_card: OnCard, given: Callable[..., Any]
+) -> None:
+    """Of rows with n columns, numbers below n are looked up in the columns of the row itself."""
+    nodes = [helper.make_node("GatherElements", ["x", "x"], ["y"], axis=1)]
+    ends = {"x": ["n", "columns"]}, {"y": ["n", "columns"]}
+    kinds = dict.fromkeys("xy", TensorProto.INT64)
+    session = on_card(model(nodes, *ends, kinds=kinds), batches=(4,))
+    for row, count in 2 * (([7, 6, 5, 4, 3, 2, 1, 0], 4), ([2, 1, 0], 2)):
+        (y,) = session.run([given([row] * count)])
+        assert y.tolist() == [row[::-1]] * count
 
 
 # --- twins and updates ---
@@ -368,6 +398,27 @@ def test_closing_during_a_run_lets_it_finish(on_card: OnCard, card: FakeCard) ->
     assert not session._replays
     with pytest.raises(ClosedError):
         session.run([rows(2)])
+
+
+def test_a_session_that_is_closed_at_the_very_end_of_a_run_lets_go_of_its_memory(
+    on_card: OnCard,
+) -> None:
+    session = on_card(dense(rows=2))
+
+    class ClosedBeforeItIsFree:
+        lock = session._lock
+        acquire, release = lock.acquire, lock.release
+
+        def __enter__(self) -> None:
+            self.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            session.close()
+            self.release()
+
+    session._lock = ClosedBeforeItIsFree()  # type: ignore[assignment]
+    check(session, 2)
+    assert not session._replays
 
 
 def test_many_threads_share_a_session(on_card: OnCard) -> None:

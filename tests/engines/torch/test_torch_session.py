@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,16 +120,35 @@ def test_a_session_does_not_survive_a_fork(tmp_path: Path) -> None:
     session.run([rows(1)])
 
 
-def test_threads_are_set_for_the_thread_that_calls(tmp_path: Path) -> None:
+def test_a_forked_child_runs_models_of_its_own_on_one_thread(tmp_path: Path) -> None:
+    x = rows(5000)  # enough for torch to use all of its threads
+    loaded(tmp_path, dense(), threads=2).run([x])
+
+    def child() -> str:
+        with pytest.warns(RuntimeWarning, match="1 thread instead of 2: this process was forked"):
+            session = loaded(tmp_path, dense(), threads=2)
+        return str(session.run([x])[0].shape)
+
+    assert forked(child) == "(5000, 16)"
+
+
+def test_threads_are_set_for_a_run_and_put_back(tmp_path: Path) -> None:
     session = loaded(tmp_path, dense(), threads=3)
-    seen = []
+    session.run([rows(1)])
+    shapes = ((1, SIDE),)
+    plans, seen = session._open_program()._plans, []
+    run = plans[shapes].run
+    plans[shapes] = replace(
+        plans[shapes], run=lambda *given: seen.append(torch.get_num_threads()) or run(*given)
+    )
 
     def call() -> None:
+        torch.set_num_threads(2)
         session.run([rows(1)])
         seen.append(torch.get_num_threads())
 
     Client(call).ended()
-    assert seen == [3]
+    assert seen == [3, 2]
 
 
 def test_many_threads_run_at_once(tmp_path: Path) -> None:
