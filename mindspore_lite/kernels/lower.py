@@ -37,6 +37,7 @@ from torch.utils._pytree import tree_map
 from mindspore_lite.errors import EngineError, LiteError, UnsupportedOpError
 from mindspore_lite.graph.edit import is_op, tensor_of
 from mindspore_lite.kernels import families  # noqa: F401 - fills the table
+from mindspore_lite.kernels.code_text import forget_with
 from mindspore_lite.kernels.precision import narrow, widen
 from mindspore_lite.kernels.run_time import on_one_device, to_numbers
 from mindspore_lite.kernels.table import KERNELS, Kernel, Layout
@@ -485,6 +486,7 @@ class Lowering:
         self.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
         used = {node.target for node in self.graph.nodes if node.op == "get_attr"}
         module = fx.GraphModule(self.root, self.graph)
+        forget_with(module)
         weights = {name: weight for name, weight in self.weights.items() if name in used}
         for name in self.weights.keys() - weights.keys():
             if hasattr(module, name):

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 Body = tuple[Callable[..., Any], tuple[Any, ...]]
 Declared = tuple[torch.dtype, tuple[int, ...]]  # of a scan output: what it is without any step
+
+_own = threading.local()  # check: what is called before every step of this thread's loops
+
+
+@contextmanager
+def watched(check: Callable[[], None]) -> Iterator[None]:
+    """Let a function end the loops of this thread while the block runs, by raising an error."""
+    before = getattr(_own, "check", None)
+    _own.check = check
+    try:
+        yield
+    finally:
+        _own.check = before
+
+
+def _may_go_on() -> None:
+    check = getattr(_own, "check", None)
+    if check is not None:
+        check()
 
 
 def run_if(condition: torch.Tensor, then_branch: Body, else_branch: Body) -> Any:
@@ -30,6 +51,7 @@ def run_loop(
     goes_on = torch.tensor(True) if condition is None else condition
     rows: list[Sequence[Any]] = []
     while bool(goes_on) and (most is None or len(rows) < most):
+        _may_go_on()
         goes_on, *found = module(torch.tensor(len(rows)), goes_on, *carried, *outside)
         carried, scanned = found[: len(carried)], found[len(carried) :]
         rows.append(scanned)
@@ -51,6 +73,7 @@ def run_scan(
     length = scanned[0].shape[inward[0][0]]
     rows: list[Sequence[Any]] = []
     for step in range(length):
+        _may_go_on()
         parts = [
             x.select(axis, length - 1 - step if backwards else step)
             for x, (axis, backwards) in zip(scanned, inward, strict=True)

@@ -83,6 +83,32 @@ def reshaping() -> onnx.ModelProto:
     return model(nodes, *ends, kinds={"dims": TensorProto.INT64})
 
 
+def endless() -> onnx.ModelProto:
+    """A loop that goes on as long as an input says, which never changes."""
+    body = model(
+        [
+            helper.make_node("Identity", ["goes_on"], ["still"]),
+            helper.make_node("Neg", ["v"], ["w"]),
+        ],
+        {"turn": [], "goes_on": [], "v": ["n"]},
+        {"still": [], "w": ["n"]},
+        kinds={"turn": TensorProto.INT64, "goes_on": TensorProto.BOOL, "still": TensorProto.BOOL},
+    ).graph
+    nodes = [helper.make_node("Loop", ["", "c", "x"], ["y"], body=body)]
+    return model(nodes, {"x": ["n"], "c": []}, {"y": ["n"]}, kinds={"c": TensorProto.BOOL})
+
+
+class LateStop:
+    """A Stop that is fired when it was asked for the fourth time."""
+
+    asked = 0
+
+    @property
+    def fired(self) -> bool:
+        self.asked += 1
+        return self.asked > 3
+
+
 def rows(count: int, seed: int = 1) -> np.ndarray:
     """An input of `dense`."""
     return np.random.default_rng(seed).random((count, SIDE), np.float32)

@@ -27,7 +27,14 @@ from mindspore_lite.engines.torch import ipc, rows
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.program import Program, Shapes
 from mindspore_lite.engines.torch.replay import Lane, Replay
-from mindspore_lite.engines.torch.session import Base, check_stop, readable, shapes_of, static
+from mindspore_lite.engines.torch.session import (
+    Base,
+    check_stop,
+    readable,
+    shapes_of,
+    static,
+    stoppable,
+)
 from mindspore_lite.errors import EngineError, LiteError, ResourceError
 
 Request = Sequence[Any]  # arrays, or tensors of the card
@@ -52,7 +59,7 @@ class CardSession(Base):
     # --- the contract ---
 
     def run(self, inputs: Request, stop: Stop | None = None) -> list[Any]:
-        """Compute the outputs; work that the card has begun cannot be stopped."""
+        """Compute the outputs; what the card was asked to do cannot be stopped."""
         given = self._given(inputs)
         with self._turn(stop) as program:
             shapes = shapes_of(given)
@@ -108,7 +115,7 @@ class CardSession(Base):
             with self._lock:
                 program = self._open_program()
                 check_stop(stop)
-                with self._failures("for a run"):
+                with self._failures("for a run"), stoppable(stop):
                     yield program
         finally:
             self._drop_if_closed()  # whoever closes meanwhile leaves it to the last run

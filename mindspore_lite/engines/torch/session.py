@@ -11,7 +11,8 @@ import os
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from mindspore_lite.errors import (
     ShapeError,
     StoppedError,
 )
+from mindspore_lite.kernels.run_body import watched
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _ACCEPTED = 1000  # shapes that are remembered
@@ -124,12 +126,12 @@ class TorchSession(Base):
                 program.plan(own)
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
-        """Compute the outputs; a run that has begun cannot be stopped."""
+        """Compute the outputs; once begun, a run is stopped between the steps of a loop alone."""
         program = self._open_program()
         check_stop(stop)
         given = self._given(inputs)
         try:
-            with binding.bound(self._cores), _wide(self._threads):
+            with binding.bound(self._cores), _wide(self._threads), stoppable(stop):
                 return self._taken(_computed(program, given))
         except LiteError:
             raise
@@ -193,7 +195,12 @@ def static(infos: Sequence[Any]) -> Shapes | None:
 def check_stop(stop: Stop | None) -> None:
     """Raise StoppedError if a run was told to stop."""
     if stop is not None and stop.fired:
-        raise StoppedError("the run was told to stop before it began")
+        raise StoppedError("the run was told to stop")
+
+
+def stoppable(stop: Stop | None) -> AbstractContextManager[None]:
+    """Let a run end between the steps of its loops, which may never end by themselves."""
+    return watched(partial(check_stop, stop))
 
 
 def readable(exc: BaseException) -> str:

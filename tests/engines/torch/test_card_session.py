@@ -14,7 +14,17 @@ import torch
 from onnx import TensorProto, helper
 from support.fake_card import FakeCard
 from support.fake_engine import Client
-from support.torch_graphs import computed, dense, mixing, model, reshaping, rows, weight
+from support.torch_graphs import (
+    LateStop,
+    computed,
+    dense,
+    endless,
+    mixing,
+    model,
+    reshaping,
+    rows,
+    weight,
+)
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import program
@@ -378,6 +388,15 @@ def test_a_stop_that_was_fired_ends_the_run_before_it_begins(on_card: OnCard) ->
     ):
         with pytest.raises(StoppedError):
             run()
+
+
+@pytest.mark.filterwarnings("ignore:.*runs step by step")
+def test_a_loop_without_end_is_ended_by_a_stop(on_card: OnCard) -> None:
+    session = on_card(endless())
+    x = np.ones(2, np.float32)
+    with pytest.raises(StoppedError):
+        session.run([x, np.array(True)], LateStop())
+    assert session.run([x, np.array(False)])[0].tolist() == [1, 1]
 
 
 def test_a_closed_session_says_so_and_its_twin_goes_on(on_card: OnCard) -> None:

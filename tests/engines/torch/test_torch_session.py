@@ -12,7 +12,18 @@ import torch
 from onnx import TensorProto, helper
 from support.fake_engine import Client
 from support.sharing import forked
-from support.torch_graphs import SIDE, computed, dense, loaded, model, reshaping, rows, weight
+from support.torch_graphs import (
+    SIDE,
+    LateStop,
+    computed,
+    dense,
+    endless,
+    loaded,
+    model,
+    reshaping,
+    rows,
+    weight,
+)
 
 from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.engines.base import Stop
@@ -111,6 +122,14 @@ def test_a_stop_that_was_fired_and_a_closed_session_are_told(tmp_path: Path) -> 
     session.close()
     with pytest.raises(ClosedError):
         session.run([rows(1)])
+
+
+def test_a_loop_without_end_is_ended_by_a_stop(tmp_path: Path) -> None:
+    session = loaded(tmp_path, endless())
+    x = np.ones(2, np.float32)
+    with pytest.raises(StoppedError):
+        session.run([x, np.array(True)], LateStop())
+    assert session.run([x, np.array(False)])[0].tolist() == [1, 1]
 
 
 def test_a_session_does_not_survive_a_fork(tmp_path: Path) -> None:
