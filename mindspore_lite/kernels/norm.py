@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -106,7 +107,7 @@ def lrn(
     x: torch.Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int
 ) -> torch.Tensor:
     """x divided by the strength of the channels around it."""
-    squares = torch.square(x).reshape(x.shape[0], 1, x.shape[1], -1)
+    squares = torch.square(x).reshape(x.shape[0], 1, x.shape[1], math.prod(x.shape[2:]))
     # an even window reaches further up than down, other than torch's own
     squares = F.pad(squares, (0, 0, (size - 1) // 2, size // 2))
     mean = F.avg_pool2d(squares, (size, 1), stride=1).reshape(x.shape)

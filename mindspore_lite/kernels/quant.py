@@ -85,7 +85,8 @@ def to_float8(x: torch.Tensor, dtype: torch.dtype, saturate: int) -> torch.Tenso
 @kernel("DynamicQuantizeLinear", half="wide")
 def dynamic_quantize_linear(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """x as uint8, and the scale and zero point that its smallest and largest element ask for."""
-    low, high = torch.clamp(x.amin(), max=0), torch.clamp(x.amax(), min=0)
+    ends = (x.amin(), x.amax()) if x.numel() else (x.new_zeros(()),) * 2
+    low, high = torch.clamp(ends[0], max=0), torch.clamp(ends[1], min=0)
     scale = (high - low) / 255
     scale = torch.where(scale == 0, torch.ones_like(scale), scale)
     zero_point = torch.clamp(torch.round(-low / scale), 0, 255)

@@ -73,7 +73,7 @@ def _axes(
     places = [at % x.dim() for at in how.axes or range(x.dim())]
     old = [x.shape[at] for at in places]
     if sizes:
-        factors = [new / size for new, size in zip(sizes, old, strict=True)]
+        factors = [new / size if size else 1.0 for new, size in zip(sizes, old, strict=True)]
         if how.keep_aspect_ratio_policy != "stretch":
             choose = min if how.keep_aspect_ratio_policy == "not_larger" else max
             factors = [choose(factors)] * len(old)
@@ -156,12 +156,12 @@ def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 
 def _of_torch(x: torch.Tensor, axes: Sequence[Axis], how: _How) -> dict[str, Any] | None:
-    """The arguments of torch's own function, where it computes the very same."""
+    """The arguments of torch's own function, where it computes the very same; it wants elements."""
     mode = how.coordinate_transformation_mode
     exact = all(math.isclose(axis.new, axis.old * axis.scale, rel_tol=1e-6) for axis in axes)
     whole = all(axis.new % axis.old == 0 for axis in axes)
     image = x.dim() == 4 and x.is_floating_point() and all(axis.at >= 2 for axis in axes)
-    if not (image and exact) or how.antialias or how.exclude_outside:
+    if not (image and exact and x.numel()) or how.antialias or how.exclude_outside:
         return None
     size = list(x.shape[2:])
     for axis in axes:

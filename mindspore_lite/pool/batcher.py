@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from mindspore_lite.engines.alike import alike
 from mindspore_lite.engines.base import Session
 from mindspore_lite.errors import EngineError
 from mindspore_lite.pool import two_rows
@@ -100,6 +101,6 @@ def _difference(session: Session, sizes: Sizes) -> str:
             shape = list(found[-1].shape)
             return f"output {info.name!r} has shape {shape} for {sizes.together} rows"
         a, b, both = found
-        if not two_rows.close(np.concatenate([a[:1], b[:1]]), both[:2]):
+        if not alike(np.concatenate([a[:1], b[:1]]), both[:2]):
             return f"output {info.name!r} of a row depends on the other rows of its batch"
     return ""

@@ -16,7 +16,6 @@ from mindspore_lite.errors import EngineError, InputError, ShapeError
 from mindspore_lite.pool import synthetic
 
 _TRIED_SIZES = (16, 1, 32, 64, 224)  # of open dims behind the batch axis, until one runs; guess
-_TOLERANCE = 1e-3  # of the largest value: kernels differ by far less, mixed-up rows by far more
 
 Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
@@ -68,21 +67,6 @@ def tried(
         except (EngineError, InputError, ShapeError) as exc:  # another size may be wanted
             refusal = exc
     raise EngineError(f"no made-up input could be run ({refusal})") from refusal
-
-
-def close(wanted: np.ndarray, got: np.ndarray) -> bool:
-    """Whether two outputs are the same but for the rounding of kernels."""
-    if wanted.shape != got.shape:
-        return False
-    if wanted.dtype.kind not in "fc" and wanted.dtype.name != "bfloat16":
-        return bool((wanted == got).all())
-    kind = np.complex128 if wanted.dtype.kind == "c" else np.float64
-    a, b = wanted.astype(kind), got.astype(kind)
-    finite = np.isfinite(a)
-    scale = float(np.abs(a[finite]).max(initial=0.0))
-    if (finite != np.isfinite(b)).any():
-        return False
-    return bool((np.abs(a[finite] - b[finite]) <= _TOLERANCE * scale).all())
 
 
 def _row(

@@ -13,6 +13,7 @@ from support.torch_nodes import run_lowered
 from mindspore_lite.kernels.norm import lrn
 
 I64 = np.int64
+NO_ROWS = np.zeros((0, 4, 6, 6), np.float32)
 CASES: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any]]] = {
     "quotients towards zero": ("Div", [whole(-9, 9, I64, 3, 4), np.array(2)], (1,), {}),
     "a number by integers": ("Div", [np.array(-7), whole(1, 4, I64, 3)], (0,), {}),
@@ -25,6 +26,14 @@ CASES: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any]]] 
     "integers to a power below zero": (
         "Pow", [np.array([1, -1, 2, -3]), np.array(-2)], (1,), {},
     ),
+    "an image of no rows": (
+        "Resize",
+        [NO_ROWS, None, np.array([1, 1, 2, 2], np.float32)], (2,), {},
+    ),
+    "an image of no rows, by sizes": (
+        "Resize", [NO_ROWS, None, None, np.array([0, 4, 3, 9])], (3,), {"mode": "cubic"},
+    ),
+    "the channels around no rows": ("LRN", [NO_ROWS], (), {"size": 3}),
     "a mean of integers": ("ReduceMean", [whole(-9, 9, np.int32, 3, 4)], (), {"keepdims": 0}),
     "one end of a range": ("Clip", [f32(9), np.array(0.2, np.float32)], (1,), {}),
     "ends that are crossed": (
@@ -68,6 +77,10 @@ CASES: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any]]] 
 def test_kernels_compute_what_onnxruntime_does(name: str) -> None:
     op_type, inputs, constant, attributes = CASES[name]
     assert_as_onnxruntime(op_type, inputs, constant, **attributes)
+
+
+def test_nothing_is_quantised_to_nothing() -> None:
+    assert_as_onnxruntime("DynamicQuantizeLinear", [NO_ROWS], outputs=3)
 
 
 def test_norms_of_halves_tell_what_they_measured_in_float32() -> None:
