@@ -79,6 +79,19 @@ def test_weights_change_for_all_workers(tmp_path: Path) -> None:
         assert told(runner) == 3
 
 
+@pytest.mark.parametrize("flag", list(mslite.ModelGroupFlag))
+def test_a_group_on_torch_says_that_it_shares_nothing(
+    flag: mslite.ModelGroupFlag, wanted: np.ndarray
+) -> None:
+    model = mslite.Model()
+    group = mslite.ModelGroup(flag)
+    group.add_model([str(DIGITS)] if flag is mslite.ModelGroupFlag.SHARE_WORKSPACE else [model])
+    with pytest.warns(RuntimeWarning, match="shares neither weights nor scratch memory"):
+        model.build_from_file(str(DIGITS), MINDIR, config_dict=BY_TORCH)
+    (output,) = model.predict([ROWS])
+    np.testing.assert_allclose(output.get_data_to_numpy(), wanted, atol=1e-5)
+
+
 def test_an_engine_that_is_not_known_is_refused() -> None:
     with pytest.raises(EngineError, match="wanted one of onnxruntime, torch"):
         mslite.Model().build_from_file(

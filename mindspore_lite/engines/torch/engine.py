@@ -85,9 +85,10 @@ def _checked(options: Options) -> Card | None:
     binding.check(options.cores, options.threads)
     half_of(options.precision)
     check_tuning(options.tuning)
-    if options.group is not None and options.group.weights is not None:
+    if options.group is not None:
         warnings.warn(
-            "a model of a group shares no weights on the torch engine",
+            "a model of a group shares neither weights nor scratch memory on the torch engine; use "
+            "engine=onnxruntime on target 'cpu', or one model with several workers",
             RuntimeWarning,
             stacklevel=3,
         )
