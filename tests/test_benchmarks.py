@@ -74,3 +74,13 @@ def test_the_soak_counts_every_request_on_both_sides() -> None:
     assert sent == answered
     assert min(sent) > 0
     assert text.endswith("all is well\n")
+
+
+def test_the_table_of_a_card_is_made_of_the_committed_figures() -> None:
+    script = ROOT / "benchmarks" / "gpu_plot.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    head, _, *rows = done.stdout.splitlines()
+    assert head.startswith("| model | precision | batch | mslite, ms | eager |")
+    page = (ROOT / "benchmarks" / "README.md").read_text()
+    for row in rows:  # the page leaves out peers that nobody was compared with yet
+        assert row.removesuffix("  |  |").rstrip() in page
