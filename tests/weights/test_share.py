@@ -273,7 +273,8 @@ def test_a_process_that_is_stopped_gives_a_clear_error_in_time(folder: Path) -> 
         assert ask(handle) == folder
 
 
-FORK = "import os, signal; pid = os.fork(); pid or signal.pause(); print(pid, flush=True)"
+# the child tells its number itself: by then it has let go of what it must not keep
+FORK = "import os, signal; os.fork() or (print(os.getpid(), flush=True), signal.pause())"
 
 
 def test_a_forked_child_keeps_neither_handle_nor_folder_alive(folder: Path) -> None:
