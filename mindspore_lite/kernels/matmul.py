@@ -25,7 +25,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> torch.Tensor
 
 
 def rows_of(x: torch.Tensor) -> torch.Tensor:
-    """All rows as one matrix. Of a transposed x torch would make one small product for each."""
+    """All rows as one matrix. Of a transposed x torch would make a batch of small products."""
     return x.reshape(-1, x.shape[-1])
 
 

@@ -26,8 +26,7 @@ from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
-# from here on torch copies an array, with several threads; waking them was seen to take 0.2 ms
-_THREADS_BYTES = 4 << 20
+_THREADS_BYTES = 4 << 20  # from here on torch copies an array, with several threads; guess
 
 Given = Any  # an array, or a tensor of the card
 
