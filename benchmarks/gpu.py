@@ -24,6 +24,7 @@ import json
 import statistics
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +84,7 @@ def rounds_of(found: dict[str, gpu_sides.Call], rounds: int) -> dict[str, list[f
     for call in found.values():
         for _ in range(5):
             call()
-    return {
-        side: [one for one in times]
-        for side, times in load.interleaved(
-            {side: lambda call=call: burst(call) for side, call in found.items()}, rounds
-        ).items()
-    }
+    return load.interleaved({side: partial(burst, call) for side, call in found.items()}, rounds)
 
 
 def latency(args: Any, folder: Path, until: float) -> Iterator[dict[str, Any]]:
