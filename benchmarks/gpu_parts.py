@@ -156,12 +156,13 @@ def _bare_ms(model: mslite.Model, batch: int, copies: bool) -> float:
     assert model._built is not None
     (replay,) = model._built.session._replays.values()  # type: ignore[attr-defined]
     given = _host(batch)
+    pinned = torch.from_numpy(given).pin_memory()
 
     def call() -> None:
         with torch.cuda.stream(replay._stream):
             if copies:
-                replay._host[0].copy_(torch.from_numpy(given))
-                replay._inputs[0].copy_(replay._host[0], non_blocking=True)
+                pinned.copy_(torch.from_numpy(given))
+                replay._inputs[0].copy_(pinned, non_blocking=True)
             replay._replay()
             if copies:
                 replay._back[0].copy_(replay._outputs[0], non_blocking=True)

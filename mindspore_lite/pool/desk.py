@@ -34,6 +34,7 @@ from mindspore_lite.pool.width import Lane, Widths, averaged, remembered
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
 _IN_PASSING = 2  # half of it while the card is busy for another slot, which costs nothing; guess
 _WELL_FILLED = 0.75  # of a bucket: below, the rows of the next smaller one are taken; guess
+_CROWD = 8  # rows; guess
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess
 
 
@@ -139,6 +140,11 @@ class Desk:
     def drained(self) -> bool:
         """Nothing waits and nobody works."""
         return not self.queue and len(self._idle) == len(self.slots)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many rows were under way of late that their callers should meet."""
+        return self._flight >= _CROWD
 
     def admit(self, request: Request, now_ns: int, *, direct: bool) -> Slot | None:
         """Take a request: with an idle slot to compute it in at once, if `direct`; else queue it.

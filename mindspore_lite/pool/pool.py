@@ -24,12 +24,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
-from mindspore_lite.pool import batcher, compute
+from mindspore_lite.pool import batcher, compute, meeting
 from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.layout import Layout
@@ -113,6 +114,7 @@ class Pool:
         inside = getattr(_own, "pool", None) is self and not _own.slot.lost
         slot: Slot | None
         woken = None
+        crowded = False
         with self._lock:
             if request.state is State.CANCELLED:
                 raise CancelledError
@@ -125,6 +127,7 @@ class Pool:
                 request.answered = answered = threading.Lock()
                 answered.acquire()
                 woken = self._desk.to_wake()
+                crowded = self._desk.crowded
         if slot is not None:
             if timeout_s is not None:  # inside
                 self._watch(request, timeout_s)
@@ -132,7 +135,7 @@ class Pool:
             self._unwatch(request)
         else:
             _call(woken)
-            self._wait(request, answered, timeout_s)
+            self._wait(request, answered, timeout_s, crowded)
         error, request.error = request.error, None
         if error is not None:
             try:
@@ -237,14 +240,23 @@ class Pool:
     def _admit(self, request: Request, *, direct: bool) -> Slot | None:
         return self._desk.admit(request, request.arrived_ns, direct=direct)
 
-    def _wait(self, request: Request, answered: threading.Lock, timeout_s: float | None) -> None:
+    def _wait(
+        self, request: Request, answered: threading.Lock, timeout_s: float | None, crowded: bool
+    ) -> None:
         if timeout_s is not None:
             self._watch(request, timeout_s)
+        cores = None
         try:
+            if crowded:
+                cores = meeting.enter()
             answered.acquire()
         except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
             self.cancel(request)
             raise
+        finally:
+            after, request.after = request.after, None
+            _wake(after)
+            meeting.leave(cores)
         self._unwatch(request)
 
     # --- deadlines ---
@@ -361,21 +373,29 @@ class Pool:
                 for request, result in results or ()
                 if self._desk.finish(slot, request, now_ns, *result)
             ]
+            waiting = [request for request in ended if request.answered is not None]
+            for request, after in pairwise(waiting):
+                request.after = after
             slot.batch = []
             if results:
                 results.clear()  # errors in there hold this frame
             if slot.lost:
                 self._desk.found_again(slot)
             slot.awake = True
-        self._deliver(ended)
+        for request in ended:
+            self._unwatch(request)
+        _wake(next(iter(waiting), None))
+        self._call_back(ended)
         return not slot.lost
 
     def _deliver(self, requests: list[Request]) -> None:
         """Tell callers of the end; those that wait first, for code of the others may take long."""
         for request in requests:
             self._unwatch(request)
-            if request.answered is not None:
-                request.answered.release()
+            _wake(request)
+        self._call_back(requests)
+
+    def _call_back(self, requests: list[Request]) -> None:
         for request in requests:
             deliver, request.deliver = request.deliver, None  # it knows the request, too
             try:
@@ -448,6 +468,17 @@ class Pool:
         self._forked, self._quick = True, None
         self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
+
+
+def _wake(request: Request | None) -> None:
+    """Wake a caller that waits, who wakes the next one of its batch before it does anything else.
+
+    All at once they would queue for the interpreter's lock, and the workers behind them: 3 to 5 ms
+    were measured on 16 cores until one of 64 callers had its turn again.
+    """
+    if request is not None and request.answered is not None:
+        with suppress(RuntimeError):  # it was woken before, by one that was interrupted
+            request.answered.release()
 
 
 def _call(slot: Slot | None) -> None:

@@ -48,8 +48,8 @@ class Request:
     """
 
     __slots__ = (
-        "answered", "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows", "state",
-        "watched",
+        "after", "answered", "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows",
+        "state", "watched",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +64,7 @@ class Request:
         self.arrived_ns = arrived_ns
         self.deliver = deliver
         self.answered: threading.Lock | None = None
+        self.after: Request | None = None  # whose caller is woken by that of this one
         self.rows = rows  # along the batch axis
         self.key = key  # requests of equal keys may be computed together; None: always alone
         self.state = State.NEW

@@ -1,7 +1,8 @@
 """Compiles lowered graphs: an FX module and example inputs go in, a faster callable comes out.
 
-torch's compiler (inductor) takes the graph as it is. What it makes it keeps in files, in our cache
-unless the user has put them elsewhere, so that a later start finds them. That a graph cannot be
+torch's compiler (inductor) takes the graph as it is, with the weights as further inputs. What it
+makes of a graph is kept in a file of our cache, so that a later start neither translates nor
+compiles; files of its own it keeps there too, unless the user has put them elsewhere. That a graph cannot be
 compiled, because there is no C compiler, no Triton, or by a fault of the compiler, costs speed
 only: it is warned of once, and the graph is run step by step.
 """
@@ -13,13 +14,17 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import fx
+from torch.func import functional_call
+from torch.fx.experimental.proxy_tensor import make_fx
 
-from mindspore_lite.engines import cache
+from mindspore_lite.engines import cache, digest
 from mindspore_lite.engines.fork_lock import ForkLock
+from mindspore_lite.engines.torch import kept
 
 Run = Callable[..., Sequence[torch.Tensor]]
 TUNINGS = ("fast", "full", "off")
@@ -91,21 +96,102 @@ def _made(
     """What the compiler makes of a module; None, with a warning, where it fails."""
     try:
         with _quiet(), torch.no_grad():
-            made: Run = _inductor()(module, list(inputs), options=options)
-            made(*inputs)  # what is compiled on first use fails here, not in a request
+            graph, weights = _traced(module, inputs)
+            given = [*inputs, *weights]
+            file = kept.file(_name(graph, given, options))
+            code = _found(file, given)
+            if code is None:
+                code = _inductor()(graph, given, options)
+                code(*given)  # what is compiled on first use fails here, not in a request
+                _keep(code, file)
     except torch.OutOfMemoryError:
         raise
     except Exception as exc:  # noqa: BLE001 - the compiler raises anything
         _warn(exc)
         return None
-    return made
+    return lambda *tensors: code(*tensors, *weights)
 
 
-def _inductor() -> Any:
-    from torch._inductor import compile as inductor
+def _traced(
+    module: fx.GraphModule, inputs: Sequence[torch.Tensor]
+) -> tuple[fx.GraphModule, list[torch.Tensor]]:
+    """The module in torch's own operators, as a function of inputs and weights, and the weights.
+
+    Neither values of weights nor functions of ours are in it: it says all that code is made of.
+    """
+    weights = {name: value.detach() for name, value in module.named_parameters()}
+
+    def run(*given: torch.Tensor) -> Sequence[torch.Tensor]:
+        values = dict(zip(weights, given[len(inputs) :], strict=True))
+        found: Sequence[torch.Tensor] = functional_call(module, values, given[: len(inputs)])
+        return found
+
+    graph = make_fx(run, tracing_mode="fake")(*inputs, *weights.values())
+    return graph, list(weights.values())
+
+
+def _name(graph: fx.GraphModule, given: Sequence[torch.Tensor], options: dict[str, Any]) -> str:
+    """Under which compiled code is kept: whatever would make it another code makes another name."""
+    cuda = [one.device for one in given if one.device.type == "cuda"]
+    constants = [getattr(graph, str(n.target)) for n in graph.graph.nodes if n.op == "get_attr"]
+    switches = (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32)
+    parts = [
+        digest.code_of("torch/compile"),
+        str(torch.__version__),
+        str(torch.cuda.get_device_properties(cuda[0])) if cuda else digest.cpu_features(),
+        repr((sorted(options.items()), switches)),
+        graph.code,
+        repr([(one.dtype, one.shape, one.stride(), one.device) for one in given]),
+        *(repr(one.tolist()) for one in constants),
+    ]
+    return kept.name_of(parts)
+
+
+def _found(file: Path | None, given: Sequence[torch.Tensor]) -> Run | None:
+    """Code that an earlier start has compiled, and that runs; None if there is none such."""
+    if file is None or not file.exists():
+        return None
+    try:
+        code: Run = _artefacts().CompiledArtifact.load(path=str(file), format="binary")
+        code(*given)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - of another PyTorch, or damaged
+        _LOG.debug("what was compiled cannot be used", exc_info=exc)
+        return None
+    return code
+
+
+def _keep(code: Any, file: Path | None) -> None:
+    """Let a later start find what was compiled, where it can be put into a file."""
+    try:
+        if file is not None:
+            code.save(path=str(file), format="binary")
+    except Exception as exc:  # noqa: BLE001 - not all that can be compiled can be kept
+        _LOG.debug("what was compiled cannot be kept", exc_info=exc)
+
+
+def _inductor() -> Callable[..., Any]:
+    """What compiles a graph of torch's operators for given tensors."""
     from torch._inductor import select_algorithm
 
     select_algorithm.PRINT_AUTOTUNE = False  # no setting, but a constant of the module
+
+    def compile_graph(graph: fx.GraphModule, given: Any, options: dict[str, Any]) -> Any:
+        return _artefacts().standalone_compile(
+            graph,
+            given,
+            dynamic_shapes="from_example_inputs",
+            options={"config_patches": options},
+            aot=True,
+        )
+
+    return compile_graph
+
+
+def _artefacts() -> Any:
+    import torch._inductor as inductor
+
     return inductor
 
 

@@ -204,7 +204,7 @@ def _opened(
     extra: bytes = b"",
 ) -> AnySession:
     variables = variable.from_file(model.metadata_props, folder / artefact.WEIGHTS)
-    program = Program(model, skeleton, variables, options, card)
+    program = Program(model, skeleton, variables, options, card, key=folder.name)
     return _session(program, source, extra, mapped=not variables)
 
 

@@ -19,13 +19,14 @@ import torch
 from mindspore_lite.engines import border
 from mindspore_lite.engines.base import Options, TensorInfo, Variable
 from mindspore_lite.engines.torch import compile as compiler
-from mindspore_lite.engines.torch import rows
+from mindspore_lite.engines.torch import kept, rows
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.precision import half_of, switched
 from mindspore_lite.engines.torch.store import Store
 from mindspore_lite.errors import EngineError
 from mindspore_lite.kernels.lower import Target, check_operators, lower
 from mindspore_lite.kernels.types import of_numpy, to_numpy, torch_type
+from mindspore_lite.version import __version__
 
 MAX_PLANS = 16  # shapes besides those of batches; beyond, those unused for longest go; guess
 
@@ -52,7 +53,9 @@ class Program:
         variables: tuple[Variable, ...],
         options: Options,
         card: Card | None,
+        key: str = "",
     ) -> None:
+        """key: the name of the model in the cache; "" if it has none."""
         check_operators(model)
         compiler.check_tuning(options.tuning)
         self.name = model.graph.name or "without a name"
@@ -66,6 +69,7 @@ class Program:
         self.inner_outputs = _infos(model.graph.outputs, "output")
         self.types = [torch_type(int(v.dtype)) for v in model.graph.inputs if v.dtype is not None]
         self.store = Store(card, {one.name: one.first for one in variables})
+        self._key = key
         self._independent: bool | None = None  # of its rows; None until that was tried
         self._trying = threading.Lock()
         self._model = model
@@ -96,16 +100,23 @@ class Program:
             return found
 
     def rows_are_independent(self, shapes: Shapes) -> bool:
-        """Whether rows may be computed with others; tried on the host, once."""
+        """Whether rows may be computed with others; tried on the host, once, and kept."""
         with self._trying:
             if self._independent is None:
-                store = Store(None, {one.name: one.first for one in self.variables})
-                alone, three = (self._on_host(store, rows.with_rows(shapes, n)) for n in (1, 3))
-                try:
-                    self._independent = rows.independent(self.inner_inputs, shapes, alone, three)
-                except Exception:  # noqa: BLE001 - the model takes no made-up input
-                    self._independent = False
+                name = kept.name_of([self._key, __version__, "rows"])
+                known = kept.read(name) if self._key else None
+                self._independent = self._try_rows(shapes) if known is None else known == b"1"
+                if self._key and known is None:
+                    kept.write(name, b"1" if self._independent else b"0")
             return self._independent
+
+    def _try_rows(self, shapes: Shapes) -> bool:
+        store = Store(None, {one.name: one.first for one in self.variables})
+        alone, three = (self._on_host(store, rows.with_rows(shapes, n)) for n in (1, 3))
+        try:
+            return rows.independent(self.inner_inputs, shapes, alone, three)
+        except Exception:  # noqa: BLE001 - the model takes no made-up input
+            return False
 
     def _on_host(self, store: Store, shapes: Shapes) -> rows.Compute:
         def compute(arrays: rows.Arrays) -> rows.Arrays:

@@ -1,9 +1,14 @@
 """One combination of shapes on a stream: arrays go in, a recorded run is replayed, arrays come out.
 
-Buffers never move: inputs have a place on the card and one in pinned memory of the host, outputs
-are where the recorded run writes them, with a place in pinned memory too. A request is copied to
-pinned memory, from there by the card, replayed, and copied back; what callers get is theirs alone.
-A plan that cannot be recorded is run step by step between the same buffers.
+Buffers never move: inputs have a place on the card, outputs are where the recorded run writes them,
+with a place in pinned memory of the host too. A request is copied to the card, replayed, and copied
+back; what callers get is theirs alone. A plan that cannot be recorded is run step by step between
+the same buffers.
+
+Few calls are made for a run, for after each the interpreter's lock must be waited for, and many
+clients want it. Rows of many clients are copied by one call each, right from their arrays: the
+driver stages them through memory that stays in the cache, which was measured to take half the time
+of putting them together first. Only a large array is worth the threads that stage it faster.
 
 All Replays of a session use one stream and the same memory (Lane): they never run at the same time,
 and what one wrote is copied away before another is started.
@@ -26,6 +31,7 @@ from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
+_SMALL_BYTES = 64 << 10  # copied within a few microseconds; guess
 _THREADS_BYTES = 4 << 20  # from here on torch copies an array, with several threads; guess
 
 Given = Any  # an array, or a tensor of the card
@@ -72,15 +78,15 @@ class Replay:
         self._card, self._stream = lane.card, lane.stream
         self._plan = plan
         shapes = list(zip(plan.shapes, program.types, strict=True))
-        self._host = [lane.room("in", at, *one) for at, one in enumerate(shapes)]
+        self._shapes = shapes
         self._back: list[torch.Tensor] = []
         self._outputs: Sequence[torch.Tensor] = ()
         self._replay: Callable[[], None] | None = None  # None: run step by step
-        self._round_trip: Callable[[], None] | None = None
+        self._answer: Callable[[], None] | None = None  # with the copies of what comes back
         self._stream.wait_stream(self._card.current())
         with self._card.using(self._stream), torch.no_grad():
             self._inputs = [lane.room("card", at, *one) for at, one in enumerate(shapes)]
-            for tensor in (*self._inputs, *self._host):
+            for tensor in self._inputs:
                 tensor.zero_()  # an element of every table: any model takes it
             if not plan.dynamic and self._card.captures:
                 self._record(program)
@@ -98,7 +104,7 @@ class Replay:
             self._stream.synchronize()
             try:
                 self._replay, self._outputs = self._captured(self._plain)
-                self._round_trip, _ = self._captured(self._with_copies)
+                self._answer, _ = self._captured(self._copied_back)
             except Exception as exc:
                 self._card.note(exc)
                 if self._card.broken or self._card.is_full(exc):
@@ -113,10 +119,8 @@ class Replay:
         found = self._plan.run(*self._inputs)
         return [output.to(self._card.device).contiguous() for output in found]
 
-    def _with_copies(self) -> list[torch.Tensor]:
-        """All from pinned memory to pinned memory; nothing stays on the card."""
-        for target, host in zip(self._inputs, self._host, strict=True):
-            target.copy_(host, non_blocking=True)
+    def _copied_back(self) -> list[torch.Tensor]:
+        """The outputs in pinned memory; nothing stays on the card."""
         for back, output in zip(self._back, self._plain(), strict=True):
             back.copy_(output, non_blocking=True)
         return []
@@ -130,15 +134,28 @@ class Replay:
         given = [one for request in requests for one in request]
         tensors = sum(isinstance(one, torch.Tensor) for one in given)
         with torch.no_grad():
-            if not tensors and self._round_trip is not None:
-                # few calls: each lets go of the interpreter's lock, for which many clients wait
-                for at, host in enumerate(self._host):
-                    _gather(host, [request[at] for request in requests], sum(rows))
-                with self._card.using(self._stream):
-                    self._round_trip()
-                self._stream.synchronize()
-                return _parts(self._back_arrays, rows, np.copy)
-            return self._on_card(requests, rows, tensors == len(given))
+            if tensors or self._answer is None:
+                return self._on_card(requests, rows, tensors == len(given))
+            with self._card.using(self._stream):
+                for at, target in enumerate(self._inputs):
+                    self._send_arrays(at, target, [request[at] for request in requests], rows)
+                self._answer()
+            self._stream.synchronize()
+            return _parts(self._back_arrays, rows, _copied)
+
+    def _send_arrays(
+        self, at: int, target: torch.Tensor, given: Sequence[np.ndarray], rows: Sequence[int]
+    ) -> None:
+        """Copy arrays to the card, one after the other along the first axis."""
+        sources = [of_numpy(one) for one in given]
+        if len(given) == 1 and given[0].nbytes >= _THREADS_BYTES:
+            staged = self._lane.room("in", at, *self._shapes[at])[: len(given[0])]
+            staged.copy_(sources[0])  # with several threads
+            sources = [staged]
+        filled = target[: sum(rows)] if rows else target
+        parts = filled.split(list(rows)) if len(rows) > 1 else [filled]
+        torch._foreach_copy_(parts, sources, non_blocking=True)
+        _pad(target, sum(rows))
 
     def _on_card(
         self, requests: Sequence[Sequence[Given]], rows: Sequence[int], stay: bool
@@ -153,7 +170,7 @@ class Replay:
             outputs = self._outputs if self._replay is not None else self._plain()
             if not stay:
                 found = [to_numpy(output.cpu()) for output in outputs]
-                return _parts(found, rows, np.copy)
+                return _parts(found, rows, _copied)
             parts = _parts(outputs, rows, torch.clone)
         self._stream.synchronize()  # whoever gets them may use any stream
         for tensor in (one for request in parts for one in request):
@@ -173,18 +190,6 @@ class Replay:
             _pad(target, end)
 
 
-def _gather(host: torch.Tensor, given: Sequence[np.ndarray], rows: int) -> None:
-    """Copy arrays to pinned memory, one after the other along the first axis."""
-    target = host[:rows] if rows else host
-    if len(given) > 1:
-        torch.cat([of_numpy(one) for one in given], out=target)
-    elif given[0].nbytes < _THREADS_BYTES:
-        np.copyto(to_numpy(target), given[0])
-    else:
-        target.copy_(of_numpy(given[0]))
-    _pad(host, rows)
-
-
 def _pad(buffer: torch.Tensor, rows: int) -> None:
     """Let integers of padding be some of a row: others may be no index of anything here."""
     if 0 < rows < len(buffer) and not buffer.is_floating_point():
@@ -202,6 +207,20 @@ def _parts(
         [own(output[end - count : end]) for output in outputs]
         for count, end in zip(rows, ends, strict=True)
     ]
+
+
+def _copied(part: np.ndarray) -> np.ndarray:
+    """A part in memory of its own.
+
+    NumPy lets go of the interpreter's lock to copy more than a few elements, and waits for it
+    afterwards; so a small part is copied as one element.
+    """
+    if not 0 < part.nbytes <= _SMALL_BYTES:
+        return part.copy()
+    own = np.empty_like(part)
+    element = f"V{part.nbytes}"
+    own.reshape(-1).view(element)[0] = part.reshape(-1).view(element)[0]
+    return own
 
 
 def _used_on(tensor: torch.Tensor, stream: Any) -> None:
