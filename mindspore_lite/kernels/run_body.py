@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,15 +14,18 @@ Declared = tuple[torch.dtype, tuple[int, ...]]  # of a scan output: what it is w
 _own = threading.local()  # check: what is called before every step of this thread's loops
 
 
-@contextmanager
-def watched(check: Callable[[], None]) -> Iterator[None]:
+class Watched:
     """Let a function end the loops of this thread while the block runs, by raising an error."""
-    before = getattr(_own, "check", None)
-    _own.check = check
-    try:
-        yield
-    finally:
-        _own.check = before
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def __enter__(self) -> None:
+        self._before = getattr(_own, "check", None)
+        _own.check = self._check
+
+    def __exit__(self, *error: object) -> None:
+        _own.check = self._before
 
 
 def _may_go_on() -> None:

@@ -30,9 +30,10 @@ def torch_type(onnx_type: int) -> torch.dtype:
 
 def of_numpy(array: np.ndarray) -> torch.Tensor:
     """The array as a tensor of its own type, in the same memory, which nobody here writes to."""
-    if any(step < 0 for step in array.strides):
+    if min(array.strides, default=0) < 0:
         array = array.copy()  # torch has none such; NumPy also leaves them to axes of one element
-    bits = _BITS.get(array.dtype.name)  # of a type that NumPy does not know itself
+    # of a type that NumPy does not know itself; a name is looked up there only, for that takes long
+    bits = None if array.dtype.isbuiltin == 1 else _BITS.get(array.dtype.name)
     if bits is None:
         try:
             return torch.from_numpy(array)

@@ -22,7 +22,7 @@ _core: list[int] = []  # the one of this process, once it is drawn
 
 
 def enter() -> Cores | None:
-    """Bind the calling thread to the core; returns what `leave` needs, None if it stays as it is."""
+    """Bind the calling thread to the core; returns what `leave` needs, None if nothing changed."""
     if not _takes_turns:
         return None
     allowed = os.sched_getaffinity(0)

@@ -15,9 +15,9 @@ from __future__ import annotations
 import threading
 import traceback
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ from mindspore_lite.engines.torch.session import (
 from mindspore_lite.errors import EngineError, LiteError, ResourceError
 
 Request = Sequence[Any]  # arrays, or tensors of the card
+T = TypeVar("T")
 
 
 class CardSession(Base):
@@ -61,30 +62,16 @@ class CardSession(Base):
     def run(self, inputs: Request, stop: Stop | None = None) -> list[Any]:
         """Compute the outputs; what the card was asked to do cannot be stopped."""
         given = self._given(inputs)
-        with self._turn(stop) as program:
-            shapes = shapes_of(given)
-            counts = rows.counts([given]) if self._batches else None
-            if counts is None or not self._cuts(program, shapes, counts[0]):
-                return self._taken(self._replayed(program, [given], shapes, ())[0])
-            count, most = counts[0], max(self._batches)
-            if count <= most:
-                return self._taken(self._in_batch(program, [given], [count])[0])
-            parts = []
-            for start in range(0, count, most):
-                check_stop(stop)
-                piece = [one[start : start + most] for one in given]
-                parts.append(self._in_batch(program, [piece], [len(piece[0])])[0])
-            return self._taken([_joined(outputs) for outputs in zip(*parts, strict=True)])
+        return self._alone(stop, lambda program: self._taken(self._run(program, given, stop)))
 
     def run_joined(self, requests: Sequence[Request], stop: Stop | None = None) -> list[list[Any]]:
         """Several requests as one run, where their rows fit into a prepared number."""
         given = [self._given(request) for request in requests]
         counts = rows.counts(given) if self._batches else None
         if counts and sum(counts) <= max(self._batches):
-            with self._turn(stop) as program:
-                if program.rows_are_independent(shapes_of(given[0])):
-                    found = self._in_batch(program, given, counts)
-                    return [self._taken(outputs) for outputs in found]
+            found = self._alone(stop, lambda program: self._run_joined(program, given, counts))
+            if found is not None:
+                return [self._taken(outputs) for outputs in found]
         return [self.run(request, stop) for request in requests]
 
     def twin(self) -> CardSession:
@@ -107,18 +94,44 @@ class CardSession(Base):
 
     # --- a run ---
 
-    @contextmanager
-    def _turn(self, stop: Stop | None) -> Iterator[Program]:
-        """The session for one run alone."""
+    def _alone(self, stop: Stop | None, work: Callable[[Program], T]) -> T:
+        """Do something that needs the session for itself."""
         self._card.check_whole()
         try:
-            with self._lock:
+            with self._lock, stoppable(stop):
                 program = self._open_program()
                 check_stop(stop)
-                with self._failures("for a run"), stoppable(stop):
-                    yield program
+                try:
+                    return work(program)
+                except LiteError:
+                    raise
+                except Exception as exc:  # torch raises anything
+                    raise self._failure("for a run", exc) from exc
         finally:
             self._drop_if_closed()  # whoever closes meanwhile leaves it to the last run
+
+    def _run(self, program: Program, given: Request, stop: Stop | None) -> list[Any]:
+        shapes = shapes_of(given)
+        counts = rows.counts([given]) if self._batches else None
+        if counts is None or not self._cuts(program, shapes, counts[0]):
+            return self._replayed(program, [given], shapes, ())[0]
+        count, most = counts[0], max(self._batches)
+        if count <= most:
+            return self._in_batch(program, [given], [count])[0]
+        parts = []
+        for start in range(0, count, most):
+            check_stop(stop)
+            piece = [one[start : start + most] for one in given]
+            parts.append(self._in_batch(program, [piece], [len(piece[0])])[0])
+        return [_joined(outputs) for outputs in zip(*parts, strict=True)]
+
+    def _run_joined(
+        self, program: Program, given: Sequence[Request], counts: Sequence[int]
+    ) -> list[list[Any]] | None:
+        """The outputs of all; None where their rows must not run together."""
+        if not program.rows_are_independent(shapes_of(given[0])):
+            return None
+        return self._in_batch(program, given, counts)
 
     def _in_batch(
         self, program: Program, requests: Sequence[Request], counts: Sequence[int]
@@ -172,23 +185,27 @@ class CardSession(Base):
 
     @contextmanager
     def _failures(self, doing: str) -> Iterator[None]:
-        """Errors of the card as ours. After one for want of memory the session can go on."""
+        """Errors of the card as ours."""
         try:
             yield
         except LiteError:
             raise
         except Exception as exc:  # torch raises anything
-            self._card.note(exc)
-            if self._card.broken:
-                raise EngineError(
-                    f"device {self.device!r} failed ({readable(exc)}), and cannot be used again by "
-                    "this process; restart it"
-                ) from exc
-            if not self._card.is_full(exc):
-                raise EngineError(f"torch could not run the model: {readable(exc)}") from exc
-            traceback.clear_frames(exc.__traceback__)  # they hold what was made so far
-            self._card.empty_cache()
-            raise self._full(doing, exc) from exc
+            raise self._failure(doing, exc) from exc
+
+    def _failure(self, doing: str, exc: Exception) -> LiteError:
+        """What callers see of an error. After one for want of memory the session can go on."""
+        self._card.note(exc)
+        if self._card.broken:
+            return EngineError(
+                f"device {self.device!r} failed ({readable(exc)}), and cannot be used again by "
+                "this process; restart it"
+            )
+        if not self._card.is_full(exc):
+            return EngineError(f"torch could not run the model: {readable(exc)}")
+        traceback.clear_frames(exc.__traceback__)  # they hold what was made so far
+        self._card.empty_cache()
+        return self._full(doing, exc)
 
     def _full(self, doing: str, exc: Exception) -> ResourceError:
         free, total = self._card.memory_bytes()

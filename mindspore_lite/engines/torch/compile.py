@@ -2,13 +2,15 @@
 
 torch's compiler (inductor) takes the graph as it is, with the weights as further inputs. What it
 makes of a graph is kept in a file of our cache, so that a later start neither translates nor
-compiles; files of its own it keeps there too, unless the user has put them elsewhere. That a graph cannot be
-compiled, because there is no C compiler, no Triton, or by a fault of the compiler, costs speed
-only: it is warned of once, and the graph is run step by step.
+compiles; files of its own it keeps there too, unless the user has put them elsewhere. That a graph
+cannot be compiled, because there is no C compiler, no Triton, or by a fault of the compiler, costs
+speed only: it is warned of once, and the graph is run step by step.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import logging
 import os
 import warnings
@@ -75,33 +77,36 @@ def compiled(
     inputs: Sequence[torch.Tensor],
     tuning: str,
     measure: Callable[[Run], float] | None = None,
+    origin: str = "",
 ) -> Run:
     """The module as fast as tuning allows; the caller holds BUILDING.
 
     measure: how long a run takes; the fastest of several ways is kept.
+    origin: what the module follows from, beside the inputs and the switches of torch that are set;
+        code of modules without one is not kept for later starts.
     """
     plain: Run = module
     if tuning == "off":
         return plain
     _keep_files()
-    made = [one for way in _WAYS[tuning] if (one := _made(module, inputs, way)) is not None]
+    made = [one for way in _WAYS[tuning] if (one := _made(module, inputs, way, origin))]
     if not made:
         return plain
     return made[0] if len(made) == 1 or measure is None else min(made, key=measure)
 
 
 def _made(
-    module: fx.GraphModule, inputs: Sequence[torch.Tensor], options: dict[str, Any]
+    module: fx.GraphModule, inputs: Sequence[torch.Tensor], options: dict[str, Any], origin: str
 ) -> Run | None:
     """What the compiler makes of a module; None, with a warning, where it fails."""
+    weights = [weight.detach() for weight in module.parameters()]
+    given = [*inputs, *weights]
     try:
         with _quiet(), torch.no_grad():
-            graph, weights = _traced(module, inputs)
-            given = [*inputs, *weights]
-            file = kept.file(_name(graph, given, options))
+            file = kept.file(_name(origin, given, options)) if origin else None
             code = _found(file, given)
             if code is None:
-                code = _inductor()(graph, given, options)
+                code = _inductor()(_traced(module, given, len(inputs)), given, options)
                 code(*given)  # what is compiled on first use fails here, not in a request
                 _keep(code, file)
     except torch.OutOfMemoryError:
@@ -112,39 +117,49 @@ def _made(
     return lambda *tensors: code(*tensors, *weights)
 
 
-def _traced(
-    module: fx.GraphModule, inputs: Sequence[torch.Tensor]
-) -> tuple[fx.GraphModule, list[torch.Tensor]]:
-    """The module in torch's own operators, as a function of inputs and weights, and the weights.
+def _traced(module: fx.GraphModule, given: Sequence[torch.Tensor], inputs: int) -> fx.GraphModule:
+    """The module in torch's own operators, as a function of its inputs and of its weights.
 
-    Neither values of weights nor functions of ours are in it: it says all that code is made of.
+    Code of a graph with functions of ours in it would not be put into a file.
     """
-    weights = {name: value.detach() for name, value in module.named_parameters()}
+    names = [name for name, _ in module.named_parameters()]
 
-    def run(*given: torch.Tensor) -> Sequence[torch.Tensor]:
-        values = dict(zip(weights, given[len(inputs) :], strict=True))
-        found: Sequence[torch.Tensor] = functional_call(module, values, given[: len(inputs)])
-        return found
+    def run(*given: torch.Tensor) -> Any:
+        weights = dict(zip(names, given[inputs:], strict=True))
+        return functional_call(module, weights, given[:inputs])
 
-    graph = make_fx(run, tracing_mode="fake")(*inputs, *weights.values())
-    return graph, list(weights.values())
+    found: fx.GraphModule = make_fx(run, tracing_mode="fake")(*given)
+    return found
 
 
-def _name(graph: fx.GraphModule, given: Sequence[torch.Tensor], options: dict[str, Any]) -> str:
+def _name(origin: str, given: Sequence[torch.Tensor], options: dict[str, Any]) -> str:
     """Under which compiled code is kept: whatever would make it another code makes another name."""
     cuda = [one.device for one in given if one.device.type == "cuda"]
-    constants = [getattr(graph, str(n.target)) for n in graph.graph.nodes if n.op == "get_attr"]
     switches = (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32)
-    parts = [
-        digest.code_of("torch/compile"),
-        str(torch.__version__),
-        str(torch.cuda.get_device_properties(cuda[0])) if cuda else digest.cpu_features(),
-        repr((sorted(options.items()), switches)),
-        graph.code,
-        repr([(one.dtype, one.shape, one.stride(), one.device) for one in given]),
-        *(repr(one.tolist()) for one in constants),
-    ]
-    return kept.name_of(parts)
+    return kept.name_of(
+        [
+            origin,
+            _code(),
+            str(torch.__version__),
+            str(torch.cuda.get_device_properties(cuda[0])) if cuda else digest.cpu_features(),
+            repr((sorted(options.items()), switches)),
+            repr([(one.dtype, one.shape, one.stride(), one.device) for one in given]),
+        ]
+    )
+
+
+@functools.cache
+def _code() -> str:
+    """Changes with any line that decides what a graph becomes, and with the version of Triton."""
+    engines = Path(__file__).parents[1]
+    names = sorted(p.relative_to(engines.parent) for p in (engines.parent / "kernels").glob("*.py"))
+    try:
+        triton = importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        triton = ""
+    return digest.joined(
+        [triton, digest.code_of("torch/compile", *(f"../{name.with_suffix('')}" for name in names))]
+    )
 
 
 def _found(file: Path | None, given: Sequence[torch.Tensor]) -> Run | None:

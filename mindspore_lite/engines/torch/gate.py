@@ -8,32 +8,36 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 
 class Gate:
     """To be held by `with gate.running()` or `with gate.changing()`."""
 
     def __init__(self) -> None:
+        self._one = _Running(self)
         self._state = threading.Condition(threading.Lock())
         self._turn = threading.Lock()  # of those who change
         self._running = 0
         self._changing = False
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Be one of many."""
+        return self._one
+
+    def enter(self) -> None:
+        """Come in as one of many."""
         with self._state:
             while self._changing:
                 self._state.wait()
             self._running += 1
-        try:
-            yield
-        finally:
-            with self._state:
-                self._running -= 1
-                if self._changing and not self._running:
-                    self._state.notify_all()
+
+    def leave(self) -> None:
+        """Go out as one of many."""
+        with self._state:
+            self._running -= 1
+            if self._changing and not self._running:
+                self._state.notify_all()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -49,3 +53,16 @@ class Gate:
                 with self._state:
                     self._changing = False
                     self._state.notify_all()
+
+
+class _Running(AbstractContextManager[None]):
+    """A class, and the same object for all: every run passes here, and generators take longer."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        self._gate.enter()
+
+    def __exit__(self, *error: object) -> None:
+        self._gate.leave()

@@ -1,4 +1,4 @@
-"""What was found out about a graph, for later starts: a name goes in, a file of the cache comes out.
+"""What was found out of a graph, for later starts: a name goes in, a file of the cache comes out.
 
 The files lie where torch's compiler keeps its own, each in a folder that may be removed at any time
 (see evict in cache.py): whoever misses one finds out again.

@@ -156,7 +156,9 @@ class Program:
                 assert self.card is not None
                 return replay_ms(self.card, lambda: list(run(*examples)))
 
-            return Plan(shapes, compiler.compiled(lowered.module, examples, tuning, measure))
+            origin = f"{self._key} {options.precision}" if self._key else ""
+            run = compiler.compiled(lowered.module, examples, tuning, measure, origin)
+            return Plan(shapes, run)
 
 
 def replay_ms(card: Card, run: Callable[[], Sequence[torch.Tensor]], count: int = 20) -> float:

@@ -11,7 +11,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from mindspore_lite.errors import (
     ShapeError,
     StoppedError,
 )
-from mindspore_lite.kernels.run_body import watched
+from mindspore_lite.kernels.run_body import Watched
 from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _ACCEPTED = 1000  # shapes that are remembered
@@ -198,9 +198,9 @@ def check_stop(stop: Stop | None) -> None:
         raise StoppedError("the run was told to stop")
 
 
-def stoppable(stop: Stop | None) -> AbstractContextManager[None]:
+def stoppable(stop: Stop | None) -> Watched:
     """Let a run end between the steps of its loops, which may never end by themselves."""
-    return watched(partial(check_stop, stop))
+    return Watched(partial(check_stop, stop))
 
 
 def readable(exc: BaseException) -> str:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -27,7 +28,7 @@ from support.torch_graphs import (
 )
 
 from mindspore_lite.engines.base import Stop
-from mindspore_lite.engines.torch import program
+from mindspore_lite.engines.torch import program, replay
 from mindspore_lite.engines.torch.card_session import CardSession
 from mindspore_lite.errors import (
     ClosedError,
@@ -112,6 +113,43 @@ def test_whether_rows_depend_on_others_is_tried_once_for_all_twins(
     check(session.twin(), 3)
     check(session, 2)
     assert tried == [1]
+
+
+def test_large_arrays_are_staged_and_others_are_not(
+    on_card: OnCard, card: FakeCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged: list[tuple[int, ...]] = []
+    room = replay.Lane.room
+
+    def seen(lane: Any, use: str, at: int, *given: Any) -> Any:
+        if use == "in":
+            staged.append(given[0])
+        return room(lane, use, at, *given)
+
+    monkeypatch.setattr(replay, "_THREADS_BYTES", 3 * 64)
+    monkeypatch.setattr(replay.Lane, "room", seen)
+    session = on_card(dense(), batches=(1, 4))
+    for count in (1, 2, 3, 4, 2):
+        check(session, count, seed=count)
+    assert staged == [(4, 16), (4, 16)]  # for three rows and for four
+    found = session.run_joined([[rows(1, 1)], [rows(3, 2)]])
+    for (y,), x in zip(found, (rows(1, 1), rows(3, 2)), strict=True):
+        np.testing.assert_allclose(y, computed(x), rtol=1e-5)
+    assert len(staged) == 2
+
+
+@pytest.mark.parametrize("size", [4, 600, 20_000])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16"])
+def test_parts_of_all_sizes_are_copied(size: int, dtype: str) -> None:
+    whole = (
+        np.arange(3 * size)
+        .reshape(3, size)
+        .astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    )
+    own = replay._copied(whole[1:2])
+    assert own.base is None and own.dtype == whole.dtype and own.flags.writeable
+    np.testing.assert_array_equal(own, whole[1:2])
+    assert replay._copied(whole[:0]).shape == (0, size)
 
 
 def test_requests_are_joined_and_their_outputs_parted(on_card: OnCard, card: FakeCard) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -143,3 +144,14 @@ def test_errors_after_which_a_card_is_lost_are_remembered() -> None:
 def test_a_card_that_cannot_record_says_so() -> None:
     assert not Card("npu:0", fake_torch(kind="npu")).captures
     assert cards.Card("cuda:0", torch).captures
+
+
+def test_work_goes_to_a_stream_by_its_own_context_where_it_has_one() -> None:
+    module = FakeModule(1)
+    module.stream = lambda stream: ("torch.npu.stream", stream)  # type: ignore[attr-defined]
+    torch_like = fake_torch()
+    torch_like.cuda = module
+    card = Card("cuda:0", torch_like)
+    own, plain = nullcontext(), object()
+    assert card.using(own) is own
+    assert card.using(plain) == ("torch.npu.stream", plain)

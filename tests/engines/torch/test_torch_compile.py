@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,98 @@ def test_a_compiled_graph_follows_its_weights_and_keeps_its_files_in_the_cache(
     assert capfd.readouterr() == ("", "")
 
 
+def fails(*given: Any, **more: Any) -> Any:
+    raise RuntimeError("no C compiler\n found")
+
+
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Compiling gives the graph itself, which can be kept; how many parameters each time."""
+    done: list[int] = []
+
+    class Made:
+        def __init__(self, graph: Any, given: Any) -> None:
+            self.graph = graph
+            done.append(len(given))
+
+        def __call__(self, *given: Any) -> Any:
+            return self.graph(*given)
+
+        def save(self, path: str, format: str) -> None:
+            assert format == "binary"
+            torch.save(self.graph, path)
+
+    class Found:
+        @staticmethod
+        def load(path: str, format: str) -> Any:
+            return torch.load(path, weights_only=False)
+
+    monkeypatch.setattr(compiler, "_inductor", lambda: lambda graph, given, _: Made(graph, given))
+    monkeypatch.setattr(compiler, "_artefacts", lambda: SimpleNamespace(CompiledArtifact=Found))
+    return done
+
+
+def test_a_second_start_finds_what_the_first_has_compiled(uncompiled: list[int]) -> None:
+    for _ in range(2):
+        own = module()
+        run = compiler.compiled(own, [X], "fast", origin="a model")
+        np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3)), rtol=1e-5)
+        with torch.no_grad():
+            own.w.mul_(2)
+        np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3), 2.0), rtol=1e-5)
+    assert uncompiled == [3]  # the input and two weights
+
+
+def test_a_real_compilation_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler.compiled(module(), [X], "fast", origin="a model")
+    monkeypatch.setattr(compiler, "_inductor", lambda: fails)
+    run = compiler.compiled(module(), [X], "fast", origin="a model")
+    np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("other", ["origin", "inputs", "code", "switch", "torch", "nothing"])
+def test_whatever_would_change_the_code_is_compiled_anew(
+    other: str, uncompiled: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler.compiled(module(), [X], "fast", origin="a model")
+    given, origin = X, "a model"
+    if other == "origin":
+        origin = "another"
+    elif other == "inputs":
+        given = X.t().contiguous().t()  # the same numbers, but another layout
+    elif other == "code":
+        monkeypatch.setattr(compiler, "_code", lambda: "another")
+    elif other == "switch":
+        monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
+    elif other == "torch":
+        monkeypatch.setattr(torch, "__version__", "3.0")
+    compiler.compiled(module(), [given], "fast", origin=origin)
+    assert len(uncompiled) == (1 if other == "nothing" else 2)
+
+
+def test_a_model_without_an_origin_is_not_kept(uncompiled: list[int], cache_place: Path) -> None:
+    for _ in range(2):
+        compiler.compiled(module(), [X], "fast")
+    assert len(uncompiled) == 2
+    assert not list(cache_place.rglob("kept"))
+
+
+def test_a_damaged_file_is_compiled_anew(uncompiled: list[int], cache_place: Path) -> None:
+    compiler.compiled(module(), [X], "fast", origin="a model")
+    (file,) = cache_place.rglob("kept")
+    for content in (b"", file.read_bytes()[:100]):
+        file.write_bytes(content)
+        run = compiler.compiled(module(), [X], "fast", origin="a model")
+        np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3)), rtol=1e-5)
+    assert len(uncompiled) == 3
+
+
+def test_what_cannot_be_kept_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_inductor", lambda: lambda graph, given, options: graph)
+    run = compiler.compiled(module(), [X], "fast", origin="a model")  # graphs have no save()
+    np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3)), rtol=1e-5)
+
+
 def test_a_place_that_the_user_has_named_stays(
     tmp_path: Path, cache_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,9 +162,6 @@ def test_a_place_that_the_user_has_named_stays(
 def test_a_graph_that_cannot_be_compiled_runs_as_it_is_and_is_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails(*given: Any, **more: Any) -> None:
-        raise RuntimeError("no C compiler\n found")
-
     monkeypatch.setattr(compiler, "_inductor", lambda: fails)
     own = module()
     with pytest.warns(RuntimeWarning, match="RuntimeError: no C compiler found; a C comp") as said:
@@ -93,10 +183,10 @@ def test_code_that_fails_when_it_is_first_run_counts_as_not_compiled(
 
 
 def test_want_of_memory_is_no_fault_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*given: Any, **more: Any) -> None:
+    def full(*given: Any, **more: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(compiler, "_inductor", lambda: fails)
+    monkeypatch.setattr(compiler, "_inductor", lambda: full)
     with pytest.raises(torch.OutOfMemoryError):
         compiler.compiled(module(), [X], "full")
 

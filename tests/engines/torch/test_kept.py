@@ -1,0 +1,57 @@
+"""What is kept for later starts: where, under which names, and that nothing depends on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.fake_card import FakeCard
+from support.torch_graphs import dense, rows
+
+from mindspore_lite.engines.torch import kept, program
+from mindspore_lite.engines.torch.card_session import CardSession
+
+OnCard = Callable[..., CardSession]
+
+
+def test_what_is_written_is_read_and_lies_in_the_cache(cache_place: Path) -> None:
+    name = kept.name_of(["a", b"b"])
+    assert kept.read(name) is None
+    kept.write(name, b"one")
+    kept.write(name, b"two")
+    assert kept.read(name) == b"two"
+    assert [path.name for path in (cache_place / "torch" / name).iterdir()] == ["kept"]
+
+
+def test_names_tell_parts_apart() -> None:
+    parts = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["ab", "d"]]
+    assert len({kept.name_of(one) for one in parts}) == len(parts)
+    assert kept.name_of(["a"]) == kept.name_of([b"a"])
+
+
+def test_without_a_cache_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSLITE_CACHE", "0")
+    assert kept.file("name") is None
+    kept.write("name", b"one")
+    assert kept.read("name") is None
+
+
+def test_a_place_that_cannot_be_written_to_is_no_trouble(
+    cache_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.write("name", b"one")
+    monkeypatch.setattr(os, "mkdir", lambda *_: (_ for _ in ()).throw(PermissionError()))
+    kept.write("other", b"two")
+    assert kept.read("other") is None
+
+
+def test_whether_rows_are_independent_is_found_out_once_for_all_starts(
+    on_card: OnCard, card: FakeCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = on_card(dense(), batches=(2, 4))
+    monkeypatch.setattr(program.rows, "independent", lambda *_: pytest.fail("it was tried again"))
+    second = on_card(dense(), batches=(2, 4))
+    for session in (first, second):
+        assert len(session.run_joined([[rows(1)], [rows(2)]])) == 2

@@ -1,0 +1,134 @@
+"""Callers in a crowd wait on one core, and are free again when they have their answers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from support.fake_engine import Bench, Client, Gate, closing, rows
+
+from mindspore_lite.pool import desk, meeting, pool
+
+ALL = os.sched_getaffinity(0)
+several = pytest.mark.skipif(len(ALL) < 2, reason="there is one core to wait on")
+
+
+@pytest.fixture(autouse=True)
+def own_affinity(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No core is drawn yet, and the test's thread is put back."""
+    monkeypatch.setattr(meeting, "_core", [])
+    yield
+    os.sched_setaffinity(0, ALL)
+
+
+@several
+def test_a_caller_is_bound_until_it_leaves() -> None:
+    allowed = meeting.enter()
+    assert allowed == ALL
+    assert os.sched_getaffinity(0) == set(meeting._core)
+    meeting.leave(allowed)
+    assert os.sched_getaffinity(0) == ALL
+
+
+@several
+def test_all_callers_of_a_process_meet_on_the_same_core() -> None:
+    found = []
+
+    def call() -> None:
+        meeting.enter()
+        found.append(os.sched_getaffinity(0))
+
+    for _ in range(3):
+        Client(call).ended()
+    assert len({tuple(one) for one in found}) == 1
+    assert os.sched_getaffinity(0) == ALL  # threads have affinities of their own
+
+
+@several
+def test_a_caller_that_may_not_run_there_stays_where_it_is() -> None:
+    here, there, *_ = sorted(ALL)
+    meeting._core.append(there)
+    os.sched_setaffinity(0, {here})
+    assert meeting.enter() is None
+    assert os.sched_getaffinity(0) == {here}
+
+
+@several
+def test_a_core_that_was_taken_away_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError("Invalid argument")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "sched_setaffinity", refused)
+        assert meeting.enter() is None
+        meeting.leave(ALL)  # no error either
+    assert meeting._core == []
+    meeting.leave(meeting.enter())
+    assert meeting._core
+
+
+def test_without_the_interpreters_lock_nobody_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting, "_takes_turns", False)
+    assert meeting.enter() is None
+
+
+@several
+def test_a_crowd_waits_together_and_leaves_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "_CROWD", 2)
+    bound: list[set[int]] = []
+    real = meeting.enter
+
+    def enter() -> meeting.Cores | None:
+        found = real()
+        bound.append(os.sched_getaffinity(0))
+        return found
+
+    monkeypatch.setattr(pool.meeting, "enter", enter)
+    gate = Gate()
+    after: list[set[int]] = []
+    with closing(Bench(gate, max_rows=8), gate) as bench:
+        bench.submit()
+        gate.entered()
+
+        def call(value: float) -> np.ndarray:
+            (found,) = bench.pool.run(rows(1, value))
+            after.append(os.sched_getaffinity(0))
+            return found
+
+        clients = [Client(lambda value=value: call(value)) for value in (1.0, 2.0, 3.0)]
+        bench.queued(3)
+        gate.open()
+        for client, value in zip(clients, (1.0, 2.0, 3.0), strict=True):
+            np.testing.assert_array_equal(client.ended().result, rows(1, 2 * value)[0])
+    assert bound == [set(meeting._core)] * 3
+    assert after == [ALL] * 3
+
+
+def test_a_lone_caller_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool.meeting, "enter", lambda: pytest.fail("it was bound"))
+    with closing(Bench(max_rows=8)) as bench:
+        bench.pool.run(rows(), 60.0)  # with a deadline it waits, instead of computing itself
+
+
+def test_an_interrupted_caller_wakes_the_next_of_its_batch() -> None:
+    """Ctrl-C just when the answer is on its way: who comes after it must not wait for ever."""
+
+    class Interrupted:
+        """A lock whose wait is interrupted."""
+
+        def acquire(self) -> None:
+            raise KeyboardInterrupt
+
+    with closing(Bench()) as bench:
+        first, second = (bench.submit() for _ in range(2))
+        first.wait(), second.wait()
+        waiting = threading.Lock()
+        waiting.acquire()
+        first.request.after, second.request.answered = second.request, waiting
+        with pytest.raises(KeyboardInterrupt):
+            bench.pool._wait(first.request, Interrupted(), None, False)  # type: ignore[arg-type]
+        assert waiting.acquire(blocking=False)
+        assert first.request.after is None
