@@ -1,7 +1,7 @@
 """Target gpu beside its peers, on one card, in one run. Needs an NVIDIA card and torchvision.
 
 Run: python benchmarks/gpu.py [--parts latency clients start memory update] [--models ResNet-50 ...]
-     [--batches 1 8 64] [--precisions fp16 fp32] [--rounds 7] [--limit-s 3600] [--json FILE]
+     [--batches 1 8 64] [--precisions fp16 fp32] [--rounds 7] [--ahead-s 2400] [--json FILE]
 
 latency   one call after the other on images that lie on the card, sides taking turns in each round;
           targets: at least 0.95 of torch.compile max-autotune everywhere, and 1.5 x ONNX Runtime in
@@ -14,8 +14,9 @@ start     the same build in two processes, with an empty compile cache and with 
 memory    what 4 workers take on the card; target: weights + 4 x activations
 update    200 MB of weights, under load; target 20 ms on the card, and no failed request
 
-Sides that --limit-s leaves no time to prepare are named as left out. The JSON file is written
-after every line; benchmarks/gpu_plot.py makes table and picture of it.
+torch.compile is given --ahead-s to compile before anything is measured (gpu_ahead.py); lines that
+it leaves out are named as such. The JSON file is written after every line; benchmarks/gpu_plot.py
+makes table and picture of it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gpu_ahead
 import gpu_models
 import gpu_parts
 import gpu_sides
@@ -39,7 +41,7 @@ PARTS = ("latency", "clients", "start", "memory", "update")
 
 
 def sides(
-    path: Path, case: tuple[str, str, int], left_s: float
+    path: Path, case: gpu_ahead.Line, is_compiled: bool
 ) -> tuple[dict[str, gpu_sides.Call], dict[str, str]]:
     """All sides of one line of the table, and why others are missing."""
     name, precision, batch = case
@@ -52,9 +54,8 @@ def sides(
         found[ORT] = gpu_sides.onnxruntime_cuda(path, precision, batch)
     except Exception as exc:  # noqa: BLE001 - whatever keeps a peer away is reported
         missing[ORT] = f"{type(exc).__name__}: {exc}"[:200]
-    if left_s > 0:
-        found[COMPILED], seconds = gpu_sides.max_autotune(name, precision, batch)
-        print(f"  max-autotune took {seconds:.0f} s to compile", flush=True)
+    if is_compiled:
+        found[COMPILED], _ = gpu_sides.max_autotune(name, precision, batch)
     else:
         missing[COMPILED] = "no time was left to compile it"
     return found, missing
@@ -87,13 +88,14 @@ def rounds_of(found: dict[str, gpu_sides.Call], rounds: int) -> dict[str, list[f
     return load.interleaved({side: partial(burst, call) for side, call in found.items()}, rounds)
 
 
-def latency(args: Any, folder: Path, until: float) -> Iterator[dict[str, Any]]:
+def latency(args: Any, folder: Path) -> Iterator[dict[str, Any]]:
     """The table, line by line."""
     cases = [(m, p, b) for b in args.batches for p in args.precisions for m in args.models]
+    compiled = gpu_ahead.compiled(cases, args.ahead_s) if args.ahead_s else set()
     for case in cases:
         name, precision, batch = case
         path = gpu_models.mindir(name, folder)
-        found, missing = sides(path, case, until - time.perf_counter())
+        found, missing = sides(path, case, case in compiled)
         error = check(found, precision)
         times = rounds_of(found, args.rounds)
         middles = {side: statistics.median(one) for side, one in times.items()}
@@ -119,12 +121,11 @@ def main() -> None:
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8, 64])
     parser.add_argument("--precisions", nargs="+", default=["fp16", "fp32"])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--limit-s", type=float, default=3600.0)
+    parser.add_argument("--ahead-s", type=float, default=2400.0)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    until = time.perf_counter() + args.limit_s
     results: dict[str, Any] = {"machine": gpu_parts.machine()}
     print(results["machine"], flush=True)
 
@@ -138,7 +139,7 @@ def main() -> None:
         for part in args.parts:
             if part == "latency":
                 results[part] = []
-                for row in latency(args, folder, until):
+                for row in latency(args, folder):
                     results[part].append(row)
                     save()
             else:

@@ -32,7 +32,7 @@ from mindspore_lite.pool.statistics import Histogram
 from mindspore_lite.pool.width import Lane, Widths, averaged, remembered
 
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
-_IN_PASSING = 2  # half of it while the card is busy for another slot, which costs nothing; guess
+_IN_PASSING = 1  # all of it while the card is busy for another slot, which costs little; guess
 _WELL_FILLED = 0.75  # of a bucket: below, the rows of the next smaller one are taken; guess
 _CROWD = 8  # rows; guess
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess

@@ -18,6 +18,8 @@ from contextlib import suppress
 
 Cores = set[int]
 
+_FEWEST = 4  # cores; with 2, one of which the workers use, it was measured to be no faster
+
 _core: list[int] = []  # the one of this process, once it is drawn
 
 
@@ -28,7 +30,7 @@ def enter() -> Cores | None:
     allowed = os.sched_getaffinity(0)
     if not _core:
         _core.append(random.choice(sorted(allowed)))
-    if len(allowed) == 1 or _core[0] not in allowed:
+    if len(allowed) < _FEWEST or _core[0] not in allowed:
         return None
     try:
         os.sched_setaffinity(0, _core[:1])

@@ -187,7 +187,7 @@ def half_busy(cards: tuple[str, str]) -> tuple[Desk, int, Slot, Slot, int | None
 
 
 def test_a_slot_waits_longer_while_its_card_computes_for_another() -> None:
-    for cards, part in ((("a", "a"), 2), (("a", "b"), 10), (("", ""), 10)):
+    for cards, part in ((("a", "a"), 1), (("a", "b"), 10), (("", ""), 10)):
         busy, now_ns, _, gathering, due_ns = half_busy(cards)
         assert busy.gathering is gathering
         assert due_ns == now_ns + busy._pace_ns // part

@@ -20,6 +20,7 @@ several = pytest.mark.skipif(len(ALL) < 2, reason="there is one core to wait on"
 def own_affinity(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No core is drawn yet, and the test's thread is put back."""
     monkeypatch.setattr(meeting, "_core", [])
+    monkeypatch.setattr(meeting, "_FEWEST", 2)
     yield
     os.sched_setaffinity(0, ALL)
 
@@ -70,6 +71,12 @@ def test_a_core_that_was_taken_away_is_drawn_anew(monkeypatch: pytest.MonkeyPatc
     assert meeting._core
 
 
+def test_on_few_cores_nobody_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting, "_FEWEST", len(ALL) + 1)
+    assert meeting.enter() is None
+    assert os.sched_getaffinity(0) == ALL
+
+
 def test_without_the_interpreters_lock_nobody_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meeting, "_takes_turns", False)
     assert meeting.enter() is None
@@ -111,6 +118,20 @@ def test_a_lone_caller_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool.meeting, "enter", lambda: pytest.fail("it was bound"))
     with closing(Bench(max_rows=8)) as bench:
         bench.pool.run(rows(), 60.0)  # with a deadline it waits, instead of computing itself
+
+
+@pytest.mark.parametrize("callers", [1, 3, 4, 5, 9])
+def test_everybody_in_a_batch_is_woken(callers: int) -> None:
+    gate = Gate()
+    with closing(Bench(gate, max_rows=16), gate) as bench:
+        bench.submit()
+        gate.entered()
+        clients = [bench.predict(rows(1, float(at))) for at in range(callers)]
+        bench.queued(callers)
+        gate.open()
+        for at, client in enumerate(clients):
+            np.testing.assert_array_equal(client.ended().result[0], rows(1, 2.0 * at)[0])
+        assert bench.statistics().batches[callers] >= 1
 
 
 def test_an_interrupted_caller_wakes_the_next_of_its_batch() -> None:
