@@ -73,6 +73,8 @@ class Pool:
         # bound workers sit on their cores, and gathering a batch is the slot threads' work
         is_bound = any(place.cores for place in places)
         self._direct = not is_bound and not (batching and batching.wait_ns)
+        # where the host computes, the core that callers meet on may be busy
+        self._on_cards = all(place.card for place in places)
         self._clock_ns = clock_ns
         self._quick: QuickLane | None = None
         if quick is not None and self._direct and not batching:
@@ -127,7 +129,7 @@ class Pool:
                 request.answered = answered = threading.Lock()
                 answered.acquire()
                 woken = self._desk.to_wake()
-                crowded = self._desk.crowded
+                crowded = self._on_cards and self._desk.crowded
         if slot is not None:
             if timeout_s is not None:  # inside
                 self._watch(request, timeout_s)

@@ -97,6 +97,7 @@ def test_a_crowd_waits_together_and_leaves_as_it_came(monkeypatch: pytest.Monkey
     gate = Gate()
     after: list[set[int]] = []
     with closing(Bench(gate, max_rows=8), gate) as bench:
+        bench.pool._on_cards = True
         bench.submit()
         gate.entered()
 
@@ -114,9 +115,14 @@ def test_a_crowd_waits_together_and_leaves_as_it_came(monkeypatch: pytest.Monkey
     assert after == [ALL] * 3
 
 
-def test_a_lone_caller_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("on_cards", [True, False])
+def test_a_lone_caller_or_one_of_the_host_is_not_bound(
+    on_cards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pool.meeting, "enter", lambda: pytest.fail("it was bound"))
+    monkeypatch.setattr(desk, "_CROWD", 2 if on_cards else 0)
     with closing(Bench(max_rows=8)) as bench:
+        bench.pool._on_cards = on_cards
         bench.pool.run(rows(), 60.0)  # with a deadline it waits, instead of computing itself
 
 
