@@ -9,8 +9,6 @@ speed only: it is warned of once, and the graph is run step by step.
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import logging
 import os
 import warnings
@@ -24,7 +22,7 @@ from torch import fx
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from mindspore_lite.engines import cache, digest
+from mindspore_lite.engines import digest
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.torch import kept
 
@@ -139,26 +137,10 @@ def _name(origin: str, given: Sequence[torch.Tensor], options: dict[str, Any]) -
     return kept.name_of(
         [
             origin,
-            _code(),
-            str(torch.__version__),
             str(torch.cuda.get_device_properties(cuda[0])) if cuda else digest.cpu_features(),
             repr((sorted(options.items()), switches)),
             repr([(one.dtype, one.shape, one.stride(), one.device) for one in given]),
         ]
-    )
-
-
-@functools.cache
-def _code() -> str:
-    """Changes with any line that decides what a graph becomes, and with the version of Triton."""
-    engines = Path(__file__).parents[1]
-    names = sorted(p.relative_to(engines.parent) for p in (engines.parent / "kernels").glob("*.py"))
-    try:
-        triton = importlib.metadata.version("triton")
-    except importlib.metadata.PackageNotFoundError:
-        triton = ""
-    return digest.joined(
-        [triton, digest.code_of("torch/compile", *(f"../{name.with_suffix('')}" for name in names))]
     )
 
 
@@ -214,8 +196,7 @@ def _keep_files() -> None:
     """Let the compiler keep its files in our cache, if the user has named no other place."""
     if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
         return
-    store = cache.usable(quietly=True)
-    place = None if store is None else store.compiler_place()
+    place = kept.place()
     if place is not None:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(place)
 

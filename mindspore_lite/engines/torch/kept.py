@@ -6,34 +6,39 @@ The files lie where torch's compiler keeps its own, each in a folder that may be
 
 from __future__ import annotations
 
-import hashlib
+import functools
+import importlib.metadata
 import os
-from collections.abc import Iterable
+import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mindspore_lite.engines import cache
+import torch
+
+from mindspore_lite.engines import cache, digest
+
+_KERNELS = Path(__file__).parents[2] / "kernels"
 
 
-def name_of(parts: Iterable[bytes | str]) -> str:
-    """A name for what follows from all of these and from nothing else."""
-    found = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        found.update(len(data).to_bytes(8, "little") + data)
-    return found.hexdigest()
+def name_of(parts: Sequence[str]) -> str:
+    """A name for what follows from all of these, and from nothing else but code."""
+    return digest.joined([_code(), str(torch.__version__), *parts])
+
+
+def place() -> Path | None:
+    """The folder of all that is kept, and of the compiler's own files; None: nothing is kept."""
+    store = cache.usable(quietly=True)
+    return None if store is None else store.compiler_place()
 
 
 def file(name: str) -> Path | None:
     """Where something of this name is kept, in a folder that is there; None: nothing is kept."""
-    store = cache.usable(quietly=True)
-    place = None if store is None else store.compiler_place()
-    if place is None:
-        return None
-    folder = place / name
+    root = place()
     with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder / "kept"
+        if root is not None:
+            (root / name).mkdir(mode=0o700, exist_ok=True)
+            return root / name / "kept"
     return None
 
 
@@ -50,7 +55,21 @@ def write(name: str, content: bytes) -> None:
     path = file(name)
     if path is None:
         return
-    fresh = path.with_suffix(f".{os.getpid()}")
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     with suppress(OSError):
-        fresh.write_bytes(content)
-        fresh.replace(path)
+        part.write_bytes(content)
+        os.replace(part, path)
+
+
+@functools.cache
+def _code() -> str:
+    """Changes with any line that decides what a graph becomes, and with the version of Triton.
+
+    The lines before the kernels are in the model's own key.
+    """
+    names = sorted(f"../kernels/{file.stem}" for file in _KERNELS.glob("*.py"))
+    try:
+        triton = importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        triton = ""
+    return digest.joined([triton, digest.code_of("torch/compile", "torch/rows", *names)])

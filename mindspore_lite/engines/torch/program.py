@@ -26,7 +26,6 @@ from mindspore_lite.engines.torch.store import Store
 from mindspore_lite.errors import EngineError
 from mindspore_lite.kernels.lower import Target, check_operators, lower
 from mindspore_lite.kernels.types import of_numpy, to_numpy, torch_type
-from mindspore_lite.version import __version__
 
 MAX_PLANS = 16  # shapes besides those of batches; beyond, those unused for longest go; guess
 
@@ -103,7 +102,7 @@ class Program:
         """Whether rows may be computed with others; tried on the host, once, and kept."""
         with self._trying:
             if self._independent is None:
-                name = kept.name_of([self._key, __version__, "rows"])
+                name = kept.name_of([self._key, "rows"])
                 known = kept.read(name) if self._key else None
                 self._independent = self._try_rows(shapes) if known is None else known == b"1"
                 if self._key and known is None:

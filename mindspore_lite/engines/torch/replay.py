@@ -6,9 +6,9 @@ back; what callers get is theirs alone. A plan that cannot be recorded is run st
 the same buffers.
 
 Few calls are made for a run, for after each the interpreter's lock must be waited for, and many
-clients want it. Rows of many clients are copied by one call each, right from their arrays: the
-driver stages them through memory that stays in the cache, which was measured to take half the time
-of putting them together first. Only a large array is worth the threads that stage it faster.
+clients want it. Rows of many clients are copied by one call, right from their arrays: the driver
+stages them itself, which was measured, among 64 clients, to take 0.10 ms for a row of 600 KB where
+putting them together first took 0.17. Only a large array is worth threads that stage it faster.
 
 All Replays of a session use one stream and the same memory (Lane): they never run at the same time,
 and what one wrote is copied away before another is started.
@@ -69,16 +69,15 @@ class Lane:
 class Replay:
     """A plan that is ready to run on a stream. For one thread at a time.
 
-    Two forms of it are recorded: with the copies from and to pinned memory, which is all that a
-    request of the host needs, and without, for tensors that lie on the card already.
+    Two forms of it are recorded: one that also copies the outputs to pinned memory, for requests of
+    the host, and one that leaves them on the card, for tensors that lie there already.
     """
 
     def __init__(self, program: Program, plan: Plan, lane: Lane) -> None:
         self._lane = lane
         self._card, self._stream = lane.card, lane.stream
         self._plan = plan
-        shapes = list(zip(plan.shapes, program.types, strict=True))
-        self._shapes = shapes
+        self._shapes = shapes = list(zip(plan.shapes, program.types, strict=True))
         self._back: list[torch.Tensor] = []
         self._outputs: Sequence[torch.Tensor] = ()
         self._replay: Callable[[], None] | None = None  # None: run step by step

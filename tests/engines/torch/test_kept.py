@@ -17,7 +17,7 @@ OnCard = Callable[..., CardSession]
 
 
 def test_what_is_written_is_read_and_lies_in_the_cache(cache_place: Path) -> None:
-    name = kept.name_of(["a", b"b"])
+    name = kept.name_of(["a", "b"])
     assert kept.read(name) is None
     kept.write(name, b"one")
     kept.write(name, b"two")
@@ -28,7 +28,15 @@ def test_what_is_written_is_read_and_lies_in_the_cache(cache_place: Path) -> Non
 def test_names_tell_parts_apart() -> None:
     parts = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["ab", "d"]]
     assert len({kept.name_of(one) for one in parts}) == len(parts)
-    assert kept.name_of(["a"]) == kept.name_of([b"a"])
+
+
+def test_names_change_with_the_code_that_makes_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[str] = []
+    monkeypatch.setattr(kept.digest, "code_of", lambda *names: named.extend(names) or "changed")
+    before = kept.name_of(["a"])
+    monkeypatch.setattr(kept, "_code", kept._code.__wrapped__)
+    assert kept.name_of(["a"]) != before
+    assert {"torch/compile", "torch/rows", "../kernels/lower", "../kernels/conv"} <= set(named)
 
 
 def test_without_a_cache_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
