@@ -35,7 +35,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git ls-files '*.cc' '*.h' '*.java' | xargs $(BIN)/clang-format --dry-run --Werror
+	git ls-files '*.c' '*.cc' '*.h' '*.java' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python scripts/size.py
 
 CPP_BUILD := build/cpp$(addprefix -,$(SANITIZE))

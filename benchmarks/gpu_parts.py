@@ -163,7 +163,7 @@ def _bare_ms(model: mslite.Model, batch: int, copies: bool) -> float:
             if copies:
                 pinned.copy_(torch.from_numpy(given))
                 replay._inputs[0].copy_(pinned, non_blocking=True)
-            replay._replay()
+            replay._replay.replay()
             if copies:
                 replay._back[0].copy_(replay._outputs[0], non_blocking=True)
         replay._stream.synchronize()

@@ -12,6 +12,11 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 PEERS = ("eager", "max-autotune", "onnxruntime")
+NAMES = {
+    "eager": "PyTorch eager",
+    "max-autotune": "PyTorch max-autotune",
+    "onnxruntime": "ONNX Runtime",
+}
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -43,7 +48,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     for number, peer in enumerate(found):
         places = [at + number * height for at, row in enumerate(rows) if peer in row["ratio"]]
         ratios = [row["ratio"][peer]["middle"] for row in rows if peer in row["ratio"]]
-        bars = axes.barh(places, ratios, height, label=f"PyTorch {peer}")
+        bars = axes.barh(places, ratios, height, label=NAMES[peer])
         axes.bar_label(bars, fmt="%.1f", padding=2)
     labels = [f"{row['model']} {row['precision']}, batch {row['batch']}" for row in rows]
     axes.set_yticks([at + 0.4 - height / 2 for at in range(len(rows))], labels)

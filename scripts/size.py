@@ -23,7 +23,7 @@ EXCEPTIONS: dict[str, str] = {
 def code_files(root: Path) -> Iterator[Path]:
     """The repository's own files of code, as git sees them."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    kinds = ["*.py", "*.pyi", "*.cc", "*.h", "*.java"]
+    kinds = ["*.py", "*.pyi", "*.c", "*.cc", "*.h", "*.java"]
     listed = subprocess.run(
         [*command, *kinds], cwd=root, capture_output=True, text=True, check=True
     ).stdout

@@ -8,6 +8,7 @@ calls on the CPU.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import re
 import threading
@@ -28,6 +29,11 @@ _FATAL = re.compile(
 )
 # a device must not be waited for while anything on it is captured, whichever thread does so
 _CAPTURING = threading.Lock()
+# in the order of `Card` in one_run.c
+_FUNCTIONS = (
+    "cudaMemcpyAsync", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaEventRecord",
+    "cudaStreamWaitEvent",
+)  # fmt: skip
 _FULL = re.compile("out of memory|ALLOC_FAILED", re.IGNORECASE)
 
 
@@ -105,7 +111,7 @@ class Card:
         return self._module.graph_pool_handle()
 
     def captured(self, run: Callable[[], Any], stream: Any, pool: Any) -> tuple[Any, Any]:
-        """Record a run: what replays it, and the run's result, which every replay writes anew.
+        """Record a run: a graph to replay, and the run's result, which every replay writes anew.
 
         Other threads may go on running meanwhile.
         """
@@ -117,7 +123,44 @@ class Card:
             self._module.graph(graph, pool=pool, stream=stream, **more),
         ):
             result = run()
-        return graph.replay, result
+        return graph, result
+
+    # --- for one_run.c ---
+
+    def addresses(self) -> list[int]:
+        """Of the functions of CUDA that it calls; none where there is no CUDA."""
+        version = str(getattr(self._torch.version, "cuda", None) or "")
+        if self.kind != "cuda" or not version:
+            return []
+        try:
+            library = ctypes.CDLL(f"libcudart.so.{version.partition('.')[0]}")
+        except OSError:
+            return []
+        found = (ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _FUNCTIONS)
+        return [one.value or 0 for one in found]
+
+    def address(self, thing: Any) -> int:
+        """Of a stream, an event or a graph, in CUDA's hands; of a graph 0 if it is not known."""
+        for name in ("cuda_stream", "cuda_event"):
+            if hasattr(thing, name):
+                return int(getattr(thing, name))
+        return int(thing.raw_cuda_graph_exec()) if hasattr(thing, "raw_cuda_graph_exec") else 0
+
+    def current_address(self) -> int:
+        """Of the stream on which this thread's own work with torch is done."""
+        raw = getattr(self._torch._C, "_cuda_getCurrentRawStream", None)  # 1 us, the other takes 8
+        return self.address(self.current()) if raw is None else int(raw(self.device.index))
+
+    def drawn(self) -> int:
+        """Counts up with every random number; a graph that draws some must be replayed by torch."""
+        generator = self._module.default_generators[self.device.index or 0]
+        return int(generator.get_offset())
+
+    def error_text(self, number: int) -> str:
+        """What an error of CUDA is called."""
+        library = ctypes.CDLL(f"libcudart.so.{self._torch.version.cuda.partition('.')[0]}")
+        library.cudaGetErrorString.restype = ctypes.c_char_p
+        return str(library.cudaGetErrorString(number).decode())
 
     # --- memory ---
 

@@ -168,12 +168,12 @@ def replay_ms(card: Card, run: Callable[[], Sequence[torch.Tensor]], count: int 
         for _ in range(3):
             run()
         stream.synchronize()
-        replay, outputs = card.captured(run, stream, card.pool())
+        graph, outputs = card.captured(run, stream, card.pool())
         begin, end = card.event(timed=True), card.event(timed=True)
-        replay()
+        graph.replay()
         begin.record(stream)
         for _ in range(count):
-            replay()
+            graph.replay()
         end.record(stream)
         end.synchronize()
         del outputs

@@ -6,9 +6,8 @@ back; what callers get is theirs alone. A plan that cannot be recorded is run st
 the same buffers.
 
 Few calls are made for a run, for after each the interpreter's lock must be waited for, and many
-clients want it. Rows of many clients are copied by one call, right from their arrays: the driver
-stages them itself, which was measured, among 64 clients, to take 0.10 ms for a row of 600 KB where
-putting them together first took 0.17. Only a large array is worth threads that stage it faster.
+clients want it: one, where there is CUDA and a C compiler (one_run.py). Elsewhere rows of many
+clients are copied by one call, right from their arrays, and only a large array is staged by torch.
 
 All Replays of a session use one stream and the same memory (Lane): they never run at the same time,
 and what one wrote is copied away before another is started.
@@ -24,8 +23,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from mindspore_lite.engines.torch import one_run
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.compile import BUILDING
+from mindspore_lite.engines.torch.one_run import OneRun
 from mindspore_lite.engines.torch.precision import switched
 from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
 from mindspore_lite.kernels.types import of_numpy, to_numpy
@@ -44,6 +45,7 @@ class Lane:
         self.card = card
         self.stream = card.stream()
         self.pool = card.pool() if card.captures else None
+        self.caller = one_run.caller(card, self.stream) if card.captures else None
         self._rooms: dict[tuple[str, int], torch.Tensor] = {}
 
     def room(self, use: str, at: int, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -56,8 +58,10 @@ class Lane:
         return found[:size].view(dtype).view(tuple(dims))
 
     def clear(self) -> None:
-        """Let go of the memory."""
+        """Let go of the memory, and of threads."""
         self._rooms.clear()
+        if self.caller is not None:
+            self.caller.close()
         self.pool = None
 
     def _made(self, use: str, size: int) -> torch.Tensor:
@@ -80,8 +84,9 @@ class Replay:
         self._shapes = shapes = list(zip(plan.shapes, program.types, strict=True))
         self._back: list[torch.Tensor] = []
         self._outputs: Sequence[torch.Tensor] = ()
-        self._replay: Callable[[], None] | None = None  # None: run step by step
-        self._answer: Callable[[], None] | None = None  # with the copies of what comes back
+        self._replay: Any = None  # the graph; None: run step by step
+        self._answer: Any = None  # with the copies of what comes back
+        self._once: OneRun | None = None  # None: call by call
         self._stream.wait_stream(self._card.current())
         with self._card.using(self._stream), torch.no_grad():
             self._inputs = [lane.room("card", at, *one) for at, one in enumerate(shapes)]
@@ -94,8 +99,12 @@ class Replay:
     def _record(self, program: Program) -> None:
         options = program.options
         with BUILDING, switched(options.tf32, options.tuning == "full"):
+            caller = self._lane.caller
+            drawn = caller and self._card.drawn()
             for _ in range(_WARM_UPS):
                 outputs = self._plain()
+            if caller and self._card.drawn() != drawn:
+                caller = None
             self._back = [
                 self._lane.room("out", at, out.shape, out.dtype) for at, out in enumerate(outputs)
             ]
@@ -109,8 +118,18 @@ class Replay:
                 if self._card.broken or self._card.is_full(exc):
                     raise
                 warn_of_steps(program.name, f"{type(exc).__name__}: {exc}")
+                return
+        self._once = self._at_once(caller) if caller else None
 
-    def _captured(self, run: Callable[[], Any]) -> tuple[Callable[[], None], Any]:
+    def _at_once(self, caller: one_run.Caller) -> OneRun | None:
+        """How to run by one call; None where CUDA's own name of a graph is not to be had."""
+        self._graphs = [self._card.address(graph) for graph in (self._answer, self._replay)]
+        if not all(self._graphs):
+            return None
+        staged = [self._lane.room("in", at, *one) for at, one in enumerate(self._shapes)]
+        return OneRun(caller, self._inputs, staged)
+
+    def _captured(self, run: Callable[[], Any]) -> tuple[Any, Any]:
         return self._card.captured(run, self._stream, self._lane.pool)
 
     def _plain(self) -> list[torch.Tensor]:
@@ -135,10 +154,12 @@ class Replay:
         with torch.no_grad():
             if tensors or self._answer is None:
                 return self._on_card(requests, rows, tensors == len(given))
+            if self._once is not None and self._once.of_arrays(requests, rows, self._graphs[0]):
+                return _parts(self._back_arrays, rows, _copied)
             with self._card.using(self._stream):
                 for at, target in enumerate(self._inputs):
                     self._send_arrays(at, target, [request[at] for request in requests], rows)
-                self._answer()
+                self._answer.replay()
             self._stream.synchronize()
             return _parts(self._back_arrays, rows, _copied)
 
@@ -160,16 +181,20 @@ class Replay:
         self, requests: Sequence[Sequence[Given]], rows: Sequence[int], stay: bool
     ) -> list[list[Any]]:
         """Run between buffers of the card, where some of what is given may lie."""
+        if stay and self._once is not None:
+            found = self._once.of_tensors(requests, rows, self._graphs[1], self._outputs)
+            if found is not None:
+                return found
         current = self._card.current()
         self._stream.wait_stream(current)
         with self._card.using(self._stream):
             self._send(requests, rows)
             if self._replay is not None:
-                self._replay()
+                self._replay.replay()
             outputs = self._outputs if self._replay is not None else self._plain()
             if not stay:
-                found = [to_numpy(output.cpu()) for output in outputs]
-                return _parts(found, rows, _copied)
+                arrays = [to_numpy(output.cpu()) for output in outputs]
+                return _parts(arrays, rows, _copied)
             parts = _parts(outputs, rows, torch.clone)
         self._stream.synchronize()  # whoever gets them may use any stream
         for tensor in (one for request in parts for one in request):
