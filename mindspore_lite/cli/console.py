@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -19,6 +20,31 @@ def fail(text: str, code: int) -> NoReturn:
     """One line on standard error, then the end."""
     print(f"mslite: {text}", file=sys.stderr)  # noqa: T201 - likewise
     raise SystemExit(code)
+
+
+def complain(*lines: str) -> None:
+    """Lines on standard error."""
+    for line in lines:
+        print(line, file=sys.stderr)  # noqa: T201 - likewise
+
+
+def run_script(run: Callable[[Sequence[str]], int]) -> NoReturn:
+    """A console script with the original's flags: the low byte of the status is the exit code."""
+    warnings.showwarning = _show_warning
+    try:
+        with tidy_end():
+            status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        complain("interrupted")
+        raise SystemExit(130) from None
+    except Exception as exc:  # noqa: BLE001 - unforeseen, or nobody reads what is printed
+        complain(f"{type(exc).__name__}: {exc}")
+        status = -1
+    raise SystemExit(status & 0xFF)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    complain(f"WARNING: {message}")
 
 
 @contextmanager
