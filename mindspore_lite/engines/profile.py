@@ -16,9 +16,12 @@ def check(path: str) -> None:
     """Fail where nothing can be written; the profiler itself would do so in silence."""
     if not path:
         return
+    was_there = os.path.exists(path)
     try:
         with open(path, "ab"):
             pass
+        if not was_there:
+            os.remove(path)
     except OSError as exc:
         raise EngineError(f"cannot write the profile {path!r}: {exc.strerror or exc}") from exc
 
