@@ -17,6 +17,8 @@ def check(path: str) -> None:
     if not path:
         return
     was_there = os.path.exists(path)
+    if was_there and not os.path.isfile(path):  # a trace would take the place of a device
+        raise EngineError(f"cannot write the profile {path!r}: it is no plain file")
     try:
         with open(path, "ab"):
             pass
