@@ -14,10 +14,12 @@ import numpy as np
 
 from mindspore_lite.cli import benchmark_accuracy as accuracy
 from mindspore_lite.cli import benchmark_profile as profile
-from mindspore_lite.cli.benchmark_asked import Asked, asked_of, context_of
+from mindspore_lite.cli.benchmark_asked import Asked, context_of
+from mindspore_lite.cli.benchmark_dump import write_dump
 from mindspore_lite.cli.benchmark_flags import BINDINGS, FLAGS, MODEL_TYPES
 from mindspore_lite.cli.benchmark_inputs import arrays_for, shapes_for
 from mindspore_lite.cli.benchmark_parallel import measure_clients
+from mindspore_lite.cli.benchmark_reading import asked_of
 from mindspore_lite.cli.console import complain, run_script, say, working
 from mindspore_lite.cli.flags import parse, usage
 from mindspore_lite.errors import LiteError, SettingsError
@@ -122,6 +124,9 @@ def measure(asked: Asked) -> None:
             mark_accuracy(model, inputs, asked)
         else:
             mark_performance(model, inputs, asked)
+        if asked.dump is not None:
+            given = {tensor.name: array for tensor, array in zip(tensors, inputs, strict=True)}
+            say(f"Dumped file is saved to : {write_dump(asked.dump, given, model.predict(inputs))}")
     if asked.trace:  # which is there since the model was closed
         profile.show(asked.trace, asked.warm_ups, asked.loops)
 

@@ -7,6 +7,7 @@ the rows of a table add up to the whole.
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -39,8 +40,8 @@ class Row:
     total_us: float = 0.0
 
 
-def read_calls(path: str, skipped: int) -> tuple[list[Call], int]:
-    """The calls of a trace without those of its first runs, and the number of runs they are of.
+def read_calls(path: str, skipped: int, wanted: int) -> tuple[list[Call], int]:
+    """The calls of some runs of a trace, after those to skip, and the number of runs they are of.
 
     Raises:
         EngineError: The file is no trace.
@@ -52,9 +53,9 @@ def read_calls(path: str, skipped: int) -> tuple[list[Call], int]:
         calls = [_call(e) for e in events if e.get("cat") == "Node" and _is_call(e)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise EngineError(f"ONNX Runtime left no trace that can be read in {path!r}") from exc
-    kept = runs[skipped:]
-    first = kept[0] if kept else float("inf")
-    return [call for call in own_times(calls) if call.start_us >= first], len(kept)
+    kept, others = runs[skipped : skipped + wanted], runs[skipped + wanted :]
+    first, last = min(kept, default=math.inf), min(others, default=math.inf)
+    return [call for call in own_times(calls) if first <= call.start_us < last], len(kept)
 
 
 def own_times(calls: Iterable[Call]) -> list[Call]:
@@ -82,7 +83,7 @@ def tables(calls: Sequence[Call], runs: int) -> list[str]:
 
 def show(path: str, skipped: int, wanted: int) -> None:
     """Print the tables of a trace, and where it is."""
-    calls, runs = read_calls(path, skipped)
+    calls, runs = read_calls(path, skipped, wanted)
     for line in tables(calls, runs):
         say(line)
     if runs < wanted:

@@ -60,7 +60,9 @@ def test_runs_that_were_not_recorded_are_told(
     path.write_text(json.dumps(EVENTS))
     show(str(path), skipped=1, wanted=9)
     assert "kept a record of 2 of 9 runs; ask for fewer loops\n" in capsys.readouterr().out
-    assert read_calls(str(path), skipped=5) == ([], 0)
+    assert read_calls(str(path), skipped=5, wanted=2) == ([], 0)
+    calls, runs = read_calls(str(path), skipped=1, wanted=1)  # another run follows
+    assert ([call.name for call in calls], runs) == (["a", "b"], 1)
     assert len(tables([], 0)) == 4
 
 
@@ -82,4 +84,4 @@ def test_an_operator_that_runs_others_has_only_its_own_time() -> None:
 def test_what_is_no_trace(tmp_path: Path, text: str) -> None:
     (tmp_path / "t").write_text(text)
     with pytest.raises(EngineError, match="no trace that can be read"):
-        read_calls(str(tmp_path / "t"), 0)
+        read_calls(str(tmp_path / "t"), 0, 1)

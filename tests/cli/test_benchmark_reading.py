@@ -1,4 +1,4 @@
-"""benchmark_asked.py: what flags and the environment come to, and everything wrong with them."""
+"""benchmark_reading.py: what flags and the environment come to, and everything wrong with them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mindspore_lite.cli import benchmark_asked
-from mindspore_lite.cli.benchmark_asked import Asked, Clients, Limits, asked_of, context_of
+from mindspore_lite.cli import benchmark_reading
+from mindspore_lite.cli.benchmark_asked import Asked, Clients, Limits, context_of
+from mindspore_lite.cli.benchmark_reading import asked_of
 from mindspore_lite.errors import SettingsError
 
 
@@ -23,8 +24,8 @@ def problems(environment: dict[str, str] | None = None, **flags: str) -> list[st
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    usable = benchmark_asked.cores.usable
-    monkeypatch.setattr(benchmark_asked.cores, "usable", lambda: usable(mask=range(4)))
+    usable = benchmark_reading.cores.usable
+    monkeypatch.setattr(benchmark_reading.cores, "usable", lambda: usable(mask=range(4)))
 
 
 def test_nothing_said_is_what_the_original_does() -> None:
@@ -69,7 +70,7 @@ def test_a_card_is_named_by_flag_or_environment(
 
 def test_auto_takes_the_best_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     for there, wanted in ((["cpu"], "CPU"), (["cpu", "gpu"], "GPU"), (["cpu", "ascend"], "Ascend")):
-        monkeypatch.setattr(benchmark_asked, "usable_targets", lambda there=there: there)
+        monkeypatch.setattr(benchmark_reading, "usable_targets", lambda there=there: there)
         assert asked(device="Auto").place.device == wanted
 
 
