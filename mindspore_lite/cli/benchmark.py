@@ -20,7 +20,7 @@ from mindspore_lite.cli.benchmark_flags import BINDINGS, FLAGS, MODEL_TYPES
 from mindspore_lite.cli.benchmark_inputs import arrays_for, shapes_for
 from mindspore_lite.cli.benchmark_parallel import measure_clients
 from mindspore_lite.cli.benchmark_reading import asked_of
-from mindspore_lite.cli.console import complain, run_script, say, working
+from mindspore_lite.cli.console import complain, counted, run_script, say, working
 from mindspore_lite.cli.flags import parse, usage
 from mindspore_lite.errors import LiteError, SettingsError
 from mindspore_lite.model import Model
@@ -134,16 +134,19 @@ def measure(asked: Asked) -> None:
 def mark_performance(model: Model, inputs: list[np.ndarray], asked: Asked) -> None:
     """What a run takes, by the wall clock."""
     say("Running warm up loops...")
-    with working(f"{asked.warm_ups} runs to warm up"):
+    with counted("warming up", asked.warm_ups) as done:
         for _ in range(asked.warm_ups):
             model.predict(inputs)
+            done()
     say("Running benchmark loops...")
-    taken_ms = np.empty(asked.loops)
-    with working(f"{asked.loops} runs"):
-        for at in range(asked.loops):
+    taken_ns = []
+    with counted("running", asked.loops) as done:
+        for _ in range(asked.loops):
             start = time.perf_counter_ns()
             model.predict(inputs)
-            taken_ms[at] = (time.perf_counter_ns() - start) / 1e6
+            taken_ns.append(time.perf_counter_ns() - start)
+            done()
+    taken_ms = np.array(taken_ns) / 1e6
     say(
         f"Model = {asked.model.name}, NumThreads = {asked.place.threads}, "
         f"MinRunTime = {taken_ms.min():f} ms, MaxRuntime = {taken_ms.max():f} ms, "
