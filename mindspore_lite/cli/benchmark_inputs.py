@@ -57,7 +57,7 @@ def arrays_for(
     found = []
     for at, (tensor, shape) in enumerate(zip(tensors, shapes, strict=True)):
         if tensor.dtype not in ms_to_numpy_data_type_map:
-            raise InputError(f"input {tensor.name!r} is of a type that files cannot hold: complex")
+            raise InputError(f"input {tensor.name!r} has a type that files cannot hold")
         dtype = np.dtype(ms_to_numpy_data_type_map[tensor.dtype])
         found.append(_read(files[at], dtype, shape) if files else random(dtype, shape, rng))
     return found

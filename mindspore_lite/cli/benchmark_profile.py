@@ -7,7 +7,6 @@ the rows of a table add up to the whole.
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -49,13 +48,15 @@ def read_calls(path: str, skipped: int, wanted: int) -> tuple[list[Call], int]:
     try:
         with open(path, encoding="utf-8") as file:
             events = json.load(file)
-        runs = sorted(float(e["ts"]) for e in events if e.get("name") == "model_run")
+        runs = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["name"] == "model_run")
         calls = [_call(e) for e in events if e.get("cat") == "Node" and _is_call(e)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise EngineError(f"ONNX Runtime left no trace that can be read in {path!r}") from exc
-    kept, others = runs[skipped : skipped + wanted], runs[skipped + wanted :]
-    first, last = min(kept, default=math.inf), min(others, default=math.inf)
-    return [call for call in own_times(calls) if first <= call.start_us < last], len(kept)
+    kept = runs[skipped : skipped + wanted]
+    if not kept:
+        return [], 0
+    first, last = kept[0][0], kept[-1][1]  # a run that was recorded in part lies after these
+    return [call for call in own_times(calls) if first <= call.start_us <= last], len(kept)
 
 
 def own_times(calls: Iterable[Call]) -> list[Call]:

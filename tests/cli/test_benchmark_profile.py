@@ -31,6 +31,7 @@ EVENTS = [
     run_at(3000),
     node("a", "Conv", 3010, 50),
     node("", "Add", 3070, 10),
+    node("c", "Add", 4000, 10),  # of a run whose end was not recorded
 ]
 
 
