@@ -2,6 +2,8 @@
 
     section            key               values                                    default
     common_context     engine            onnxruntime, torch                        of the target
+                       profile           a path: what each operator took, as a     none
+                                         Chrome trace, written by Model.close()
     gpu_context        precision_mode    enforce_fp32, preferred_fp16,             context.gpu's
                                          preferred_bf16
     ascend_context     precision_mode    the five of context.ascend                context.ascend's
@@ -18,6 +20,7 @@ it are those of the original, and have no effect.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 from mindspore_lite.config import Sections
@@ -57,6 +60,7 @@ class EngineSettings:
     tf32: bool = True
     tuning: str = "fast"
     batches: tuple[int, ...] = ()  # numbers of rows to prepare; (): nobody said
+    profile: str = ""  # the absolute path that a trace of what operators take goes to
 
     @property
     def on_card(self) -> bool:
@@ -73,6 +77,7 @@ class EngineSettings:
             tf32=self.tf32,
             tuning=self.tuning,
             batches=self.batches,
+            profile=self.profile,
         )
 
 
@@ -84,7 +89,8 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
     """
     target = context.target[0].lower()
     entries = _Entries(f"{target}_context", sections.get(f"{target}_context", {}))
-    engine = _Entries("common_context", sections.get("common_context", {})).word("engine", ENGINES)
+    common = _Entries("common_context", sections.get("common_context", {}))
+    engine = common.word("engine", ENGINES)
     kind = _KINDS.get(target, "cpu")
     precision = _precision(context, target, entries)
     if target == "cpu" and engine != "torch" and precision == "preferred_bf16":
@@ -94,6 +100,12 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
         )
     if target == "ascend" and ascend.emulated():  # the CPU stands in, with its own precision
         kind, precision = "cpu", context.cpu.precision_mode
+    profile = common.text("profile")
+    if profile and (kind != "cpu" or engine not in (None, "onnxruntime")):
+        raise EngineError(
+            f"[common_context] profile is {profile!r}, but only ONNX Runtime writes one; leave it "
+            "out, or run on target 'cpu' without another engine"
+        )
     return EngineSettings(
         target=target,
         engine=engine or "",
@@ -103,6 +115,7 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
         tf32=entries.word("allow_tf32", ("true", "false")) != "false",
         tuning=entries.word("tuning", TUNINGS) or ("off" if kind == "cpu" else "fast"),
         batches=entries.numbers("batch_buckets"),
+        profile=os.path.abspath(profile) if profile else "",
     )
 
 
@@ -151,8 +164,12 @@ class _Entries:
             raise self._wrong(key, text, wanted)
         return tuple(found)
 
+    def text(self, key: str) -> str:
+        """A value as it is; "" when nothing is said."""
+        return self.entries.get(key, "").strip().strip('"')
+
     def _text(self, key: str) -> str:
-        return self.entries.get(key, "").strip().strip('"').strip("[]")
+        return self.text(key).strip("[]")
 
     def _wrong(self, key: str, text: str, wanted: str) -> EngineError:
         return EngineError(f"[{self.section}] {key} is {text[:80]!r}, wanted {wanted}")

@@ -227,6 +227,8 @@ class _Loaded:
         settings = context.parallel
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
         engine = engine_settings(context, sections)
+        if engine.profile:
+            raise EngineError("[common_context] profile is for Model alone; leave it out here")
         wish = _batching(context, sections)
         if settings.device_ids and engine.target == "cpu":
             warnings.warn(

@@ -29,6 +29,7 @@ from support.doc_blocks import (
 _COMMANDS = {  # our own, by the module that has their main()
     "mslite": "mindspore_lite.cli.main",
     "converter_lite": "mindspore_lite.cli.converter_lite",
+    "benchmark": "mindspore_lite.cli.benchmark",
 }
 
 

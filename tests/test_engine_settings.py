@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from mindspore_lite.context import Context
@@ -119,3 +121,14 @@ def test_options_say_where_and_how() -> None:
     assert settings.applied(Options()) == wanted
     assert settings.applied(Options(), 4).device == "cuda:4"
     assert EngineSettings("cpu").applied(Options(threads=3)) == Options(threads=3)
+
+
+def test_only_onnx_runtime_writes_a_profile() -> None:
+    entries = {"profile": "trace.json"}
+    found = engine_settings(Context(), {"common_context": entries})
+    assert found.profile == os.path.abspath("trace.json")
+    assert found.applied(Options()).profile == found.profile
+    with pytest.raises(EngineError, match="only ONNX Runtime writes one"):
+        engine_settings(Context(), {"common_context": {**entries, "engine": "torch"}})
+    with pytest.raises(EngineError, match="only ONNX Runtime writes one"):
+        engine_settings(context("gpu"), {"common_context": entries})

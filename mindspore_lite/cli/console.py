@@ -5,9 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
+
+_REDRAWN_S = 0.1  # how often a bar is drawn anew, at most
 
 
 def say(text: str = "") -> None:
@@ -19,6 +23,31 @@ def fail(text: str, code: int) -> NoReturn:
     """One line on standard error, then the end."""
     print(f"mslite: {text}", file=sys.stderr)  # noqa: T201 - likewise
     raise SystemExit(code)
+
+
+def complain(*lines: str) -> None:
+    """Lines on standard error."""
+    for line in lines:
+        print(line, file=sys.stderr)  # noqa: T201 - likewise
+
+
+def run_script(run: Callable[[Sequence[str]], int]) -> NoReturn:
+    """A console script with the original's flags: the low byte of the status is the exit code."""
+    warnings.showwarning = _show_warning
+    try:
+        with tidy_end():
+            status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        complain("interrupted")
+        raise SystemExit(130) from None
+    except Exception as exc:  # noqa: BLE001 - unforeseen, or nobody reads what is printed
+        complain(f"{type(exc).__name__}: {exc}")
+        status = -1
+    raise SystemExit(status & 0xFF)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    complain(f"WARNING: {message}")
 
 
 @contextmanager
@@ -64,3 +93,30 @@ def steps(text: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=None)  # nobody knows how long a stage will take
         yield lambda what: progress.update(task, description=f"{text}: {what}")
+
+
+@contextmanager
+def counted(text: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error, moved on after each piece of work; nothing at all in a pipe.
+
+    No thread draws it, which would take time from work that is being measured.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as progress:
+        task = progress.add_task(text, total=total)
+        progress.refresh()
+        drawn_s = time.monotonic()
+
+        def done() -> None:
+            nonlocal drawn_s
+            progress.advance(task)
+            if time.monotonic() - drawn_s > _REDRAWN_S:
+                progress.refresh()
+                drawn_s = time.monotonic()
+
+        yield done

@@ -6,12 +6,10 @@ The exit code is the low byte of a status: 0 done, 168 (-600) wrong flags, 253 (
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mindspore_lite.cli.console import say, tidy_end
+from mindspore_lite.cli.console import complain, run_script, say
 from mindspore_lite.cli.flags import TRUTH, Flag, parse, usage
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.config import Sections
@@ -94,17 +92,7 @@ _MODEL_PARAM = (  # what a [model_param] may hold: flags, and NoFusion; outputFi
 
 def main() -> None:
     """Entry point of the console script."""
-    warnings.showwarning = _show_warning
-    try:
-        with tidy_end():
-            status = run(sys.argv[1:])
-    except KeyboardInterrupt:
-        complain("interrupted")
-        raise SystemExit(130) from None
-    except Exception as exc:  # noqa: BLE001 - unforeseen, or nobody reads what is printed
-        complain(f"{type(exc).__name__}: {exc}")
-        status = ERROR
-    raise SystemExit(status & 0xFF)
+    run_script(run)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -265,16 +253,6 @@ def unsupported_block(framework: str, exc: UnsupportedOpError) -> list[str]:
     rule = "=" * 41
     rows = [f"FMKTYPE: {framework}, OP TYPE: {reason}" for reason in exc.problems]
     return [rule, "UNSUPPORTED OP LIST:", *rows, rule]
-
-
-def complain(*lines: str) -> None:
-    """Lines on standard error."""
-    for line in lines:
-        print(line, file=sys.stderr)  # noqa: T201 - a command talks
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    complain(f"WARNING: {message}")
 
 
 def _on(flags: Mapping[str, str], name: str) -> bool:

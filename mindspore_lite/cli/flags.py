@@ -1,4 +1,4 @@
-"""The grammar of `converter_lite`: arguments go in, flags with their texts or complaints come out.
+"""The grammar of the original's tools: arguments go in, flags or complaints come out.
 
 A flag is written `--name=value` or `--name value`; one that is true or false also `--name` and
 `--no-name`. A lone `--` ends them.

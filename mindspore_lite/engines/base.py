@@ -44,6 +44,7 @@ class Options:
     tf32: bool = True  # float32 products on a card may round their operands to 10 bits
     tuning: str = "fast"  # fast: compile; full: in several ways, keep the fastest; off: do not
     batches: tuple[int, ...] = ()  # numbers of rows to prepare at the build; open batch axes only
+    profile: str = ""  # ONNX Runtime: where close() writes what each operator took; "": nowhere
 
 
 # told where a compiled model lies and what it is, at a moment in which nobody can remove it

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines import artefact, binding, border, cache, digest, heap, variable
+from mindspore_lite.engines import artefact, binding, border, cache, digest, heap, profile, variable
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Keep, Options, Session, Source, Stop, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
@@ -90,6 +90,7 @@ class OnnxRuntimeEngine:
     def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; binding and precision are checked first."""
         binding.check(options.cores, options.threads)
+        profile.check(options.profile)
         entries = _precision_entries(options.precision)
         parts = remembered(lambda: _parts_of(source))
         store = cache.usable() if source.storable else None
@@ -125,6 +126,7 @@ class OnnxRuntimeEngine:
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:
         """Open an artefact that another process has made, which is all there is to it."""
         binding.check(options.cores, options.threads)
+        profile.check(options.profile)
         try:
             session = _open_stored(folder, options, _precision_entries(options.precision))
         except OSError as exc:
@@ -140,10 +142,9 @@ class OrtSession:
         self,
         native: Native,
         skeleton: bytes,
-        cores: tuple[int, ...] = (),
+        options: Options,
         variables: tuple[Variable, ...] = (),
     ) -> None:
-        """Each run binds the calling thread to the given cores."""
         self.variables = variables
         self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
         inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
@@ -155,7 +156,8 @@ class OrtSession:
         self._forked = False
         self._skeleton = skeleton
         self._options = ort.RunOptions()  # else ONNX Runtime makes one for each run: 0.7 us
-        self._cores = cores
+        self._cores = _callers(options)
+        self._profile = options.profile
         self.mapped = not native.weights
         self._input_names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
@@ -206,7 +208,9 @@ class OrtSession:
 
     def close(self) -> None:
         """Drop the native session; runs under way finish undisturbed."""
-        self._native = None
+        native, self._native = self._native, None
+        if native is not None and self._profile:
+            profile.write(native.session, self._profile)
 
     def _unusable(self) -> Exception:
         if self._forked:
@@ -434,7 +438,7 @@ def _open_stored(
         native = load(str(folder / artefact.MODEL), {})
     metadata = native.session.get_modelmeta().custom_metadata_map
     variables = variable.from_file(metadata, folder / artefact.WEIGHTS)
-    return OrtSession(native, skeleton, _callers(options), variables)
+    return OrtSession(native, skeleton, options, variables)
 
 
 def _open_in_memory(
@@ -453,7 +457,7 @@ def _open_in_memory(
         ) from exc.__cause__
     metadata = native.session.get_modelmeta().custom_metadata_map
     variables = variable.from_memory(metadata, parts.weights)
-    return OrtSession(native, parts.skeleton, _callers(options), variables)
+    return OrtSession(native, parts.skeleton, options, variables)
 
 
 def _opened(
@@ -473,7 +477,7 @@ def _opened(
 
 
 def _callers(options: Options) -> tuple[int, ...]:
-    """The core to which a run binds its caller."""
+    """The core to which a run binds the thread that calls it."""
     return options.cores[:1] if options.binds_caller else ()
 
 
@@ -501,6 +505,8 @@ def _settings(options: Options, entries: dict[str, str]) -> Any:
         settings.add_session_config_entry("session.intra_op_thread_affinities", affinities)
     for name, value in entries.items():
         settings.add_session_config_entry(name, value)
+    if options.profile:
+        profile.switch_on(settings, options.profile)
     return settings
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
+from mindspore_lite.cli import benchmark as benchmark_script
 from mindspore_lite.cli.main import main
 
 
@@ -38,3 +40,30 @@ def mslite(
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def script(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Callable[[], None]], Callable[..., Done]]:
+    """Call `script(main)(*arguments)` for a script with the original's flags."""
+
+    def of(entry: Callable[[], None]) -> Callable[..., Done]:
+        def run(*arguments: object) -> Done:
+            monkeypatch.setattr(sys, "argv", ["script", *map(str, arguments)])
+            with monkeypatch.context() as patch, pytest.raises(SystemExit) as caught:
+                patch.setattr(warnings, "showwarning", warnings.showwarning)  # put back afterwards
+                entry()
+            assert isinstance(caught.value.code, int)
+            captured = capsys.readouterr()
+            return Done(caught.value.code, captured.out, captured.err)
+
+        return run
+
+    return of
+
+
+@pytest.fixture
+def benchmark(script: Callable[[Callable[[], None]], Callable[..., Done]]) -> Callable[..., Done]:
+    """Call `benchmark(*flags)`."""
+    return script(benchmark_script.main)

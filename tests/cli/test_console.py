@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mindspore_lite.cli.console import steps, tidy_end, working
+from mindspore_lite.cli.console import counted, steps, tidy_end, working
 
 
 class Terminal(io.StringIO):
@@ -47,6 +47,23 @@ def test_steps_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with steps("busy") as step:
         step("reading [x]")
     assert "busy: reading [x]" in terminal.getvalue()
+
+
+def test_counting_is_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with counted("busy", 2) as done:
+        done()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_counting_is_shown_on_a_terminal_and_by_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    monkeypatch.setattr("mindspore_lite.cli.console._REDRAWN_S", -1)
+    threads = set(threading.enumerate())  # those of other tests may end meanwhile
+    with counted("running", 4) as done:
+        done()
+        assert set(threading.enumerate()) <= threads
+        assert "running" in terminal.getvalue()
+        assert " 25%" in terminal.getvalue()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,19 +28,9 @@ KEY = "00112233445566778899AABBCCDDEEFF"
 
 
 @pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def tool(script: Callable[[Callable[[], None]], Run]) -> Run:
     """Call `tool(*arguments)`, which is converter_lite."""
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["converter_lite", *map(str, arguments)])
-        with monkeypatch.context() as patch, pytest.raises(SystemExit) as caught:
-            patch.setattr(warnings, "showwarning", warnings.showwarning)  # put back afterwards
-            converter_lite.main()
-        assert isinstance(caught.value.code, int)
-        captured = capsys.readouterr()
-        return Done(caught.value.code, captured.out, captured.err)
-
-    return run
+    return script(converter_lite.main)
 
 
 @pytest.fixture
