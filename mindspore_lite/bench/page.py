@@ -1,0 +1,194 @@
+"""Writes the report of `mslite bench --html`: a result goes in, one file that needs no network out.
+
+The page has no script. The policy in its head lets only its own style apply, and nothing be
+fetched; texts of models and errors pass through markup.py, which escapes them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from mindspore_lite.bench.core_plot import core_plot
+from mindspore_lite.bench.finding import best_run, findings, trouble
+from mindspore_lite.bench.latency_plots import distribution, timeline
+from mindspore_lite.bench.load_plots import p99_plot, throughput_plot
+from mindspore_lite.bench.looks import legend
+from mindspore_lite.bench.markup import node, written
+from mindspore_lite.bench.number_text import digits, span
+from mindspore_lite.bench.pareto import engines_of, pareto_plot
+from mindspore_lite.bench.ratio_plots import ratio_plots
+from mindspore_lite.bench.tables import facts, point_table, run_table
+from mindspore_lite.bench.view import Entry, View, latency, load_of, ours_first
+
+_HERE = Path(__file__).parent
+
+
+def page(result: Mapping[str, Any]) -> str:
+    """The whole report as HTML."""
+    view = View(result)
+    style = (_HERE / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    parts = {
+        "policy": f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
+        "form-action 'none'",
+        "title": html.escape(f"{view.model.get('file') or 'model'} · mslite bench"),
+        "style": style,
+        "body": "\n".join(written(section) for section in _sections(view) if section is not None),
+    }
+    head, *pieces = (_HERE / "page.html").read_text(encoding="utf-8").split("{{")
+    for piece in pieces:  # one pass: what is put in is never looked at again
+        name, _, rest = piece.partition("}}")
+        head += parts[name] + rest
+    return head
+
+
+def _sections(view: View) -> list[Element | None]:
+    return [
+        _head(view),
+        _trouble(view),
+        _tune(view.tune) if view.tune else None,
+        _ratios(view),
+        *[_against_load(view, kind) for kind in ("clients", "rate")],
+        *[_load(view, load.text, view.at(load)) for load in view.loads],
+        _section("All runs", None, run_table(view)) if view.runs else None,
+        _cores(view),
+        _section("Settings and machine", None, node("div", facts(view), class_="panel")),
+    ]
+
+
+def _head(view: View) -> Element:
+    first, *others = findings(view)
+    name = node("p", f"mslite bench · {view.model.get('file') or 'model'}", class_="eyebrow")
+    lead = node("ul", *[node("li", text) for text in others], class_="lead") if others else None
+    return node("header", name, node("h1", first), lead, _tiles(best_run(view)))
+
+
+def _tiles(best: Entry | None) -> Element | None:
+    """Our best run at a glance."""
+    if best is None:
+        return None
+    memory, cpu = best.get("memory_mib"), best.get("cpu_ms_per_request")
+    shown = [
+        ("throughput", f"{digits(best.get('throughput'))} /s", f"most, at {load_of(best).text}"),
+        ("p50 latency", span(latency(best, "p50")), f"p99 {span(latency(best, 'p99'))}"),
+        ("CPU per request", span(cpu), "of all threads together"),
+        ("own memory", f"{digits(memory)} MiB", "of the process, not shared"),
+    ]
+    tiles = [
+        node("div", node("dt", name), node("dd", value), node("dd", note, class_="soft"))
+        for name, value, note in shown
+    ]
+    return node("dl", *tiles, class_="tiles")
+
+
+def _trouble(view: View) -> Element | None:
+    found = trouble(view)
+    items = [node("li", text) for text in found]
+    return (
+        node("section", node("h2", "Errors"), node("ul", *items), class_="trouble")
+        if found
+        else None
+    )
+
+
+def _tune(tune: Entry) -> Element:
+    marks = legend(engines_of(tune), "full: on the front, which no setting beats in both",
+                   "hollow: beaten by another", "in a ring: chosen")  # fmt: skip
+    texts = [("Python", tune.get("python")), ("INI", tune.get("ini"))]
+    codes = [
+        _figure(name, node("pre", node("code", str(text)), tabindex="0"))
+        for name, text in texts
+        if text
+    ]
+    picture = pareto_plot(tune)
+    shown = (
+        [_figure("Throughput, requests/s, against p99 latency", picture)]
+        if picture is not None
+        else []
+    )
+    side = [node("div", *codes, class_="stack")] if codes else []
+    points = tune.get("points") or []
+    every = node(
+        "details",
+        node("summary", f"All {len(points)} settings that were tried"),
+        point_table(points),
+    )
+    return _section(
+        "Settings that were tried", marks, _grid(*shown, *side), every if points else None
+    )
+
+
+def _ratios(view: View) -> Element | None:
+    figures = []
+    for of, words in (
+        ("throughput", "Throughput: mslite / {}"),
+        ("p99", "p99 latency: {} / mslite"),
+    ):
+        pictures = ratio_plots([ratio for ratio in view.ratios if ratio.get("of") == of])
+        figures += [_figure(words.replace("{}", peer), picture) for peer, picture in pictures]
+    marks = legend(
+        [], "dot: median of the rounds", "bar: quartiles", "right of the line: mslite is ahead"
+    )
+    return _section("Compared", marks, _grid(*figures)) if figures else None
+
+
+def _against_load(view: View, kind: str) -> Element | None:
+    unit = "clients" if kind == "clients" else "requests/s asked for"
+    many = sum(load.kind == kind for load in view.loads) > 1
+    if not many and len(view.sides) < 2:
+        return None  # one number, which stands at the top
+    tail = f", against {unit}" if many else ""
+    figures = [
+        _figure(f"{name}{tail}", picture)
+        for name, picture in (
+            ("Throughput, answers/s", throughput_plot(view, kind)),
+            ("p99 latency", p99_plot(view, kind)),
+        )
+        if picture is not None
+    ]
+    title = "With more clients" if kind == "clients" else "With more requests"
+    note = ["thin: as many as were asked for"] if kind == "rate" and many else []
+    one = f"At {next((load.text for load in view.loads if load.kind == kind), '')}"
+    return (
+        _section(title if many else one, legend(view.sides, *note), _grid(*figures))
+        if figures
+        else None
+    )
+
+
+def _load(view: View, load: str, runs: list[Entry]) -> Element | None:
+    found = [
+        ("How latencies are spread", distribution(runs, load)),
+        ("Latency over time", timeline(runs, load)),
+    ]
+    figures = [_figure(text, picture) for text, picture in found if picture is not None]
+    sides = ours_first(run["side"] for run in runs)
+    marks = legend(sides, "spread: sign at p50, bar at p99", "over time: thick p99, thin p50")
+    return _section(f"Latency at {load}", marks, _grid(*figures)) if figures else None
+
+
+def _cores(view: View) -> Element | None:
+    picture = core_plot(view)
+    if picture is None:
+        return None
+    return _section(
+        "Workers and cores", None, _grid(_figure("Which worker computes where", picture))
+    )
+
+
+def _section(title: str, *parts: Element | None) -> Element:
+    return node("section", node("h2", title), *parts)
+
+
+def _grid(*figures: Element) -> Element:
+    return node("div", *figures, class_="grid")
+
+
+def _figure(caption: str, picture: Element) -> Element:
+    return node("figure", node("figcaption", caption), picture)
