@@ -23,7 +23,7 @@ from mindspore_lite.bench.axes import (
 )
 from mindspore_lite.bench.looks import OURS, line, look, marker, path
 from mindspore_lite.bench.markup import node
-from mindspore_lite.bench.number_text import digits, span, span_tick, tick
+from mindspore_lite.bench.number_text import span, span_tick, tick
 from mindspore_lite.bench.view import Entry, latency
 
 _ASIDE = 74.0  # free beside the values, for the texts of p50 and p99
@@ -148,12 +148,11 @@ def _time_tips(
     reach = 2 * (x.high - x.low) / len(series[0][1])
     for moment in series[0][1]:
         at = moment["at_s"]
-        rows = [f"{tick(at)} s"]
+        rows = [f"{tick(at)} s: p50, p99"]
         for side, moments in series:
             near = min(moments, key=lambda m: abs(float(m["at_s"]) - at))
             if abs(near["at_s"] - at) <= reach:
-                rows.append(f"{side}: p50 {span(near['p50_ms'])}, p99 {span(near['p99_ms'])}, "
-                            f"{digits(near.get('throughput'))}/s")  # fmt: skip
+                rows.append(f"{side}: {span(near['p50_ms'])}, {span(near['p99_ms'])}")
         places.append(x(at))
         texts.append(rows)
     return tips(places, texts, top, bottom)

@@ -44,7 +44,7 @@ def shortened(value: float) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """A result whose numbers are finite or None and whose texts can be written as UTF-8."""
+    """A result whose numbers are finite, not negative, or None, with texts that UTF-8 can write."""
     if isinstance(value, Mapping):
         return {key: cleaned(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -55,9 +55,9 @@ def cleaned(value: Any) -> Any:
             c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in shown
         )
     if isinstance(value, float | int) and not isinstance(value, bool):
-        if not abs(value) <= _MOST:  # so written, it holds for NaN as well
+        if not 0 <= value <= _MOST:  # so written, it holds for NaN as well
             return None
-        return value if abs(value) >= _LEAST else 0
+        return value if value >= _LEAST else 0
     return value
 
 

@@ -15,6 +15,7 @@ from mindspore_lite.bench.axes import (
     label,
     logarithmic,
     plot,
+    spaced,
 )
 from mindspore_lite.bench.finding import setting
 from mindspore_lite.bench.looks import marker, path
@@ -34,7 +35,9 @@ def pareto_plot(tune: Entry) -> Element | None:
     around = [limit] if limit else []
     x = logarithmic([*[p["p99_ms"] for p in points], *around], LEFT + 8, RIGHT, room=1.12)
     y = from_zero([p["throughput"] for p in points], _BOTTOM, _TOP)
-    parts = along_y(y, LEFT, RIGHT, tick) + along_x(x, _TOP, _BOTTOM, x.ticks(), span_tick)
+    parts = along_y(y, LEFT, RIGHT, tick) + along_x(
+        x, _TOP, _BOTTOM, spaced(x.ticks(), x, 54), span_tick
+    )
     if limit:
         parts += _limit(limit, x)
     front = sorted((x(p["p99_ms"]), y(p["throughput"])) for p in points if p.get("on_front"))
