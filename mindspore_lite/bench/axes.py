@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from mindspore_lite.bench.markup import node
 
 WIDTH = 440.0
 LEFT, RIGHT = 62.0, 430.0  # of what is drawn between the axes
-TEXT_LINE = 16.0
+_TEXT_LINE = 16.0
+_LETTER = 9.0  # width of a letter where letters are largest, generously
 _MOST_TICKS = 6
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -70,15 +72,18 @@ def either(values: Sequence[float], start: float, end: float) -> Scale:
     return from_zero(values, start, end)
 
 
-def along_x(scale: Scale, top: float, bottom: float, values: Sequence[float],
-            text: Callable[[float], str]) -> list[Element]:  # fmt: skip
+def along_x(
+    scale: Scale, top: float, bottom: float, values: Sequence[float], text: Callable[[float], str]
+) -> list[Element]:
     """Upright lines with their values below."""
     made = []
     for value in values:
         x = scale(value)
         made.append(node("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom))
-        anchor = "end" if x > WIDTH - 18 else "middle"
-        made.append(label(text(value), x if anchor == "middle" else WIDTH - 2, bottom + 15, anchor))
+        words = text(value)
+        fits = x + len(words) * _LETTER / 2 < WIDTH
+        place, anchor = (x, "middle") if fits else (WIDTH, "end")
+        made.append(label(words, place, bottom + 15, anchor))
     return made
 
 
@@ -116,34 +121,17 @@ def plot(title: str, description: str, height: float, parts: Sequence[Element]) 
 def tips(
     places: Sequence[float], texts: Sequence[Sequence[str]], top: float, bottom: float
 ) -> list[Element]:
-    """One stripe per place, which shows its texts while the pointer is on it."""
-    order = sorted(range(len(places)), key=places.__getitem__)
+    """One stripe per place, from left to right, which shows its texts under the pointer."""
+    borders = [LEFT, *[(one + next_) / 2 for one, next_ in pairwise(places)], RIGHT]
     made = []
-    for i, chosen in enumerate(order):
-        x = places[chosen]
-        before = (places[order[i - 1]] + x) / 2 if i else LEFT
-        after = (places[order[i + 1]] + x) / 2 if i + 1 < len(order) else RIGHT
-        on_left = x < (LEFT + RIGHT) / 2
-        lines = [
-            label(
-                text,
-                x + (7 if on_left else -7),
-                top + 12 + row * TEXT_LINE,
-                "start" if on_left else "end",
-                "",
-            )
-            for row, text in enumerate(texts[chosen])
-        ]
-        shown = node("g", node("line", x1=x, x2=x, y1=top, y2=bottom), *lines, class_="shown")
-        zone = node(
-            "rect",
-            class_="zone",
-            x=before,
-            y=top,
-            width=max(after - before, 0.1),
-            height=bottom - top,
-        )
-        made.append(node("g", zone, shown, class_="tip"))
+    for x, rows, (start, end) in zip(places, texts, pairwise(borders), strict=True):
+        aside, anchor = (7, "start") if x < (LEFT + RIGHT) / 2 else (-7, "end")
+        levels = [top + 12 + row * _TEXT_LINE for row in range(len(rows))]
+        shown = [node("line", x1=x, x2=x, y1=top, y2=bottom)]
+        shown += [label(row, x + aside, y, anchor) for row, y in zip(rows, levels, strict=True)]
+        box = {"x": start, "y": top, "width": max(end - start, 0.1), "height": bottom - top}
+        zone = node("rect", class_="zone", **box)
+        made.append(node("g", zone, node("g", *shown, class_="shown"), class_="tip"))
     return made
 
 
@@ -163,7 +151,7 @@ def _round_values(low: float, high: float) -> list[float]:
 def _decades(low: float, high: float) -> list[float]:
     """1, 2, 5, 10 ... or 1, 3, 10 ... or powers of ten, whichever are few enough."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for leads, stride in [((1, 2, 5), 1), ((1, 3), 1), *[((1,), n) for n in range(1, 700)]]:
+    for leads, stride in [((1, 2, 5), 1), ((1, 3), 1), *[((1,), n) for n in range(1, 40)]]:
         found = [lead * 10.0**power for power in range(first, last + 1, stride) for lead in leads]
         inside = [value for value in found if low <= value <= high]
         if len(inside) <= _MOST_TICKS:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.etree.ElementTree import Element
 
-from mindspore_lite.bench.axes import RIGHT, Scale, label, plot, spaced
+from mindspore_lite.bench.axes import RIGHT, Scale, label, plot
 from mindspore_lite.bench.markup import node
 from mindspore_lite.bench.number_text import many
 from mindspore_lite.bench.view import Entry, View
 
 _LEFT = 116.0  # of the cells
 _ROW = 22.0  # height
-_MOST_ROWS, _MOST_CELLS = 24, 64  # more say nothing new
+_MOST_ROWS, _MOST_CELLS, _MOST_NAMED = 24, 64, 8  # more say nothing new
 
 
 def core_plot(view: View) -> Element | None:
@@ -25,7 +25,8 @@ def core_plot(view: View) -> Element | None:
     cores = max([int(view.machine.get("cores") or 1), *[core + 1 for core in named]])
     x = Scale(0, cores, _LEFT, RIGHT)
     parts = [label("core", 0, 14)]
-    for core in spaced(range(0, cores, 1 + cores // _MOST_CELLS), x, 34):
+    whole = [value for value in x.ticks() if value < cores and value == int(value)]
+    for core in range(cores) if cores <= _MOST_NAMED else whole:
         parts.append(label(f"{core:.0f}", (x(core) + x(core + 1)) / 2, 14, "middle"))
     for row, places in enumerate(rows[:_MOST_ROWS]):
         parts += _core_row(places, x, 24.0 + row * _ROW)

@@ -56,20 +56,26 @@ def _failed(view: View) -> Iterator[str]:
 
 
 def _compared(view: View) -> Iterator[str]:
-    """One sentence per peer and kind of load, about its greatest load."""
-    last = {(ratio.get("of"), ratio.get("peer")): ratio for ratio in view.ratios}
-    for (of, peer), ratio in sorted(last.items(), key=lambda entry: entry[0][0] != "throughput"):
-        middle, low, high = (ratio.get(name) for name in ("middle", "low", "high"))
-        if middle is None:
-            continue
-        spread = f"({factor(low)} to {factor(high)})"
-        load, ahead = load_of(ratio).text, f"{factor(middle)}\N{NO-BREAK SPACE}{TIMES}"
-        even = low is not None and high is not None and low <= 1 <= high
-        note = "; no clear difference, 1 lies within the spread" if even else ""
-        if of == "throughput":
-            yield f"{OURS} answers {ahead} as many requests as {peer} at {load} {spread}{note}."
-        else:
-            yield f"The p99 latency of {peer} is {ahead} that of {OURS} at {load} {spread}{note}."
+    """Per peer, its greatest load, and the load where we are furthest behind, if there is one."""
+    of_throughput = [ratio for ratio in view.ratios if ratio.get("of") == "throughput"]
+    of_p99 = [ratio for ratio in view.ratios if ratio.get("of") == "p99"]
+    for ratios in (of_throughput, of_p99):
+        for peer in dict.fromkeys(ratio.get("peer") for ratio in ratios):
+            whole = [r for r in ratios if r.get("peer") == peer and r.get("middle") is not None]
+            behind = [ratio for ratio in whole if (ratio.get("high") or 1) < 1]
+            told = whole[-1:] + sorted(behind, key=lambda ratio: float(ratio["middle"]))[:1]
+            yield from dict.fromkeys(_ratio_sentence(ratio) for ratio in told)
+
+
+def _ratio_sentence(ratio: Entry) -> str:
+    middle, low, high = (ratio.get(name) for name in ("middle", "low", "high"))
+    times, load = f"{factor(middle)}\N{NO-BREAK SPACE}{TIMES}", load_of(ratio).text
+    even = low is not None and high is not None and low <= 1 <= high
+    note = "; no clear difference, 1 lies within the spread" if even else ""
+    rest = f"at {load} ({factor(low)} to {factor(high)}){note}."
+    if ratio.get("of") == "throughput":
+        return f"{OURS} answers {times} as many requests as {ratio.get('peer')} {rest}"
+    return f"The p99 latency of {ratio.get('peer')} is {times} that of {OURS} {rest}"
 
 
 def _alone(view: View) -> Iterator[str]:

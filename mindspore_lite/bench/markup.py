@@ -6,10 +6,13 @@ of the page joins markup by hand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
+# lone surrogates and control characters, which names of files may hold
+_UNFIT = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST, _LEAST = 1e15, 1e-12  # what is greater was never measured, what is smaller is nothing
 
 
@@ -46,14 +49,11 @@ def shortened(value: float) -> str:
 def cleaned(value: Any) -> Any:
     """A result whose numbers are finite, not negative, or None, with texts that UTF-8 can write."""
     if isinstance(value, Mapping):
-        return {key: cleaned(part) for key, part in value.items()}
+        return {cleaned(key): cleaned(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [cleaned(part) for part in value]
-    if isinstance(value, str):  # file names may hold lone surrogates and control characters
-        shown = value.encode("utf-8", "replace").decode("utf-8")
-        return "".join(
-            c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in shown
-        )
+    if isinstance(value, str):
+        return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, float | int) and not isinstance(value, bool):
         if not 0 <= value <= _MOST:  # so written, it holds for NaN as well
             return None

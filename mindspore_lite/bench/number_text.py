@@ -7,7 +7,7 @@ import math
 MISSING = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 _JOINED = "\N{NO-BREAK SPACE}"  # between a number and its unit
-_SPANS = ((60e3, 60e3, "min"), (1e3, 1e3, "s"), (1.0, 1.0, "ms"), (0.0, 1e-3, "µs"))  # in ms
+_SPANS = ((1e3, "s"), (1.0, "ms"), (1e-3, "µs"), (1e-6, "ns"))  # in ms
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -45,7 +45,7 @@ def span(ms: float | None) -> str:
 def span_tick(ms: float) -> str:
     """A time on an axis, without zeros that say nothing: 1 -> 1 ms."""
     size, unit = _unit_of(ms)
-    return f"{_plain(ms / size)}{_JOINED}{unit}" if ms else "0"
+    return f"{tick(ms / size)}{_JOINED}{unit}" if ms else "0"
 
 
 def tick(value: float) -> str:
@@ -63,7 +63,7 @@ def many(number: float | None, one: str) -> str:
 
 def _unit_of(ms: float) -> tuple[float, str]:
     # what rounds to 1000 belongs to the next unit: 0.9999 ms is 1.00 ms, never 1,000 µs
-    return next((size, unit) for least, size, unit in _SPANS if float(f"{ms:.3g}") >= least)
+    return next((pair for pair in _SPANS if float(f"{ms:.3g}") >= pair[0]), _SPANS[-1])
 
 
 def _plain(value: float) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -18,7 +17,7 @@ from mindspore_lite.bench.core_plot import core_plot
 from mindspore_lite.bench.finding import best_run, findings, trouble
 from mindspore_lite.bench.latency_plots import distribution, timeline
 from mindspore_lite.bench.load_plots import p99_plot, throughput_plot
-from mindspore_lite.bench.looks import legend
+from mindspore_lite.bench.looks import OURS, legend
 from mindspore_lite.bench.markup import node, written
 from mindspore_lite.bench.number_text import digits, span
 from mindspore_lite.bench.pareto import engines_of, pareto_plot
@@ -37,7 +36,7 @@ def page(result: Mapping[str, Any]) -> str:
     parts = {
         "policy": f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'",
-        "title": html.escape(f"{view.model.get('file') or 'model'} · mslite bench"),
+        "title": written(node("title", f"{view.model.get('file') or 'model'} · mslite bench")),
         "style": style,
         "body": "\n".join(written(section) for section in _sections(view) if section is not None),
     }
@@ -55,10 +54,10 @@ def _sections(view: View) -> list[Element | None]:
         _tune(view.tune) if view.tune else None,
         _ratios(view),
         *[_against_load(view, kind) for kind in ("clients", "rate")],
-        *[_load(view, load.text, view.at(load)) for load in view.loads],
-        _section("All runs", None, run_table(view)) if view.runs else None,
+        *[_load(load.text, view.at(load)) for load in view.loads],
+        _section("All runs", run_table(view)) if view.runs else None,
         _cores(view),
-        _section("Settings and machine", None, node("div", facts(view), class_="panel")),
+        _section("Settings and machine", node("div", facts(view), class_="panel")),
     ]
 
 
@@ -88,106 +87,95 @@ def _tiles(best: Entry | None) -> Element | None:
 
 
 def _trouble(view: View) -> Element | None:
-    found = trouble(view)
-    items = [node("li", text) for text in found]
-    return (
-        node("section", node("h2", "Errors"), node("ul", *items), class_="trouble")
-        if found
-        else None
-    )
+    items = [node("li", text) for text in trouble(view)]
+    if not items:
+        return None
+    return node("section", node("h2", "Errors"), node("ul", *items), class_="trouble")
 
 
 def _tune(tune: Entry) -> Element:
-    marks = legend(engines_of(tune), "full: on the front, which no setting beats in both",
-                   "hollow: beaten by another", "in a ring: chosen")  # fmt: skip
-    texts = [("Python", tune.get("python")), ("INI", tune.get("ini"))]
+    marks = legend(
+        engines_of(tune),
+        "full: on the front, which no setting beats in both",
+        "hollow: beaten by another",
+        "in a ring: chosen",
+    )
+    figures = _figures(("Throughput, requests/s, against p99 latency", pareto_plot(tune)))
     codes = [
-        _figure(name, node("pre", node("code", str(text)), tabindex="0"))
-        for name, text in texts
+        _figure(name, node("pre", node("code", text), tabindex="0"))
+        for name, text in (("Python", tune.get("python")), ("INI", tune.get("ini")))
         if text
     ]
-    picture = pareto_plot(tune)
-    shown = (
-        [_figure("Throughput, requests/s, against p99 latency", picture)]
-        if picture is not None
-        else []
-    )
-    side = [node("div", *codes, class_="stack")] if codes else []
-    points = tune.get("points") or []
-    every = node(
-        "details",
-        node("summary", f"All {len(points)} settings that were tried"),
-        point_table(points),
-    )
-    return _section(
-        "Settings that were tried", marks, _grid(*shown, *side), every if points else None
-    )
+    if codes:
+        figures.append(node("div", *codes, class_="stack"))
+    return _section("Settings that were tried", marks, _grid(figures), _points(tune))
+
+
+def _points(tune: Entry) -> Element | None:
+    points = tune.get("points")
+    if not points:
+        return None
+    summary = node("summary", f"All {len(points)} settings that were tried")
+    return node("details", summary, point_table(points))
 
 
 def _ratios(view: View) -> Element | None:
-    figures = []
-    for of, words in (
-        ("throughput", "Throughput: mslite / {}"),
-        ("p99", "p99 latency: {} / mslite"),
-    ):
-        pictures = ratio_plots([ratio for ratio in view.ratios if ratio.get("of") == of])
-        figures += [_figure(words.replace("{}", peer), picture) for peer, picture in pictures]
-    marks = legend(
-        [], "dot: median of the rounds", "bar: quartiles", "right of the line: mslite is ahead"
+    of_throughput = ratio_plots([ratio for ratio in view.ratios if ratio.get("of") == "throughput"])
+    of_p99 = ratio_plots([ratio for ratio in view.ratios if ratio.get("of") == "p99"])
+    figures = _figures(
+        *[(f"Throughput: {OURS} / {peer}", picture) for peer, picture in of_throughput],
+        *[(f"p99 latency: {peer} / {OURS}", picture) for peer, picture in of_p99],
     )
-    return _section("Compared", marks, _grid(*figures)) if figures else None
+    marks = legend(
+        [], "dot: median of the rounds", "bar: quartiles", f"right of the line: {OURS} is ahead"
+    )
+    return _section("Compared", marks, _grid(figures)) if figures else None
 
 
 def _against_load(view: View, kind: str) -> Element | None:
-    unit = "clients" if kind == "clients" else "requests/s asked for"
-    many = sum(load.kind == kind for load in view.loads) > 1
-    if not many and len(view.sides) < 2:
+    loads = [load for load in view.loads if load.kind == kind]
+    if len(loads) * len(view.sides) < 2:
         return None  # one number, which stands at the top
-    tail = f", against {unit}" if many else ""
-    figures = [
-        _figure(f"{name}{tail}", picture)
-        for name, picture in (
-            ("Throughput, answers/s", throughput_plot(view, kind)),
-            ("p99 latency", p99_plot(view, kind)),
-        )
-        if picture is not None
-    ]
-    title = "With more clients" if kind == "clients" else "With more requests"
-    note = ["thin: as many as were asked for"] if kind == "rate" and many else []
-    one = f"At {next((load.text for load in view.loads if load.kind == kind), '')}"
-    return (
-        _section(title if many else one, legend(view.sides, *note), _grid(*figures))
-        if figures
-        else None
+    notes, against = [], ""
+    title = f"At {loads[0].text}"
+    if len(loads) > 1 and kind == "clients":
+        title, against = "With more clients", ", against clients"
+    elif len(loads) > 1:
+        title, against = "With more requests", ", against requests/s asked for"
+        notes = ["thin: as many as were asked for"]
+    figures = _figures(
+        (f"Throughput, answers/s{against}", throughput_plot(view, kind)),
+        (f"p99 latency{against}", p99_plot(view, kind)),
     )
+    return _section(title, legend(view.sides, *notes), _grid(figures)) if figures else None
 
 
-def _load(view: View, load: str, runs: list[Entry]) -> Element | None:
-    found = [
+def _load(load: str, runs: Sequence[Entry]) -> Element | None:
+    figures = _figures(
         ("How latencies are spread", distribution(runs, load)),
         ("Latency over time", timeline(runs, load)),
-    ]
-    figures = [_figure(text, picture) for text, picture in found if picture is not None]
+    )
     sides = ours_first(run["side"] for run in runs)
     marks = legend(sides, "spread: sign at p50, bar at p99", "over time: thick p99, thin p50")
-    return _section(f"Latency at {load}", marks, _grid(*figures)) if figures else None
+    return _section(f"Latency at {load}", marks, _grid(figures)) if figures else None
 
 
 def _cores(view: View) -> Element | None:
-    picture = core_plot(view)
-    if picture is None:
-        return None
-    return _section(
-        "Workers and cores", None, _grid(_figure("Which worker computes where", picture))
-    )
+    figures = _figures(("Which worker computes where", core_plot(view)))
+    return _section("Workers and cores", _grid(figures)) if figures else None
 
 
 def _section(title: str, *parts: Element | None) -> Element:
     return node("section", node("h2", title), *parts)
 
 
-def _grid(*figures: Element) -> Element:
+def _grid(figures: Sequence[Element]) -> Element:
     return node("div", *figures, class_="grid")
+
+
+def _figures(*pictures: tuple[str, Element | None]) -> list[Element]:
+    """A figure of each picture that there is, with its caption."""
+    return [_figure(caption, picture) for caption, picture in pictures if picture is not None]
 
 
 def _figure(caption: str, picture: Element) -> Element:

@@ -17,6 +17,9 @@ _RUN_HEADS = (
     "CPU ms/request", "memory MiB", "requests", "errors",
 )  # fmt: skip
 _POINT_HEADS = ("engine", "workers", "threads", "batch", "clients", "requests/s", "p99 ms", "")
+_SETTINGS = {"duration_s": "duration", "warmup_s": "warm-up"}
+_MACHINE = {"cpu": "CPU", "cores": "cores", "python": "Python"}
+_ZERO = {"workers": "automatic", "threads": "automatic", "batch": "none"}
 
 
 def run_table(view: View) -> Element:
@@ -45,7 +48,7 @@ def facts(view: View) -> Element:
     model, machine = view.model, view.machine
     pairs = [("model", model.get("file"))]
     for port in model.get("inputs") or []:
-        shape = ", ".join(map(str, port.get("shape") or []))
+        shape = ", ".join("?" if n is None else str(n) for n in port.get("shape") or [])
         pairs.append((f"input {port.get('name')}", f"{port.get('dtype')} [{shape}]"))
     pairs += [
         (_SETTINGS.get(name, name), _setting(name, value)) for name, value in view.settings.items()
@@ -59,11 +62,6 @@ def facts(view: View) -> Element:
     return node("dl", *[node("div", *cell) for cell in cells])
 
 
-_SETTINGS = {"duration_s": "duration", "warmup_s": "warm-up"}
-_MACHINE = {"cpu": "CPU", "cores": "cores", "python": "Python"}
-_ZERO = {"workers": "automatic", "threads": "automatic", "batch": "none"}
-
-
 def _setting(name: str, value: object) -> str:
     if value is None or value == 0:
         return _ZERO.get(name, MISSING if value is None else "0")
@@ -74,19 +72,15 @@ def _run_row(run: Entry) -> Element:
     numbers = [digits(run.get("throughput")), *[digits(latency(run, name)) for name in _LATENCIES]]
     numbers += [digits(run.get(name)) for name in ("cpu_ms_per_request", "memory_mib")]
     numbers.append(count(run.get("requests")))
-    errors = node(
-        "td", count(run.get("errors")), **({"class_": "bad"} if run.get("errors") else {})
-    )
-    return _row(run["side"], numbers, errors)
+    kind = "bad" if run.get("errors") else "good"
+    return _row(run["side"], numbers, node("td", count(run.get("errors")), class_=kind))
 
 
-def _row(side: str, numbers: Iterable[str], *others: Element) -> Element:
-    sign = node(
-        "svg", marker(side, 7, 7), viewBox="0 0 14 14", width=14, height=14, aria_hidden="true"
-    )
-    return node(
-        "tr", node("th", sign, side, scope="row"), *[node("td", n) for n in numbers], *others
-    )
+def _row(side: str, numbers: Iterable[str], last: Element) -> Element:
+    sizes = {"viewBox": "0 0 14 14", "width": "14", "height": "14"}
+    sign = node("svg", marker(side, 7, 7), aria_hidden="true", **sizes)
+    cells = [node("td", number) for number in numbers]
+    return node("tr", node("th", sign, side, scope="row"), *cells, last)
 
 
 def _box(caption: str, heads: Iterable[str], bodies: Iterable[Element]) -> Element:

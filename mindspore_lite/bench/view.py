@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mindspore_lite.bench.looks import OURS
 from mindspore_lite.bench.markup import cleaned
-from mindspore_lite.bench.number_text import count, digits
+from mindspore_lite.bench.number_text import count
 
 Entry = Mapping[str, Any]  # of the result: a run, a ratio, a point
 
@@ -65,7 +65,7 @@ class View:
         return sorted((run for run in self.runs if run["side"] == side), key=load_of)
 
 
-def ours_first(names: Any) -> list[str]:
+def ours_first(names: Iterable[str]) -> list[str]:
     """Each name once, in order, ours before the others."""
     return sorted(dict.fromkeys(names), key=lambda name: name != OURS)
 
@@ -76,4 +76,4 @@ def latency(run: Entry, name: str) -> float | None:
 
 
 def _rate(value: float) -> str:
-    return count(value) if value == int(value) else digits(value)
+    return count(value) if value == int(value) else f"{value:.6g}"

@@ -154,6 +154,7 @@ def test_odd_results_make_sound_pages(name: str) -> None:
 
 def test_hostile_texts_are_text_and_nothing_else() -> None:
     spoilt = strings(result())
+    spoilt["machine"]["versions"][HOSTILE] = HOSTILE
     for entry in spoilt["runs"]:
         entry["errors"] = 1
     text = page(spoilt)
