@@ -18,7 +18,6 @@ WIDTH = 440.0
 LEFT, RIGHT = 62.0, 430.0  # of what is drawn between the axes
 _TEXT_LINE = 16.0
 _LETTER = 9.0  # width of a letter where letters are largest, generously
-_MOST_TICKS = 6
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -41,10 +40,10 @@ class Scale:
             part = (value - self.low) / (self.high - self.low)
         return self.start + part * (self.end - self.start)
 
-    def ticks(self) -> list[float]:
-        """At most six round values, from low to high."""
+    def ticks(self, most: int = 6) -> list[float]:
+        """A few round values, from low to high; by factors no more than `most`."""
         if self.log and self.high / self.low > 4:
-            return _decades(self.low, self.high)
+            return _decades(self.low, self.high, most)
         return _round_values(self.low, self.high)
 
 
@@ -144,16 +143,16 @@ def _step(most: float) -> float:
 def _round_values(low: float, high: float) -> list[float]:
     step = _step(high - low)
     first = math.ceil(low / step - 1e-9)
-    found = [step * (first + i) for i in range(_MOST_TICKS + 1)]
+    found = [step * (first + i) for i in range(7)]
     return [value for value in found if value <= high * (1 + 1e-9)]
 
 
-def _decades(low: float, high: float) -> list[float]:
+def _decades(low: float, high: float, most: int) -> list[float]:
     """1, 2, 5, 10 ... or 1, 3, 10 ... or powers of ten, whichever are few enough."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for leads, stride in [((1, 2, 5), 1), ((1, 3), 1), *[((1,), n) for n in range(1, 40)]]:
         found = [lead * 10.0**power for power in range(first, last + 1, stride) for lead in leads]
         inside = [value for value in found if low <= value <= high]
-        if len(inside) <= _MOST_TICKS:
+        if len(inside) <= most:
             return inside
     return []

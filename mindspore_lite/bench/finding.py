@@ -27,10 +27,13 @@ def trouble(view: View) -> list[str]:
 
 def setting(point: Entry) -> str:
     """A point of the search in words: `onnxruntime with 4 workers of 1 thread, batches of 8`."""
-    words = f"{many(point.get('workers'), 'worker')} of {many(point.get('threads'), 'thread')}"
+    workers, threads = (
+        many(point[name], name.removesuffix("s")) if point.get(name) else f"automatic {name}"
+        for name in ("workers", "threads")
+    )
     batch = point.get("batch") or 0
     batches = f"batches of {count(batch)}" if batch > 1 else "no batching"
-    return f"{point.get('engine')} with {words}, {batches}"
+    return f"{point.get('engine')} with {workers} of {threads}, {batches}"
 
 
 def _tuned(tune: Entry | None) -> Iterator[str]:
@@ -44,8 +47,8 @@ def _tuned(tune: Entry | None) -> Iterator[str]:
         return
     within = f", under the limit of {span_tick(limit)}" if limit else ""
     yield (
-        f"Best is {setting(chosen)}: {digits(chosen.get('throughput'))} requests/s "
-        f"at a p99 of {span(chosen.get('p99_ms'))}{within}."
+        f"Best is {setting(chosen)}: {digits(chosen.get('throughput'))} requests/s of "
+        f"{many(chosen.get('clients'), 'client')} at a p99 of {span(chosen.get('p99_ms'))}{within}."
     )
 
 
@@ -71,7 +74,7 @@ def _ratio_sentence(ratio: Entry) -> str:
     middle, low, high = (ratio.get(name) for name in ("middle", "low", "high"))
     times, load = f"{factor(middle)}\N{NO-BREAK SPACE}{TIMES}", load_of(ratio).text
     even = low is not None and high is not None and low <= 1 <= high
-    note = "; no clear difference, 1 lies within the spread" if even else ""
+    note = "; 1 lies within the spread" if even else ""
     rest = f"at {load} ({factor(low)} to {factor(high)}){note}."
     if ratio.get("of") == "throughput":
         return f"{OURS} answers {times} as many requests as {ratio.get('peer')} {rest}"

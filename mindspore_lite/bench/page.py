@@ -77,7 +77,7 @@ def _tiles(best: Entry | None) -> Element | None:
         ("throughput", f"{digits(best.get('throughput'))} /s", f"most, at {load_of(best).text}"),
         ("p50 latency", span(latency(best, "p50")), f"p99 {span(latency(best, 'p99'))}"),
         ("CPU per request", span(cpu), "of all threads together"),
-        ("own memory", f"{digits(memory)} MiB", "of the process, not shared"),
+        ("own memory", f"{digits(memory)} MiB", "that building and serving added"),
     ]
     tiles = [
         node("div", node("dt", name), node("dd", value), node("dd", note, class_="soft"))

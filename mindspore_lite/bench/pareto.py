@@ -20,7 +20,7 @@ from mindspore_lite.bench.axes import (
 from mindspore_lite.bench.finding import setting
 from mindspore_lite.bench.looks import marker, path
 from mindspore_lite.bench.markup import node
-from mindspore_lite.bench.number_text import digits, span, span_tick, tick
+from mindspore_lite.bench.number_text import digits, many, span, span_tick, tick
 from mindspore_lite.bench.view import Entry
 
 _TOP, _BOTTOM = 26.0, 236.0
@@ -36,7 +36,7 @@ def pareto_plot(tune: Entry) -> Element | None:
     x = logarithmic([*[p["p99_ms"] for p in points], *around], LEFT + 8, RIGHT, room=1.12)
     y = from_zero([p["throughput"] for p in points], _BOTTOM, _TOP)
     parts = along_y(y, LEFT, RIGHT, tick) + along_x(
-        x, _TOP, _BOTTOM, spaced(x.ticks(), x, 54), span_tick
+        x, _TOP, _BOTTOM, spaced(x.ticks(6), x, 50), span_tick
     )
     if limit:
         parts += _limit(limit, x)
@@ -95,6 +95,5 @@ def _weight(point: Entry) -> int:
 
 
 def _in_words(point: Entry) -> str:
-    return (
-        f"{setting(point)}: {digits(point['throughput'])} requests/s, p99 {span(point['p99_ms'])}"
-    )
+    clients, p99 = many(point.get("clients"), "client"), span(point["p99_ms"])
+    return f"{setting(point)}: {digits(point['throughput'])} requests/s of {clients}, p99 {p99}"

@@ -36,7 +36,8 @@ def point_table(points: Sequence[Entry]) -> Element:
     """Every setting that a search tried, the one with the highest throughput first."""
     rows = []
     for point in by_throughput(points):
-        numbers = [count(point.get(name)) for name in ("workers", "threads", "batch", "clients")]
+        names = ("workers", "threads", "batch", "clients")
+        numbers = [_setting(name, point.get(name)) for name in names]
         numbers += [digits(point.get("throughput")), digits(point.get("p99_ms"))]
         note = "chosen" if point.get("chosen") else "on the front" if point.get("on_front") else ""
         rows.append(_row(str(point.get("engine")), numbers, node("td", note, class_="text")))

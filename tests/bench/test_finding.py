@@ -36,7 +36,7 @@ def compared(low: float, middle: float, high: float, **load: Any) -> dict[str, A
         (
             compared(0.97, 1.01, 1.04, clients=16),
             "mslite answers 1.01 x as many requests as onnxruntime at 16 clients (0.97 to 1.04); "
-            "no clear difference, 1 lies within the spread.",
+            "1 lies within the spread.",
         ),
         (
             result((4,), (), (), tune=False),
@@ -83,3 +83,6 @@ def test_a_run_without_answers_is_told() -> None:
 def test_a_setting_without_batches_says_so() -> None:
     point = {"engine": "onnxruntime", "workers": 1, "threads": 2, "batch": 0}
     assert setting(point) == "onnxruntime with 1 worker of 2 threads, no batching"
+    automatic = point | {"workers": 0, "threads": 0, "batch": 8}
+    told = "onnxruntime with automatic workers of automatic threads, batches of 8"
+    assert setting(automatic) == told
