@@ -47,7 +47,7 @@ def distribution(runs: Sequence[Entry], load: str) -> Element | None:
     highest = max(height for _, bins in shown for *_, height in bins)
     y = Scale(0.0, highest, bottom, top)
     foot = bottom + _STRIP * len(shown) + 6
-    parts = along_x(x, top, foot, spaced(x.ticks(5), x, 54), span_tick)
+    parts = along_x(x, top, foot, spaced(x.ticks(5), x, 57), span_tick)
     parts.append(node("line", class_="axis", x1=4, x2=RIGHT + 8, y1=bottom, y2=bottom))
     for run, bins in reversed(shown):  # the first side is drawn last, over the others
         parts += _hill(run["side"], bins, x, y)
