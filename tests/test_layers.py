@@ -17,7 +17,8 @@ ORDER = [
     "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map",
     "engine_settings", "tensor", "weight_files", "feeds", "build", "updating", "placing",
     "card_placing", "base_model", "model_group", "base_runner", "runner", "model", "multi_device",
-    "conversion", "converter", "worker", "inspection", "sdk", "cli", "__main__", "__init__",
+    "conversion", "converter", "worker", "inspection", "bench", "sdk", "cli", "__main__",
+    "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 
