@@ -11,7 +11,7 @@ from pathlib import Path
 from mindspore_lite.bench.compare import OURS, Bursts, Plan, Watch, check_alike, ratios, turns
 from mindspore_lite.bench.load import Load
 from mindspore_lite.bench.measure import Meter, run_of
-from mindspore_lite.bench.peers import Graph, onnx_of
+from mindspore_lite.bench.peers import Graph, import_library, onnx_of
 from mindspore_lite.bench.result import Place, Ratio, Run
 from mindspore_lite.bench.sides import Feed, Side, Wish
 from mindspore_lite.pool.layout import Layout
@@ -49,8 +49,7 @@ class Sides:
                 for name, side in self.sides.items():
                     with self.meters[name].turn():
                         desks[name] = stack.enter_context(side.desk(load, feed))
-                if len(desks) > 1:
-                    check_alike(desks)
+                check_alike(desks)
                 bursts, found.interrupted = turns(desks, load, plan, watch, self.meters)
             self._add(found, load, bursts)
             if found.interrupted:
@@ -87,6 +86,7 @@ def taking_part(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mslite-bench-")))
             graph = Graph(model, onnx_of(model, kind, folder), wish)
             for name in peers:
+                import_library(name)
                 everyone.meters[name] = Meter()
                 with everyone.meters[name].turn():
                     everyone.sides[name] = graph.side(name)

@@ -44,6 +44,18 @@ def missing(names: tuple[str, ...]) -> dict[str, str]:
     return {name: INSTALL[name] for name in names if importlib.util.find_spec(name) is None}
 
 
+def import_library(name: str) -> None:
+    """Load a peer's library, which is no memory of the peer.
+
+    Raises:
+        EngineUnavailableError: It is damaged, or does not fit this machine.
+    """
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError) as exc:
+        raise EngineUnavailableError(f"{name} cannot be imported ({exc}): {INSTALL[name]}") from exc
+
+
 def onnx_of(model: Path, kind: str, folder: Path) -> Path:
     """The graph as an ONNX file: the model itself, or its translation, in the folder.
 
@@ -190,8 +202,6 @@ def _named(name: str, call: Callable[[], list[np.ndarray]]) -> Callable[[], list
 def _naming(name: str, doing: str) -> Iterator[None]:
     try:
         yield
-    except ImportError as exc:
-        raise EngineUnavailableError(f"{name} cannot be imported: {INSTALL[name]}") from exc
     except Exception as exc:
         raise EngineError(
             f"{name} cannot {doing} this model; leave it out of --compare ({_first_line(exc)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,6 +37,7 @@ from mindspore_lite.cli.run import model_type
 from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.errors import InputError
 from mindspore_lite.pool import cores, synthetic
+from mindspore_lite.pool.layout import Layout
 from mindspore_lite.tensor import Tensor
 
 
@@ -74,15 +74,13 @@ def _measure(
     wish, meter = options.wish, Meter()
     engine = _engine(wish)
     with working(f"building {model.name}"), _told_warnings():
-        for name in {engine, *names}:  # libraries belong to nobody's memory
-            importlib.import_module(name)
-        Ours(model, wish).close()  # what translating and compiling need does not stay
+        Ours(model, wish).close()  # libraries, and what compiling needs, are no memory of a side
         with meter.turn():
             ours = Ours(model, wish)
     with closing(ours):
         feed = _request(ours.inputs, options)
         layout = ours.layout
-        say(f"{printable(model.name)}: {layout.workers} workers, {layout.threads} threads each")
+        say(f"{printable(model.name)}: {_counted(layout)}")
         kind = model_type(model).name
         with taking_part(ours, meter, names, model, kind, wish) as sides:
             for name in names:
@@ -201,9 +199,14 @@ def _told_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for one in caught:
-        if issubclass(one.category, UserWarning | RuntimeWarning):
-            say(f"warning: {one.message}")
+    kinds = (UserWarning, RuntimeWarning)
+    for text in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds)):
+        say(f"warning: {text}")
+
+
+def _counted(layout: Layout) -> str:
+    workers, threads = layout.workers, layout.threads
+    return f"{workers} worker{'s'[: workers > 1]}, {threads} thread{'s'[: threads > 1]} each"
 
 
 def _engine(wish: Wish) -> str:
