@@ -43,18 +43,25 @@ class Sides:
             LiteError: A side cannot run the model, or computes something else.
         """
         found = Findings()
-        for load in loads:
-            with ExitStack() as stack:
-                desks = {}
-                for name, side in self.sides.items():
-                    with self.meters[name].turn():
-                        desks[name] = stack.enter_context(side.desk(load, feed))
-                check_alike(desks)
-                bursts, found.interrupted = turns(desks, load, plan, watch, self.meters)
-            self._add(found, load, bursts)
-            if found.interrupted:
-                break
+        try:
+            for load in loads:
+                bursts, found.interrupted = self._turns(load, feed, plan, watch)
+                self._add(found, load, bursts)
+                if found.interrupted:
+                    break
+        except KeyboardInterrupt:  # between two loads
+            found.interrupted = True
         return found
+
+    def _turns(self, load: Load, feed: Feed, plan: Plan, watch: Watch) -> tuple[Bursts, bool]:
+        with ExitStack() as stack:
+            desks = {}
+            for name, side in self.sides.items():
+                watch.at(f"{name}, {load}")
+                with self.meters[name].turn():
+                    desks[name] = stack.enter_context(side.desk(load, feed))
+            check_alike(desks)
+            return turns(desks, load, plan, watch, self.meters)
 
     def _add(self, found: Findings, load: Load, bursts: Bursts) -> None:
         for name, all_rounds in bursts.items():

@@ -86,7 +86,8 @@ def _burst(desk: Desk, load: Load, plan: Plan, number: int, tick: Tick) -> Burst
         return closed_loop(desk.call, load.clients, warm_s, window_s, tick=tick)
     assert load.rate is not None  # a load has one of both
     # all sides get the same requests in a round, and others in the next one
-    return open_loop(desk.submit, load.rate, warm_s, window_s, plan.seed + number, tick=tick)
+    seed = plan.seed + number
+    return open_loop(desk.submit, load.rate, warm_s, window_s, seed, tick=tick, drop=desk.drop)
 
 
 def _tick(watch: Watch, name: str, load: Load) -> Tick:

@@ -36,6 +36,7 @@ _PAUSE_S = 1e-3  # of a client whose request failed, so that errors do not burn 
 Call = Callable[[], object]
 Done = Callable[[BaseException | None], None]  # told of the end of a request, by any thread
 Submit = Callable[[Done], None]  # returns at once
+Drop = Callable[[], None]  # gives up what was submitted and has no answer, for the next to begin
 Tick = Callable[[int], None]  # told now and then how many requests were answered
 
 
@@ -103,6 +104,7 @@ def closed_loop(
             tick(len(loop.times))
     except KeyboardInterrupt:
         interrupted = True
+    finally:
         loop.close()
     limit = time.monotonic() + _STUCK_S
     for thread in threads:
@@ -159,7 +161,7 @@ class _Closed:
                 self._close(now)
 
     def close(self) -> None:
-        """End it now."""
+        """End it now, if it has not ended."""
         with self._lock:
             self._close(self._clock.now())
 
@@ -201,6 +203,7 @@ def open_loop(
     seed: int = 0,
     clock: Clock | None = None,
     tick: Tick = lambda answered: None,
+    drop: Drop = lambda: None,
 ) -> Burst:
     """Send requests at random times, so many a second, whether or not any is answered."""
     clock = clock or RealClock()
@@ -226,7 +229,10 @@ def open_loop(
         interrupted = True
         cpu_s += clock.cpu() if cpu_s < 0 else 0.0
         closed = min(closed, clock.now())
-    return loop.burst(closed, cpu_s, interrupted)
+    burst = loop.burst(closed, cpu_s, interrupted)
+    if loop.waiting:
+        drop()
+    return burst
 
 
 class _Open:

@@ -6,22 +6,25 @@ needs. A side that can only wait gets threads for that, as many as it works on a
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from mindspore_lite.bench.load import OUTSTANDING, Done, Load, Submit
+from mindspore_lite.bench.load import OUTSTANDING, Done, Drop, Load, Submit
 from mindspore_lite.context import Context
+from mindspore_lite.errors import CancelledError
 from mindspore_lite.model import ModelParallelRunner
 from mindspore_lite.pool.layout import Layout
 from mindspore_lite.tensor import Tensor
 
 Feed = Mapping[str, np.ndarray]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Desk:
 
     call: Callable[[], list[np.ndarray]]  # one request, answered
     submit: Submit
+    drop: Drop = lambda: None
 
 
 class Side(Protocol):
@@ -94,14 +98,15 @@ class Ours:
     def desk(self, load: Load, feed: Feed) -> Iterator[Desk]:
         """The runner serves any load as it is."""
         runner, inputs = self._runner, [feed[tensor.name] for tensor in self.inputs]
+        pending: _Pending[list[Tensor]] = _Pending()
 
         def call() -> list[np.ndarray]:
             return [output.get_data_to_numpy() for output in runner.predict(inputs)]
 
         def submit(done: Done) -> None:
-            runner.submit(inputs).add_done_callback(lambda future: done(future.exception()))
+            pending.add(runner.submit(inputs), done)
 
-        yield Desk(call, submit)
+        yield Desk(call, submit, pending.drop)
 
     def close(self) -> None:
         """Take no more requests, and free the model."""
@@ -115,16 +120,27 @@ def threaded(call: Callable[[], list[np.ndarray]], callers: int) -> Iterator[Des
     The threads of a closed loop are its clients, who call by themselves.
     """
     pool = ThreadPoolExecutor(callers, thread_name_prefix="caller")
-
-    def submit(done: Done) -> None:
-        future: Future[list[np.ndarray]] = pool.submit(call)
-        future.add_done_callback(lambda ended: done(_error(ended)))
-
+    pending: _Pending[list[np.ndarray]] = _Pending()
     try:
-        yield Desk(call, submit)
+        yield Desk(call, lambda done: pending.add(pool.submit(call), done), pending.drop)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _error(ended: Future[list[np.ndarray]]) -> BaseException | None:
-    return TimeoutError("not computed any more") if ended.cancelled() else ended.exception()
+class _Pending(Generic[T]):
+    """Requests under way; those that have an answer are not held, for it may be large."""
+
+    def __init__(self) -> None:
+        self._futures: weakref.WeakSet[Future[T]] = weakref.WeakSet()
+
+    def add(self, future: Future[T], done: Done) -> None:
+        self._futures.add(future)
+        future.add_done_callback(lambda ended: done(_error(ended)))
+
+    def drop(self) -> None:
+        for future in list(self._futures):
+            future.cancel()
+
+
+def _error(ended: Future[T]) -> BaseException | None:
+    return CancelledError("given up") if ended.cancelled() else ended.exception()

@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 
 from mindspore_lite.bench.result import Point
+from mindspore_lite.graph.source import Given, source_of
 
 
 def entries(point: Point) -> dict[str, dict[str, str]]:
@@ -45,10 +46,10 @@ def python_text(point: Point, model: str) -> str:
 
 
 def remember(model: Path, kind: str, point: Point) -> bool:
-    """Keep the choice for `[common_context] engine=auto`; False where that is not known yet."""
+    """Keep the choice for `[common_context] engine=auto`; False where it cannot be kept."""
     try:
         choice = importlib.import_module("mindspore_lite.engines.choice")
     except ModuleNotFoundError:
         return False
-    choice.remember(model, kind, entries(point))
-    return True
+    chosen = choice.Choice(point.engine, point.workers, point.threads, point.batch)
+    return bool(choice.remember(source_of(Given(kind, model)), chosen))

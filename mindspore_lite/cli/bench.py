@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -81,8 +81,11 @@ def _measure(
         feed = _request(ours.inputs, options)
         layout = ours.layout
         say(f"{printable(model.name)}: {_counted(layout)}")
-        kind = model_type(model).name
-        with taking_part(ours, meter, names, model, kind, wish) as sides:
+        with ExitStack() as stack:
+            with working("building the peers"):
+                kind = model_type(model).name
+                everyone = taking_part(ours, meter, names, model, kind, wish)
+                sides = stack.enter_context(everyone)
             for name in names:
                 if name in peers.NOTES:
                     say(peers.NOTES[name])

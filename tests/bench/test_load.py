@@ -69,6 +69,19 @@ def test_requests_that_nobody_answers_are_errors(monkeypatch: pytest.MonkeyPatch
     assert burst.latencies_ms.size == 0
 
 
+def test_what_has_no_answer_is_given_up_before_the_next_burst() -> None:
+    dropped: list[int] = []
+
+    def drop() -> None:
+        dropped.append(1)
+
+    open_loop(lambda done: None, 10.0, 0.0, 1.0, clock=World(), drop=drop)
+    assert dropped == [1]
+    world = World()
+    open_loop(Server(world, 0.001).submit, 10.0, 0.0, 1.0, clock=world, drop=drop)
+    assert dropped == [1]
+
+
 def test_a_request_without_an_answer_is_said_to_have_none() -> None:
     burst = open_loop(lambda done: None, 10.0, 0.0, 1.0, clock=World())
     assert burst.errors == len(drawn(10.0, 1.0, 0))

@@ -8,7 +8,7 @@ from support.models import DIGITS
 
 from mindspore_lite.bench.load import Load
 from mindspore_lite.bench.sides import Ours, Wish, threaded
-from mindspore_lite.errors import LiteError
+from mindspore_lite.errors import CancelledError, LiteError
 
 FEED = {"x": np.zeros((1, 1, 8, 8), np.float32)}
 LIMIT_S = 30.0
@@ -53,6 +53,25 @@ def test_a_side_that_waits_gets_threads_of_its_own() -> None:
     assert ended == [None, None]
 
 
+def test_what_waits_can_be_given_up() -> None:
+    gate, began = threading.Event(), threading.Event()
+    ended: list[BaseException | None] = []
+
+    def call() -> list[np.ndarray]:
+        began.set()
+        assert gate.wait(LIMIT_S)
+        return []
+
+    with threaded(call, callers=1) as desk:
+        for _ in range(4):
+            desk.submit(ended.append)
+        assert began.wait(LIMIT_S)
+        desk.drop()
+        assert [type(error) for error in ended] == [CancelledError] * 3
+        gate.set()
+    assert ended[3] is None
+
+
 def test_what_still_waits_at_the_end_has_no_answer() -> None:
     gate, began = threading.Event(), threading.Event()
     ended: list[BaseException | None] = []
@@ -66,4 +85,4 @@ def test_what_still_waits_at_the_end_has_no_answer() -> None:
         desk.submit(ended.append)
         desk.submit(lambda error: (ended.append(error), gate.set())[0])
         assert began.wait(LIMIT_S)
-    assert sorted(type(error).__name__ for error in ended) == ["TimeoutError", "ValueError"]
+    assert sorted(type(error).__name__ for error in ended) == ["CancelledError", "ValueError"]

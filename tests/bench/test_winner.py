@@ -11,6 +11,7 @@ import mindspore_lite as mslite
 from mindspore_lite.bench.result import Point
 from mindspore_lite.bench.winner import entries, ini_text, python_text, remember
 from mindspore_lite.config import read_config
+from mindspore_lite.graph.source import Source
 
 CHOSEN = Point("onnxruntime", 2, 1, 8, 16, 100.0, 1.0)
 AUTOMATIC = Point("onnxruntime", 0, 0, 0, 1, 100.0, 1.0)
@@ -45,9 +46,14 @@ def test_automatic_settings_are_left_out() -> None:
 
 def test_the_choice_is_remembered_where_somebody_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[object] = []
-    made = SimpleNamespace(remember=lambda *what: kept.append(what))
+
+    def keep(source: Source, choice: object) -> bool:
+        kept.append((source.files, choice))
+        return True
+
+    made = SimpleNamespace(remember=keep, Choice=lambda *numbers: numbers)
     monkeypatch.setitem(sys.modules, "mindspore_lite.engines.choice", made)
     assert remember(DIGITS, "MINDIR", CHOSEN)
-    assert kept == [(DIGITS, "MINDIR", entries(CHOSEN))]
+    assert kept == [((DIGITS,), ("onnxruntime", 2, 1, 8))]
     monkeypatch.setitem(sys.modules, "mindspore_lite.engines.choice", None)
     assert not remember(DIGITS, "MINDIR", CHOSEN)
