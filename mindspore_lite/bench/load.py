@@ -187,12 +187,16 @@ class _Closed:
         )
 
 
-def drawn(rate: float, seconds: float, seed: int) -> np.ndarray:
-    """When the requests of an open loop come, in seconds from its beginning."""
+def drawn(rate: float, warm_s: float, window_s: float, seed: int) -> np.ndarray:
+    """When the requests of an open loop come, in seconds from its beginning.
+
+    Given how many they are, the times of a Poisson process are any; there are as many in both parts
+    as the rate says, so that a short measurement is not one of a higher or lower rate.
+    """
     rng = np.random.default_rng(seed)
-    count = int(rate * seconds + 10 * math.sqrt(rate * seconds) + 10)  # more than ever fit
-    times = np.cumsum(rng.exponential(1 / rate, count))
-    return times[times < seconds]
+    warm = rng.uniform(0, warm_s, round(rate * warm_s))
+    window = rng.uniform(warm_s, warm_s + window_s, max(1, round(rate * window_s)))
+    return np.sort(np.concatenate([warm, window]))
 
 
 def open_loop(
@@ -207,7 +211,7 @@ def open_loop(
 ) -> Burst:
     """Send requests at random times, so many a second, whether or not any is answered."""
     clock = clock or RealClock()
-    moments = drawn(rate, warm_s + window_s, seed)
+    moments = drawn(rate, warm_s, window_s, seed)
     loop = _Open(submit, clock, opened=clock.now() + _LEAD_S + warm_s)
     closed, cpu_s, ticked = loop.opened + window_s, 0.0, -math.inf
     interrupted = False

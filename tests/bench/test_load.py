@@ -29,19 +29,19 @@ def test_a_quick_side_answers_an_open_loop_at_once() -> None:
     world = World()
     burst = open_loop(Server(world, 1e-6).submit, 50.0, 0.1, 2.0, clock=world)
     assert p99_ms(burst) < 0.01
-    assert burst.throughput == pytest.approx(50, rel=0.3)
+    assert burst.throughput == pytest.approx(50)
     assert burst.cpu_s == pytest.approx(1.0, rel=0.1)
     assert (burst.errors, burst.late_ms) == (0, 0.0)
 
 
 def test_times_are_those_of_a_poisson_process_and_of_the_seed() -> None:
-    times = drawn(1000.0, 10.0, seed=3)
+    times = drawn(1000.0, 1.0, 9.0, seed=3)
     gaps = np.diff(times)
-    assert len(times) == pytest.approx(10_000, rel=0.05)
+    assert [(times < 1).sum(), (times >= 1).sum()] == [1000, 9000]
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.05)  # as of an exponential distribution
     assert times.max() < 10
-    np.testing.assert_array_equal(times, drawn(1000.0, 10.0, seed=3))
-    assert not np.array_equal(times[:100], drawn(1000.0, 10.0, seed=4)[:100])
+    np.testing.assert_array_equal(times, drawn(1000.0, 1.0, 9.0, seed=3))
+    assert not np.array_equal(times[:100], drawn(1000.0, 1.0, 9.0, seed=4)[:100])
 
 
 def test_latency_counts_from_the_intended_start_even_when_the_sender_is_late() -> None:
@@ -62,7 +62,7 @@ def test_requests_that_nobody_answers_are_errors(monkeypatch: pytest.MonkeyPatch
     sent: list[Done] = []
     burst = open_loop(sent.append, 100.0, 0.0, 1.0, clock=world)
     assert len(sent) == 5
-    assert burst.errors == len(drawn(100.0, 1.0, 0))
+    assert burst.errors == 100
     assert burst.first_error == "not sent: 5 requests had no answer yet"
     assert (burst.answered, burst.throughput) == (0, 0.0)
     sent[0](None)  # an answer that comes too late changes nothing
@@ -84,7 +84,7 @@ def test_what_has_no_answer_is_given_up_before_the_next_burst() -> None:
 
 def test_a_request_without_an_answer_is_said_to_have_none() -> None:
     burst = open_loop(lambda done: None, 10.0, 0.0, 1.0, clock=World())
-    assert burst.errors == len(drawn(10.0, 1.0, 0))
+    assert burst.errors == 10
     assert burst.first_error == "no answer 10 s after the end"
 
 
@@ -93,7 +93,7 @@ def test_a_side_that_refuses_is_counted_with_its_first_words() -> None:
         raise RuntimeError("the queue is full")
 
     burst = open_loop(full, 20.0, 0.0, 1.0, clock=World())
-    assert burst.errors == len(drawn(20.0, 1.0, 0))
+    assert burst.errors == 20
     assert burst.first_error == "the queue is full"
 
 
@@ -110,7 +110,7 @@ def test_requests_of_the_warm_up_do_not_count() -> None:
     assert burst.window_s == pytest.approx(0.5)
     opened = open_loop(Server(world, 0.001).submit, 100.0, 5.0, 1.0, clock=world)
     assert opened.starts_s.min() >= 0
-    assert opened.answered == pytest.approx(100, rel=0.4)
+    assert opened.answered == pytest.approx(100, abs=2)
 
 
 def test_a_closed_window_waits_for_two_answers_of_every_client() -> None:
