@@ -58,7 +58,7 @@ def run_of(side: str, load: Load, bursts: Sequence[Burst], own_bytes: int) -> Ru
         memory_mib=max(own_bytes, 0) / MIB,
         requests=len(latencies),
         errors=sum(burst.errors for burst in bursts),
-        first_error=next((b.first_error for b in bursts if b.first_error), ""),
+        first_error=next((b.first_error for b in bursts if b.errors), ""),
         histogram=_histogram(latencies),
         timeline=_timeline(bursts, window_s),
     )

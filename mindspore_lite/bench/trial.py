@@ -19,7 +19,7 @@ from mindspore_lite.engines.select import ENGINES
 from mindspore_lite.errors import EngineError
 from mindspore_lite.pool.layout import Layout
 
-_CANDIDATES = ("onnxruntime", "openvino")  # torch computes on the CPU as well, but never faster
+_CANDIDATES = ("onnxruntime", "openvino")  # torch is for cards, and stands in for them on the CPU
 _ROUNDS = 5  # of the last comparison
 
 
@@ -87,7 +87,7 @@ class Trial:
 
     def _built(self, setting: Setting) -> Ours:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the same for every setting, and said elsewhere
+            warnings.simplefilter("ignore")  # what is true of the model was said before
             side = Ours(self.model, setting.wish)
         self.layouts[setting] = side.layout
         return side

@@ -124,6 +124,7 @@ def _tune(model: Path, options: Options, clients: Sequence[int], plan: Plan) -> 
         can_batch = all(tensor.shape[:1] == [-1] for tensor in ours.inputs)
     limit = cores.usable().limit
     begin = grid(limit, [options.engine] if options.engine else engines(), can_batch)
+    say(f"{printable(model.name)}: {len(begin)} settings, and then those around the best of them")
     with bar(len(begin) * len(clients)) as watch:
         trial = Trial(model, feed, plan, watch)
         search = Search(trial.opened, clients, options.p99_ms)
@@ -171,29 +172,35 @@ def _request(inputs: list[Tensor], options: Options) -> dict[str, np.ndarray]:
     check_names([tensor.name for tensor in inputs], {**files, **shapes})
     feed = {}
     for tensor in inputs:
-        file = files.get(tensor.name)
-        given = read_array(file) if file and file.endswith(".npy") else None
-        is_open = min(tensor.shape, default=0) < 0
+        file = files.get(tensor.name, "")
+        given = read_array(file) if file.endswith(".npy") else None
         if tensor.name in shapes:
             tensor.shape = read_shape(shapes[tensor.name])
-        elif is_open and given is not None:
-            tensor.shape = list(given.shape)
-        elif is_open:
-            tensor.shape = synthetic.closed(tensor.shape)
-            say(f"input {tensor.name} is open; taking {tensor.shape}, --shape changes that")
-        dtype = tensor.get_data_to_numpy().dtype
-        if file and given is None:
-            given = np.fromfile(file, dtype)
-        if given is None:
-            given = synthetic.array(dtype, tensor.shape)
-        if given.size != tensor.element_num:
+        elif min(tensor.shape, default=0) < 0:
+            tensor.shape = synthetic.closed(tensor.shape) if given is None else [*given.shape]
+            if given is None:
+                say(f"input {tensor.name} is open; taking {tensor.shape}, --shape changes that")
+        try:
+            feed[tensor.name] = _filled(tensor, file, given)
+        except MemoryError:
             raise InputError(
-                f"{file!r} has {given.size} values, input {tensor.name!r} of shape "
-                f"{tensor.shape} wants {tensor.element_num}"
-            )
-        tensor.set_data_from_numpy(given.reshape(tensor.shape))
-        feed[tensor.name] = tensor.get_data_to_numpy()
+                f"input {tensor.name!r} of shape {tensor.shape} has no room in memory; give a "
+                "smaller --shape"
+            ) from None
     return feed
+
+
+def _filled(tensor: Tensor, file: str, given: np.ndarray | None) -> np.ndarray:
+    dtype = tensor.get_data_to_numpy().dtype
+    if given is None:
+        given = np.fromfile(file, dtype) if file else synthetic.array(dtype, tensor.shape)
+    if given.size != tensor.element_num:
+        raise InputError(
+            f"{file!r} has {given.size} values, input {tensor.name!r} of shape {tensor.shape} "
+            f"wants {tensor.element_num}"
+        )
+    tensor.set_data_from_numpy(given.reshape(tensor.shape))
+    return tensor.get_data_to_numpy()
 
 
 @contextmanager

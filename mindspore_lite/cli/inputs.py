@@ -9,13 +9,13 @@ from mindspore_lite.errors import InputError
 
 def read_pairs(flag: str, given: list[str] | None) -> dict[str, str]:
     """`NAME=VALUE` of each time that a flag was given."""
-    pairs = {}
+    found = {}
     for text in given or []:
         name, equals, value = text.rpartition("=")
         if not equals or not name or not value:
             raise ValueError(f"{flag} got {text!r}, wanted NAME=VALUE")
-        pairs[name] = value
-    return pairs
+        found[name] = value
+    return found
 
 
 def check_names(names: list[str], given: dict[str, str]) -> None:
@@ -28,9 +28,12 @@ def check_names(names: list[str], given: dict[str, str]) -> None:
 def read_shape(text: str) -> list[int]:
     """The sizes of one --shape."""
     try:
-        return [int(part) for part in text.split(",")]
+        found = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224") from None
+        found = [-1]
+    if min(found) < 0:
+        raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224")
+    return found
 
 
 def read_array(file: str) -> np.ndarray:
