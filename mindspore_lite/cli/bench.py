@@ -176,6 +176,8 @@ def _request(inputs: list[Tensor], options: Options) -> dict[str, np.ndarray]:
         given = read_array(file) if file.endswith(".npy") else None
         if tensor.name in shapes:
             tensor.shape = read_shape(shapes[tensor.name])
+            if min(tensor.shape) < 1:
+                raise ValueError(f"--shape got {tensor.shape}, every dim must be 1 or more")
         elif min(tensor.shape, default=0) < 0:
             tensor.shape = synthetic.closed(tensor.shape) if given is None else [*given.shape]
             if given is None:

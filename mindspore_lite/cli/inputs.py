@@ -28,12 +28,9 @@ def check_names(names: list[str], given: dict[str, str]) -> None:
 def read_shape(text: str) -> list[int]:
     """The sizes of one --shape."""
     try:
-        found = [int(part) for part in text.split(",")]
+        return [int(part) for part in text.split(",")]
     except ValueError:
-        found = [-1]
-    if min(found) < 0:
-        raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224")
-    return found
+        raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224") from None
 
 
 def read_array(file: str) -> np.ndarray:

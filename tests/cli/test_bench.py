@@ -59,7 +59,7 @@ def test_wrong_flags_are_one_line_and_exit_code_2(
         ([DIGITS_MODEL, "--input", "y=a.npy"], "the model has no input ['y']"),
         ([DIGITS_MODEL, "--input", "x=nowhere.npy"], "nowhere.npy"),
         ([DIGITS_MODEL, "--shape", "x=1,1,9"], "got shape [1, 1, 9], the model wants"),
-        ([DIGITS_MODEL, "--shape", "x=-1,1,8,8"], "--shape got '-1,1,8,8', wanted sizes like"),
+        ([DIGITS_MODEL, "--shape", "x=-1,1,8,8"], "--shape got [-1, 1, 8, 8], every dim must be"),
         ([DIGITS_MODEL, "--shape", "x=99999999999,1,8,8"], "has no room in memory; give a smaller"),
         ([DIGITS_MODEL, "--json", "nowhere/x.json"], "there is no folder for 'nowhere/x.json'"),
         ([DIGITS_MODEL, "--html", "."], "'.' is a folder, wanted a file"),
