@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.compare import OURS, Bursts, Plan, Watch, check_alike, ratios, turns
-from mindspore_lite.bench.load import Load
 from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.peers import Graph, import_library, onnx_of
 from mindspore_lite.bench.result import Place, Ratio, Run

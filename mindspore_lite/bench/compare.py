@@ -14,7 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from mindspore_lite.bench.load import Burst, Load, Tick, closed_loop, open_loop
+from mindspore_lite.bench.burst import Burst, Load
+from mindspore_lite.bench.load import Tick, closed_loop, open_loop
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.result import Ratio
 from mindspore_lite.bench.sides import Desk

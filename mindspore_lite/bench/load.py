@@ -18,11 +18,11 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from mindspore_lite.bench.burst import Burst, columns
 from mindspore_lite.bench.clock import Clock, RealClock
 from mindspore_lite.errors import RequestTimeoutError
 
@@ -38,44 +38,6 @@ Done = Callable[[BaseException | None], None]  # told of the end of a request, b
 Submit = Callable[[Done], None]  # returns at once
 Drop = Callable[[], None]  # gives up what was submitted and has no answer, for the next to begin
 Tick = Callable[[int], None]  # told now and then how many requests were answered
-
-
-@dataclass(frozen=True)
-class Load:
-    """How requests come: so many clients, or so many a second."""
-
-    clients: int | None = None
-    rate: float | None = None
-
-    def __str__(self) -> str:
-        if self.clients is not None:
-            return f"{self.clients} client{'s'[: self.clients > 1]}"
-        return f"{self.rate:g} /s"
-
-
-@dataclass(frozen=True)
-class Burst:
-    """One turn of a side: seconds are counted from the opening of its window."""
-
-    starts_s: np.ndarray  # of the requests that count; in an open loop, when they were meant to be
-    ends_s: np.ndarray
-    answered: int  # requests whose answer came while the window was open
-    window_s: float
-    cpu_s: float  # of the process, within the window
-    errors: int = 0
-    first_error: str = ""
-    late_ms: float = 0.0  # p99 of how much later than drawn requests were sent
-    interrupted: bool = False
-
-    @property
-    def latencies_ms(self) -> np.ndarray:
-        """Of every request that counts and was answered."""
-        return np.asarray((self.ends_s - self.starts_s) * 1e3)
-
-    @property
-    def throughput(self) -> float:
-        """Answers per second."""
-        return self.answered / self.window_s if self.window_s > 0 else 0.0
 
 
 def closed_loop(
@@ -174,10 +136,10 @@ class _Closed:
     def burst(self, interrupted: bool) -> Burst:
         """What was measured; nothing, if the window was never open."""
         if self._opened == math.inf:
-            return Burst(*_columns([], 0.0), 0, 0.0, 0.0, interrupted=True)
+            return Burst(*columns([], 0.0), 0, 0.0, 0.0, interrupted=True)
         inside = [one for one in self.times if self._opened < one[1] <= self._closed]
         return Burst(
-            *_columns(inside, self._opened),
+            *columns(inside, self._opened),
             answered=len(inside),
             window_s=self._closed - self._opened,
             cpu_s=self._cpu_s,
@@ -280,7 +242,7 @@ class _Open:
     def burst(self, closed: float, cpu_s: float, interrupted: bool) -> Burst:
         """What was measured; those without an answer count as errors, but not after Ctrl-C."""
         if closed <= self.opened:
-            return Burst(*_columns([], 0.0), 0, 0.0, 0.0, interrupted=True)
+            return Burst(*columns([], 0.0), 0, 0.0, 0.0, interrupted=True)
         with self._lock:  # answers may still come
             times, failures, first_error = [*self.times], [*self._failures], self._first_error
         sent = [one for one in self._sent if one[0] >= self.opened]
@@ -291,7 +253,7 @@ class _Open:
             first_error = first_error or f"no answer {GRACE_S:g} s after the end"
         late_s = [done - meant for meant, done in sent]
         return Burst(
-            *_columns(inside, self.opened),
+            *columns(inside, self.opened),
             answered=sum(self.opened < end <= closed for _, end in times),
             window_s=closed - self.opened,
             cpu_s=cpu_s,
@@ -300,9 +262,3 @@ class _Open:
             late_ms=float(np.percentile(late_s, 99)) * 1e3 if late_s else 0.0,
             interrupted=interrupted,
         )
-
-
-def _columns(times: list[tuple[float, float]], zero: float) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends, by the order of the ends."""
-    both = np.array(sorted(times, key=lambda one: one[1]), np.float64).reshape(-1, 2) - zero
-    return both[:, 0], both[:, 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.bench.load import Burst, Load
+from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.result import Histogram, Latency, Moment, Run
 
 MIB = 2**20

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.bench.load import Load
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.sides import Desk, Feed, Ours, Side, Wish, threaded
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, EngineUnavailableError

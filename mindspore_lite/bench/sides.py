@@ -16,7 +16,8 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from mindspore_lite.bench.load import OUTSTANDING, Done, Drop, Load, Submit
+from mindspore_lite.bench.burst import Load
+from mindspore_lite.bench.load import OUTSTANDING, Done, Drop, Submit
 from mindspore_lite.context import Context
 from mindspore_lite.errors import CancelledError
 from mindspore_lite.model import ModelParallelRunner

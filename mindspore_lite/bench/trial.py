@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.compare import OURS, Plan, Watch, turns
-from mindspore_lite.bench.load import Burst, Load
 from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.result import Run
 from mindspore_lite.bench.sides import Feed, Ours

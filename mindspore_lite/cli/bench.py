@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from mindspore_lite.bench import peers
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.campaign import Findings, places, taking_part
 from mindspore_lite.bench.compare import Plan
-from mindspore_lite.bench.load import Load
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune, plain

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.compare import Plan
-from mindspore_lite.bench.load import Load
 from mindspore_lite.bench.peers import INSTALL
 from mindspore_lite.bench.sides import Wish
 from mindspore_lite.cli.console import fail

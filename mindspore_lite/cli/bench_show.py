@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindspore_lite.bench.load import Load
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.result import Point, Ratio, Run, Tune
 from mindspore_lite.cli.console import say
 from mindspore_lite.cli.inspect import printable

@@ -6,9 +6,9 @@ from support.bench_world import Answering, Silent
 from support.models import DIGITS
 
 from mindspore_lite.bench import campaign, compare
+from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.campaign import Sides, places, taking_part
 from mindspore_lite.bench.compare import Plan
-from mindspore_lite.bench.load import Burst, Load
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.sides import Wish

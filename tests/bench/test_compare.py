@@ -5,8 +5,8 @@ import pytest
 from support.bench_world import Answering, Silent
 
 from mindspore_lite.bench import compare
+from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.compare import Plan, check_alike, ratios, turns
-from mindspore_lite.bench.load import Burst, Load
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.sides import Desk
 from mindspore_lite.errors import EngineError

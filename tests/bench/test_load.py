@@ -7,7 +7,8 @@ import pytest
 from support.bench_world import Server, World
 
 from mindspore_lite.bench import load as load_module
-from mindspore_lite.bench.load import Burst, Done, Load, closed_loop, drawn, open_loop
+from mindspore_lite.bench.burst import Burst, Load
+from mindspore_lite.bench.load import Done, closed_loop, drawn, open_loop
 
 
 def p99_ms(burst: Burst) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mindspore_lite.bench import measure
-from mindspore_lite.bench.load import Burst, Load
+from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.measure import Meter, run_of, written_bytes
 
 

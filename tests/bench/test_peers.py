@@ -10,8 +10,8 @@ import pytest
 from support.models import DIGITS, ONNX
 
 from mindspore_lite.bench import peers
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.compare import check_alike
-from mindspore_lite.bench.load import Load
 from mindspore_lite.bench.peers import Graph, import_library, missing, onnx_of
 from mindspore_lite.bench.sides import Ours, Wish
 from mindspore_lite.errors import EngineError, EngineUnavailableError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.models import DIGITS
 
-from mindspore_lite.bench.load import Load
+from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.sides import Ours, Wish, threaded
 from mindspore_lite.errors import CancelledError, LiteError
 

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from mindspore_lite.bench.load import Done, Load
+from mindspore_lite.bench.burst import Load
+from mindspore_lite.bench.load import Done
 from mindspore_lite.bench.sides import Desk, Feed
 
 
