@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,8 @@ class Burst:
         return self.answered / self.window_s if self.window_s > 0 else 0.0
 
 
-def columns(times: list[tuple[float, float]], zero: float) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends, by the order of the ends."""
-    both = np.array(sorted(times, key=lambda one: one[1]), np.float64).reshape(-1, 2) - zero
+def columns(pairs: array[float], zero: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends that were written down one after the other, by the order of the ends."""
+    both = np.array(pairs, np.float64).reshape(-1, 2) - zero
+    both = both[np.argsort(both[:, 1], kind="stable")]
     return both[:, 0], both[:, 1]

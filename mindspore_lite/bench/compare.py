@@ -1,7 +1,7 @@
 """Sides that take turns: desks and a load go in, the bursts of every round and ratios come out.
 
 A round is one burst of every side, and each round another side begins: what the machine does
-besides hits all of them alike, and a ratio is one of bursts that ran right after each other.
+besides hits all of them, and a ratio is one of bursts that ran right after each other.
 """
 
 from __future__ import annotations

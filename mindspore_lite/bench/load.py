@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from array import array
 from collections.abc import Callable
 from functools import partial
 
@@ -32,6 +33,8 @@ _STUCK_S = 60.0  # guess: no request takes longer than that after the end of a b
 _LEAD_S = 0.01  # until the first request of an open loop may come
 _POLL_S = 0.1  # between two looks at a burst
 _PAUSE_S = 1e-3  # of a client whose request failed, so that errors do not burn a core
+
+NOTHING = Burst(np.empty(0), np.empty(0), 0, 0.0, 0.0, interrupted=True)  # Ctrl-C in the warm-up
 
 Call = Callable[[], object]
 Done = Callable[[BaseException | None], None]  # told of the end of a request, by any thread
@@ -63,7 +66,7 @@ def closed_loop(
     interrupted = False
     try:
         while not loop.over.wait(_POLL_S):
-            tick(len(loop.times))
+            tick(len(loop.times) // 2)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -92,7 +95,7 @@ class _Closed:
         self._cpu_s = 0.0
         self._failures: list[float] = []
         self._first_error = ""
-        self.times: list[tuple[float, float]] = []
+        self.times = array("d")  # start and end of each; 16 bytes, for there may be many
         self.over = threading.Event()
 
     def client(self) -> None:
@@ -114,7 +117,7 @@ class _Closed:
                 self._failures.append(now)
                 self._first_error = self._first_error or error
             else:
-                self.times.append((start, now))
+                self.times.extend((start, now))
             self._seen += 1
             if self._opened == math.inf:
                 if now >= self._open_at and self._seen >= self._clients:
@@ -136,12 +139,15 @@ class _Closed:
     def burst(self, interrupted: bool) -> Burst:
         """What was measured; nothing, if the window was never open."""
         if self._opened == math.inf:
-            return Burst(*columns([], 0.0), 0, 0.0, 0.0, interrupted=True)
-        inside = [one for one in self.times if self._opened < one[1] <= self._closed]
+            return NOTHING
+        window_s = self._closed - self._opened
+        starts, ends = columns(self.times, self._opened)
+        inside = (ends > 0) & (ends <= window_s)
         return Burst(
-            *columns(inside, self._opened),
-            answered=len(inside),
-            window_s=self._closed - self._opened,
+            starts[inside],
+            ends[inside],
+            answered=int(inside.sum()),
+            window_s=window_s,
             cpu_s=self._cpu_s,
             errors=sum(self._opened < end <= self._closed for end in self._failures),
             first_error=self._first_error,
@@ -184,13 +190,13 @@ def open_loop(
                 cpu_s = -clock.cpu()
             loop.send(moment)
             if moment > ticked + _POLL_S:
-                tick(len(loop.times))
+                tick(len(loop.times) // 2)
                 ticked = moment
         clock.wait_until(closed)
         cpu_s += clock.cpu()
         while loop.waiting and clock.now() < closed + GRACE_S:
             clock.wait_until(clock.now() + _POLL_S)
-            tick(len(loop.times))
+            tick(len(loop.times) // 2)
     except KeyboardInterrupt:
         interrupted = True
         cpu_s += clock.cpu() if cpu_s < 0 else 0.0
@@ -206,17 +212,17 @@ class _Open:
 
     def __init__(self, submit: Submit, clock: Clock, opened: float) -> None:
         self.opened = opened
-        self.times: list[tuple[float, float]] = []
+        self.times = array("d")  # start and end of each; 16 bytes, for there may be many
         self.waiting = 0
         self._submit, self._clock = submit, clock
         self._lock = threading.Lock()
-        self._sent: list[tuple[float, float]] = []  # when it was meant to be, and when it was
+        self._sent = array("d")  # of each, when it was meant to be, and when it was
         self._failures: list[float] = []
         self._first_error = ""
 
     def send(self, moment: float) -> None:
         """Send one, unless too many are waiting; returns at once."""
-        self._sent.append((moment, self._clock.now()))
+        self._sent.extend((moment, self._clock.now()))
         with self._lock:
             self.waiting += 1
             full = self.waiting > OUTSTANDING
@@ -234,7 +240,7 @@ class _Open:
         with self._lock:
             self.waiting -= 1
             if error is None:
-                self.times.append((moment, now))
+                self.times.extend((moment, now))
             else:
                 self._failures.append(moment)
                 self._first_error = self._first_error or str(error) or type(error).__name__
@@ -242,23 +248,26 @@ class _Open:
     def burst(self, closed: float, cpu_s: float, interrupted: bool) -> Burst:
         """What was measured; those without an answer count as errors, but not after Ctrl-C."""
         if closed <= self.opened:
-            return Burst(*columns([], 0.0), 0, 0.0, 0.0, interrupted=True)
+            return NOTHING
+        window_s = closed - self.opened
         with self._lock:  # answers may still come
-            times, failures, first_error = [*self.times], [*self._failures], self._first_error
-        sent = [one for one in self._sent if one[0] >= self.opened]
-        inside = [one for one in times if one[0] >= self.opened]
+            starts, ends = columns(self.times, self.opened)
+            failures, first_error = [*self._failures], self._first_error
+        counts = starts >= 0
+        meant, sent = columns(self._sent, self.opened)
+        late_s = (sent - meant)[meant >= 0]
         errors = sum(moment >= self.opened for moment in failures)
-        lost = 0 if interrupted else len(sent) - len(inside) - errors
+        lost = 0 if interrupted else len(late_s) - int(counts.sum()) - errors
         if lost:
             first_error = first_error or f"no answer {GRACE_S:g} s after the end"
-        late_s = [done - meant for meant, done in sent]
         return Burst(
-            *columns(inside, self.opened),
-            answered=sum(self.opened < end <= closed for _, end in times),
-            window_s=closed - self.opened,
+            starts[counts],
+            ends[counts],
+            answered=int(((ends > 0) & (ends <= window_s)).sum()),
+            window_s=window_s,
             cpu_s=cpu_s,
             errors=errors + lost,
             first_error=first_error,
-            late_ms=float(np.percentile(late_s, 99)) * 1e3 if late_s else 0.0,
+            late_ms=float(np.percentile(late_s, 99)) * 1e3 if late_s.size else 0.0,
             interrupted=interrupted,
         )
