@@ -6,6 +6,7 @@ where is the pool's matter (pool/pool.py).
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 import warnings
@@ -224,8 +225,10 @@ class _Loaded:
     """What a built runner holds: the pool, and what the model says about its ends."""
 
     def __init__(self, given: Given, context: Context) -> None:
+        asked = context.parallel
+        sections = read_settings("build_from_file", asked.config_path, asked.config_info)
+        context = _sized(context, sections)
         settings = context.parallel
-        sections = read_settings("build_from_file", settings.config_path, settings.config_info)
         engine = engine_settings(context, sections)
         if engine.profile:
             raise EngineError("[common_context] profile is for Model alone; leave it out here")
@@ -405,21 +408,38 @@ class _Answer(Future[list[Tensor]]):
 
 
 def _batching(context: Context, sections: Sections) -> Batching:
-    """What is asked for, 0 rows being nothing; the context counts before section [batching]."""
-    section = sections.get("batching", {})
+    """What is asked for, 0 rows being nothing."""
     known = {name: getattr(context.parallel, name) for name in _BATCHING}
-    unknown = sorted(set(section) - set(known))
+    rows, wait_us = _numbers(sections, "batching", known).values()
+    return Batching(rows, wait_us * 1000)
+
+
+def _sized(context: Context, sections: Sections) -> Context:
+    """The context, or one like it with the workers and threads that section [parallel] names."""
+    own = {"workers_num": context.parallel.workers_num, "thread_num": context.cpu.thread_num}
+    found = _numbers(sections, "parallel", own)
+    if found == own:
+        return context
+    sized = copy.deepcopy(context)  # the user's own is only read
+    sized.parallel.workers_num, sized.cpu.thread_num = found.values()
+    return sized
+
+
+def _numbers(sections: Sections, name: str, own: Mapping[str, int]) -> dict[str, int]:
+    """What a section says of numbers that the context leaves 0, for the context counts before."""
+    section = sections.get(name, {})
+    unknown = sorted(set(section) - set(own))
     if unknown:
         warnings.warn(
-            f"section [batching] has no {unknown}, only {list(known)}", UserWarning, stacklevel=5
+            f"section [{name}] has no {unknown}, only {list(own)}", UserWarning, stacklevel=6
         )
-    for name in known:
-        text = section.get(name, "0").strip()
+    found = {}
+    for key, value in own.items():
+        text = section.get(key, "0").strip()
         if not text.isdecimal():
-            raise EngineError(f"[batching] {name} is {text!r}, wanted a number that is 0 or more")
-        known[name] = known[name] or int(text)
-    rows, wait_us = known.values()
-    return Batching(rows, wait_us * 1000)
+            raise EngineError(f"[{name}] {key} is {text!r}, wanted a number that is 0 or more")
+        found[key] = value or int(text)
+    return found
 
 
 _BATCHING = ("max_batch_rows", "max_batch_wait_us")

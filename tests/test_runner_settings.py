@@ -183,6 +183,26 @@ def batching_of(runner: mslite.ModelParallelRunner) -> Any:
     return runner._loaded.pool._desk.batching
 
 
+@pytest.mark.filterwarnings("ignore:[0-9]+ workers of")
+def test_workers_and_threads_may_come_from_a_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "runner.cfg"
+    file.write_text("[parallel]\nworkers_num=3\nthread_num = 1\n")
+    context = digits_context(config_path=str(file))
+    for want in (3, 2):
+        with build(context) as runner:
+            plan = runner.statistics().layout
+            assert (plan.workers, plan.threads) == (want, 1)
+        assert context.cpu.thread_num == 0  # a context is only read
+        context.parallel.workers_num = 2  # which counts before the file
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "1.5"])
+def test_a_number_of_workers_that_makes_no_sense_is_refused(text: str) -> None:
+    context = digits_context(config_info={"parallel": {"workers_num": text}})
+    with pytest.raises(EngineError, match=r"\[parallel\] workers_num is .*wanted a number that"):
+        build(context)
+
+
 def test_batching_may_come_from_config_info_a_file_or_the_context(tmp_path: Path) -> None:
     file = tmp_path / "runner.cfg"
     file.write_text("[batching]\nmax_batch_rows = 2\nmax_batch_wait_us=30\n")

@@ -120,3 +120,37 @@ def counted(text: str, total: int) -> Iterator[Callable[[], None]]:
                 drawn_s = time.monotonic()
 
         yield done
+
+
+class Bar:
+    """What long work of known length says of itself; nothing at all, in a pipe."""
+
+    def at(self, text: str) -> None:
+        """What is being done."""
+
+    def step(self) -> None:
+        """One of the steps is done."""
+
+
+@contextmanager
+def bar(total: int) -> Iterator[Bar]:
+    """A bar of so many steps on standard error; more steps make it longer."""
+    if not sys.stderr.isatty():
+        yield Bar()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+
+        class Shown(Bar):
+            def at(self, text: str) -> None:
+                progress.update(task, description=text)
+
+            def step(self) -> None:
+                now = progress.tasks[0]
+                progress.update(task, advance=1, total=max(now.total or 0, now.completed + 1))
+
+        yield Shown()

@@ -63,7 +63,7 @@ def _version(package: str) -> str:
 
 def _show_devices(root: Path = Path("/")) -> None:
     say("devices:")
-    say(f"  cpu: {_cpu_name(root / 'proc/cpuinfo')}")
+    say(f"  cpu: {cores.cpu_name(root / 'proc')}")
     for name, pattern in {"gpu": "nvidia[0-9]*", "ascend": "davinci[0-9]*"}.items():
         count = len(list((root / "dev").glob(pattern)))
         more = _emulation() if name == "ascend" else ""
@@ -105,14 +105,6 @@ def _emulation() -> str:
     except LiteError as exc:
         return f"; {exc}"
     return f"; {count} emulated on the CPU" if count else ""
-
-
-def _cpu_name(cpuinfo: Path) -> str:
-    try:
-        names = re.findall(r"^model name\s*:\s*(.*)$", cpuinfo.read_text(), re.MULTILINE)
-    except OSError:
-        names = []
-    return str(names[0]) if names else platform.machine()
 
 
 def _show_cores() -> None:

@@ -13,9 +13,9 @@ import numpy as np
 from cyclopts import Parameter
 
 from mindspore_lite.cli.console import say, steps, working
+from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
-from mindspore_lite.errors import InputError
 from mindspore_lite.model import Model, ModelType
 from mindspore_lite.pool import synthetic
 from mindspore_lite.tensor import DataType, Tensor
@@ -64,7 +64,7 @@ def run(
     """
     context = _context(target, device, threads)
     entries: dict[str, dict[str, str]] = {"common_context": {"engine": engine}} if engine else {}
-    files, shapes = _pairs("--input", input), _pairs("--shape", shape)
+    files, shapes = read_pairs("--input", input), read_pairs("--shape", shape)
     with Model() as loaded:
         start = time.perf_counter()
         with _building(model.name, by_torch=target != "cpu" or engine == "torch"):
@@ -72,8 +72,8 @@ def run(
             loaded.build_from_file(str(model), model_type(model), context, file, entries)
         built = time.perf_counter()
         inputs = loaded.get_inputs()
-        _check_names([tensor.name for tensor in inputs], {**files, **shapes})
-        _resize(loaded, inputs, {name: _dims(text) for name, text in shapes.items()}, files)
+        check_names([tensor.name for tensor in inputs], {**files, **shapes})
+        _resize(loaded, inputs, {name: read_shape(text) for name, text in shapes.items()}, files)
         for tensor in inputs:
             _fill(tensor, files.get(tensor.name))
         ready = time.perf_counter()
@@ -126,29 +126,6 @@ def model_type(path: Path) -> ModelType:
     return _TYPES.get(path.suffix, ModelType.MINDIR)
 
 
-def _pairs(flag: str, given: list[str] | None) -> dict[str, str]:
-    pairs = {}
-    for text in given or []:
-        name, equals, value = text.rpartition("=")
-        if not equals or not name or not value:
-            raise ValueError(f"{flag} got {text!r}, wanted NAME=VALUE")
-        pairs[name] = value
-    return pairs
-
-
-def _check_names(names: list[str], given: dict[str, str]) -> None:
-    unknown = sorted(set(given) - set(names))
-    if unknown:
-        raise InputError(f"the model has no input {unknown}; its inputs are {names}")
-
-
-def _dims(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224") from None
-
-
 def _resize(
     model: Model, inputs: list[Tensor], shapes: dict[str, list[int]], files: dict[str, str]
 ) -> None:
@@ -159,7 +136,7 @@ def _resize(
         file = files.get(tensor.name, "")
         is_open = min(tensor.shape, default=0) < 0
         if dims is None and is_open and file.endswith(".npy"):
-            dims = list(_array(file).shape)
+            dims = list(read_array(file).shape)
         if dims is None and is_open:
             dims = synthetic.closed(tensor.shape)
             say(f"input {tensor.name} is {tensor.shape}; taking {dims}, --shape changes that")
@@ -174,7 +151,7 @@ def _fill(tensor: Tensor, file: str | None) -> None:
         tensor.set_data_from_numpy(synthetic.array(like.dtype, like.shape))
         say(f"input {tensor.name} {tensor.shape} is random; --input {tensor.name}=FILE.npy sets it")
     elif file.endswith(".npy"):
-        tensor.set_data_from_numpy(_array(file))
+        tensor.set_data_from_numpy(read_array(file))
     else:
         dtype = tensor.get_data_to_numpy().dtype
         tensor.set_data_from_numpy(np.fromfile(file, dtype))
@@ -190,11 +167,3 @@ def _save(path: Path, outputs: list[Tensor]) -> None:
                 say(f"output {output.name} is bfloat16; saved as float32")
             with archive.open(f"{output.name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
-
-
-def _array(file: str) -> np.ndarray:
-    try:
-        found: np.ndarray = np.load(file, allow_pickle=False)
-        return found
-    except ValueError as exc:
-        raise ValueError(f"{file!r} is no .npy file of plain numbers: {exc}") from exc

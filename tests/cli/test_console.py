@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mindspore_lite.cli.console import counted, steps, tidy_end, working
+from mindspore_lite.cli.console import bar, counted, steps, tidy_end, working
 
 
 class Terminal(io.StringIO):
@@ -91,3 +91,19 @@ def test_other_threads_hear_no_signals() -> None:
     thread.start()
     thread.join()
     assert heard == [before]
+
+
+def test_a_bar_tells_what_is_being_done_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = terminal_of(monkeypatch)
+    with bar(2) as watch:
+        for text in ("one", "two", "three"):  # one more than announced
+            watch.at(text)
+            watch.step()
+    assert "three" in shown.getvalue()
+
+
+def test_a_bar_is_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with bar(1) as watch:
+        watch.at("busy")
+        watch.step()
+    assert capsys.readouterr() == ("", "")

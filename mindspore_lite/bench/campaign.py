@@ -1,0 +1,108 @@
+"""One command's worth of measuring: a model, sides and loads go in, runs and ratios come out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mindspore_lite.bench.burst import Load
+from mindspore_lite.bench.compare import OURS, Bursts, Plan, Watch, check_alike, ratios, turns
+from mindspore_lite.bench.measure import Meter, run_of
+from mindspore_lite.bench.peers import Graph, import_library, onnx_of
+from mindspore_lite.bench.result import Place, Ratio, Run
+from mindspore_lite.bench.sides import Feed, Side, Wish
+from mindspore_lite.pool.layout import Layout
+
+_LATE_MS = 1.0  # what a sender may be late without a word; a busy machine wakes it no sooner
+
+
+@dataclass
+class Findings:
+    """What was measured so far."""
+
+    runs: list[Run] = field(default_factory=list)
+    ratios: list[Ratio] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+
+@dataclass
+class Sides:
+    """All who take part, each with the memory that it has; ours is the first."""
+
+    sides: dict[str, Side] = field(default_factory=dict)
+    meters: dict[str, Meter] = field(default_factory=dict)
+
+    def measure(self, loads: Sequence[Load], feed: Feed, plan: Plan, watch: Watch) -> Findings:
+        """Every load, all sides in turn; Ctrl-C ends it with what there is.
+
+        Raises:
+            LiteError: A side cannot run the model, or computes something else.
+        """
+        found = Findings()
+        try:
+            for load in loads:
+                bursts, found.interrupted = self._turns(load, feed, plan, watch)
+                self._add(found, load, bursts)
+                if found.interrupted:
+                    break
+        except KeyboardInterrupt:  # between two loads
+            found.interrupted = True
+        return found
+
+    def _turns(self, load: Load, feed: Feed, plan: Plan, watch: Watch) -> tuple[Bursts, bool]:
+        with ExitStack() as stack:
+            desks = {}
+            for name, side in self.sides.items():
+                watch.at(f"{name}, {load}")
+                with self.meters[name].turn():
+                    desks[name] = stack.enter_context(side.desk(load, feed))
+            check_alike(desks)
+            return turns(desks, load, plan, watch, self.meters)
+
+    def _add(self, found: Findings, load: Load, bursts: Bursts) -> None:
+        for name, all_rounds in bursts.items():
+            if not all_rounds:
+                continue
+            run = run_of(name, load, all_rounds, self.meters[name].own_bytes)
+            found.runs.append(run)
+            late_ms = max(burst.late_ms for burst in all_rounds)
+            if late_ms > max(_LATE_MS, run.latency_ms.p50 / 10):
+                found.warnings.append(
+                    f"{name}, {load}: requests were sent up to {late_ms:.1f} ms late (p99), which "
+                    "is part of the latency; the machine has no room for the sender beside the load"
+                )
+        found.ratios += ratios(load, bursts)
+
+
+@contextmanager
+def taking_part(
+    ours: Side, meter: Meter, peers: Sequence[str], model: Path, kind: str, wish: Wish
+) -> Iterator[Sides]:
+    """Our side, which is there already, and the peers, which are made here and closed after all.
+
+    Raises:
+        LiteError: The model cannot be given to a peer.
+    """
+    everyone = Sides({OURS: ours}, {OURS: meter})
+    with ExitStack() as stack:
+        if peers:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mslite-bench-")))
+            graph = Graph(model, onnx_of(model, kind, folder), wish)
+            for name in peers:
+                import_library(name)
+                everyone.meters[name] = Meter()
+                with everyone.meters[name].turn():
+                    everyone.sides[name] = graph.side(name)
+                stack.callback(everyone.sides[name].close)
+        yield everyone
+
+
+def places(layout: Layout) -> tuple[Place, ...]:
+    """The workers of a runner."""
+    return tuple(
+        Place(number, layout.threads, tuple(bound)) for number, bound in enumerate(layout.cores)
+    )

@@ -1,0 +1,27 @@
+"""Where it was measured: packages go in, a record of the machine comes out."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Iterable
+
+from mindspore_lite.bench.result import Machine
+from mindspore_lite.pool import cores
+from mindspore_lite.version import __version__
+
+
+def machine(packages: Iterable[str]) -> Machine:
+    """This one, with the versions of our package and of those named that are installed."""
+    versions = {"mslite": __version__}
+    for name in packages:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return Machine(
+        cpu=cores.cpu_name(),
+        cores=cores.usable().limit,
+        python=platform.python_version(),
+        versions=versions,
+    )

@@ -1,0 +1,147 @@
+"""Who is measured: a model file and wishes go in, a side comes out that takes calls under a load.
+
+Our side is the public API. `call` waits for an answer; `submit` returns at once, which an open loop
+needs. A side that can only wait gets threads for that, as many as it works on at the same time.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from mindspore_lite.bench.burst import Load
+from mindspore_lite.bench.load import OUTSTANDING, Done, Drop, Submit
+from mindspore_lite.context import Context
+from mindspore_lite.errors import CancelledError
+from mindspore_lite.model import ModelParallelRunner
+from mindspore_lite.pool.layout import Layout
+from mindspore_lite.tensor import Tensor
+
+Feed = Mapping[str, np.ndarray]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A side that is ready for one load."""
+
+    call: Callable[[], list[np.ndarray]]  # one request, answered
+    submit: Submit
+    drop: Drop = lambda: None
+
+
+class Side(Protocol):
+    """One of those that are compared."""
+
+    @property
+    def name(self) -> str:
+        """As tables call it."""
+
+    def desk(self, load: Load, feed: Feed) -> AbstractContextManager[Desk]:
+        """Get ready for a load of requests that are all alike."""
+
+    def close(self) -> None:
+        """Free everything."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Settings of our side; 0 and "" are automatic, batch 0 joins no requests."""
+
+    target: str = "cpu"
+    device: int = 0
+    engine: str = ""
+    workers: int = 0
+    threads: int = 0
+    batch: int = 0
+
+    def context(self) -> Context:
+        """The same for the public API."""
+        made = Context()
+        made.target = [self.target]
+        made.gpu.device_id = made.ascend.device_id = self.device
+        made.cpu.thread_num = self.threads
+        made.parallel.workers_num = self.workers
+        made.parallel.max_batch_rows = self.batch
+        made.parallel.queue_size = OUTSTANDING
+        if self.engine:
+            made.parallel.config_info = {"common_context": {"engine": self.engine}}
+        return made
+
+
+class Ours:
+    """ModelParallelRunner with the given settings."""
+
+    def __init__(self, model: Path, wish: Wish, name: str = "mslite") -> None:
+        """Build; errors are those of build_from_file."""
+        self.name = name
+        self._runner = ModelParallelRunner()
+        self._runner.build_from_file(str(model), wish.context())
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The model's, unfilled."""
+        return self._runner.get_inputs()
+
+    @property
+    def layout(self) -> Layout:
+        """Who runs where."""
+        return self._runner.statistics().layout
+
+    @contextmanager
+    def desk(self, load: Load, feed: Feed) -> Iterator[Desk]:
+        """The runner serves any load as it is."""
+        runner, inputs = self._runner, [feed[tensor.name] for tensor in self.inputs]
+        pending: _Pending[list[Tensor]] = _Pending()
+
+        def call() -> list[np.ndarray]:
+            return [output.get_data_to_numpy() for output in runner.predict(inputs)]
+
+        def submit(done: Done) -> None:
+            pending.add(runner.submit(inputs), done)
+
+        yield Desk(call, submit, pending.drop)
+
+    def close(self) -> None:
+        """Take no more requests, and free the model."""
+        self._runner.close(timeout_s=1.0)
+
+
+@contextmanager
+def threaded(call: Callable[[], list[np.ndarray]], callers: int) -> Iterator[Desk]:
+    """A desk for a side that can only wait; at most so many requests of an open loop run at once.
+
+    The threads of a closed loop are its clients, who call by themselves.
+    """
+    pool = ThreadPoolExecutor(callers, thread_name_prefix="caller")
+    pending: _Pending[list[np.ndarray]] = _Pending()
+    try:
+        yield Desk(call, lambda done: pending.add(pool.submit(call), done), pending.drop)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Pending(Generic[T]):
+    """Requests under way; those that have an answer are not held, for it may be large."""
+
+    def __init__(self) -> None:
+        self._futures: weakref.WeakSet[Future[T]] = weakref.WeakSet()
+
+    def add(self, future: Future[T], done: Done) -> None:
+        self._futures.add(future)
+        future.add_done_callback(lambda ended: done(_error(ended)))
+
+    def drop(self) -> None:
+        for future in list(self._futures):
+            future.cancel()
+
+
+def _error(ended: Future[T]) -> BaseException | None:
+    return CancelledError("given up") if ended.cancelled() else ended.exception()

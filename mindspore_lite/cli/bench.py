@@ -1,0 +1,256 @@
+"""`mslite bench MODEL`: how fast a model is under load, beside peers or with better settings."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from mindspore_lite.bench import peers
+from mindspore_lite.bench.burst import Load
+from mindspore_lite.bench.campaign import Findings, places, taking_part
+from mindspore_lite.bench.compare import Plan
+from mindspore_lite.bench.machine import machine
+from mindspore_lite.bench.measure import Meter
+from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune, plain
+from mindspore_lite.bench.sides import Feed, Ours, Wish
+from mindspore_lite.bench.trial import Trial, engines
+from mindspore_lite.bench.tune import Search, best_of, grid, marked, setting_of
+from mindspore_lite.bench.winner import ini_text, python_text, remember
+from mindspore_lite.cli.bench_flags import (
+    Options,
+    check_tune,
+    check_writable,
+    loads_of,
+    peers_of,
+    plan_of,
+)
+from mindspore_lite.cli.bench_show import show_ratios, show_runs, show_tune
+from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
+from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
+from mindspore_lite.cli.inspect import printable
+from mindspore_lite.cli.run import model_type
+from mindspore_lite.engine_settings import engine_settings
+from mindspore_lite.errors import InputError
+from mindspore_lite.pool import cores, synthetic
+from mindspore_lite.pool.layout import Layout
+from mindspore_lite.tensor import Tensor
+
+
+def bench(model: Path, /, *, options: Options | None = None) -> None:
+    """Measure a model under load.
+
+    Parameters
+    ----------
+    model
+        A MindIR or ONNX file.
+    """
+    options = options or Options()
+    check_tune(options)
+    loads, names = loads_of(options), peers_of(options)
+    plan = plan_of(options, names)
+    check_writable(options.json, options.html)
+    with tidy_end():
+        if options.tune:
+            _tune(model, options, [load.clients or 1 for load in loads], plan)
+        else:
+            _measure(model, options, loads, plan, _installed(names))
+
+
+def _installed(names: tuple[str, ...]) -> tuple[str, ...]:
+    absent = peers.missing(names)
+    for name, command in absent.items():
+        say(f"{name} is not installed, and left out: {command}")
+    return tuple(name for name in names if name not in absent)
+
+
+def _measure(
+    model: Path, options: Options, loads: Sequence[Load], plan: Plan, names: tuple[str, ...]
+) -> None:
+    wish, meter = options.wish, Meter()
+    engine = _engine(wish)
+    with working(f"building {model.name}"), _told_warnings():
+        Ours(model, wish).close()  # libraries, and what compiling needs, are no memory of a side
+        with meter.turn():
+            ours = Ours(model, wish)
+    with closing(ours):
+        feed = _request(ours.inputs, options)
+        layout = ours.layout
+        say(f"{printable(model.name)}: {_counted(layout)}")
+        with ExitStack() as stack:
+            with working("building the peers"):
+                kind = model_type(model).name
+                everyone = taking_part(ours, meter, names, model, kind, wish)
+                sides = stack.enter_context(everyone)
+            for name in names:
+                if name in peers.NOTES:
+                    say(peers.NOTES[name])
+            with bar(len(loads) * len(sides.sides) * plan.rounds) as watch:
+                found = sides.measure(loads, feed, plan, watch)
+    if found.interrupted and not found.runs:
+        raise KeyboardInterrupt
+    show_runs(found.runs)
+    show_ratios(found.ratios)
+    for text in found.warnings:
+        say(f"warning: {text}")
+    result = Result(
+        model=_facts(model, feed),
+        machine=machine(("numpy", engine, *names)),
+        settings=_settings(wish, engine, plan),
+        runs=tuple(found.runs),
+        ratios=tuple(found.ratios),
+        layout=places(layout),
+    )
+    _finish(result, options, found)
+
+
+def _finish(result: Result, options: Options, found: Findings) -> None:
+    _write(result, options)
+    if found.interrupted:
+        fail("interrupted; these are the figures up to then", code=130)
+    if not any(run.requests for run in found.runs if run.side == "mslite"):
+        fail("no request was answered", code=1)
+
+
+def _tune(model: Path, options: Options, clients: Sequence[int], plan: Plan) -> None:
+    with working(f"building {model.name}"), _told_warnings():
+        ours = Ours(model, options.wish)
+    with closing(ours):
+        feed = _request(ours.inputs, options)
+        can_batch = all(tensor.shape[:1] == [-1] for tensor in ours.inputs)
+    limit = cores.usable().limit
+    begin = grid(limit, [options.engine] if options.engine else engines(), can_batch)
+    say(f"{printable(model.name)}: {len(begin)} settings, and then those around the best of them")
+    with bar(len(begin) * len(clients)) as watch:
+        trial = Trial(model, feed, plan, watch)
+        search = Search(trial.opened, clients, options.p99_ms)
+        search.run(begin, limit, trial.again)
+    if not search.points:
+        if search.interrupted:
+            raise KeyboardInterrupt
+        fail(f"no setting could be tried: {next(iter(search.refused.values()), '')}", code=1)
+    for setting, reason in search.refused.items():
+        say(f"left out: {setting}: {printable(reason)}")
+    _show_winner(model, options, plan, feed, search, trial)
+
+
+def _show_winner(
+    model: Path, options: Options, plan: Plan, feed: Feed, search: Search, trial: Trial
+) -> None:
+    best = best_of(search.points, options.p99_ms)
+    points = tuple(marked(search.points, options.p99_ms))
+    python, ini = (python_text(best, model.name), ini_text(best)) if best else ("", "")
+    tune = Tune(options.p99_ms, points, python, ini)
+    show_tune(tune)
+    setting = setting_of(best) if best else None
+    wish = setting.wish if setting else options.wish
+    result = Result(
+        model=_facts(model, feed),
+        machine=machine(("numpy", *engines())),
+        settings=_settings(wish, _engine(wish), plan),
+        runs=(trial.runs[setting, best.clients],) if best and setting else (),
+        ratios=(),
+        layout=places(trial.layouts[setting]) if setting else (),
+        tune=tune,
+    )
+    _write(result, options)
+    if search.interrupted:
+        fail("interrupted; this is the best of what was tried", code=130)
+    if best is None:
+        fail(f"no setting keeps p99 within {options.p99_ms:g} ms", code=1)
+    if remember(model, model_type(model).name, best):
+        say("remembered for [common_context] engine=auto")
+
+
+def _request(inputs: list[Tensor], options: Options) -> dict[str, np.ndarray]:
+    """An array for every input, which all requests have: of a file, or random."""
+    files, shapes = read_pairs("--input", options.input), read_pairs("--shape", options.shape)
+    check_names([tensor.name for tensor in inputs], {**files, **shapes})
+    feed = {}
+    for tensor in inputs:
+        file = files.get(tensor.name, "")
+        given = read_array(file) if file.endswith(".npy") else None
+        if tensor.name in shapes:
+            tensor.shape = read_shape(shapes[tensor.name])
+            if min(tensor.shape) < 1:
+                raise ValueError(f"--shape got {tensor.shape}, every dim must be 1 or more")
+        elif min(tensor.shape, default=0) < 0:
+            tensor.shape = synthetic.closed(tensor.shape) if given is None else [*given.shape]
+            if given is None:
+                say(f"input {tensor.name} is open; taking {tensor.shape}, --shape changes that")
+        try:
+            feed[tensor.name] = _filled(tensor, file, given)
+        except MemoryError:
+            raise InputError(
+                f"input {tensor.name!r} of shape {tensor.shape} has no room in memory; give a "
+                "smaller --shape"
+            ) from None
+    return feed
+
+
+def _filled(tensor: Tensor, file: str, given: np.ndarray | None) -> np.ndarray:
+    dtype = tensor.get_data_to_numpy().dtype
+    if given is None:
+        given = np.fromfile(file, dtype) if file else synthetic.array(dtype, tensor.shape)
+    if given.size != tensor.element_num:
+        raise InputError(
+            f"{file!r} has {given.size} values, input {tensor.name!r} of shape {tensor.shape} "
+            f"wants {tensor.element_num}"
+        )
+    tensor.set_data_from_numpy(given.reshape(tensor.shape))
+    return tensor.get_data_to_numpy()
+
+
+@contextmanager
+def _told_warnings() -> Iterator[None]:
+    """Warnings of a build as lines of ours."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    kinds = (UserWarning, RuntimeWarning)
+    for text in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds)):
+        say(f"warning: {text}")
+
+
+def _counted(layout: Layout) -> str:
+    workers, threads = layout.workers, layout.threads
+    return f"{workers} worker{'s'[: workers > 1]}, {threads} thread{'s'[: threads > 1]} each"
+
+
+def _engine(wish: Wish) -> str:
+    """The engine that a wish leads to."""
+    on_card = engine_settings(wish.context(), {}).on_card
+    return wish.engine or ("torch" if on_card else "onnxruntime")
+
+
+def _facts(model: Path, feed: Feed) -> ModelFacts:
+    ports = (Port(name, array.dtype.name, array.shape) for name, array in feed.items())
+    return ModelFacts(model.name, tuple(ports))
+
+
+def _settings(wish: Wish, engine: str, plan: Plan) -> Settings:
+    return Settings(
+        target=wish.target,
+        engine=engine,
+        workers=wish.workers,
+        threads=wish.threads,
+        batch=wish.batch,
+        duration_s=plan.duration_s,
+        warmup_s=plan.warmup_s,
+        rounds=plan.rounds,
+    )
+
+
+def _write(result: Result, options: Options) -> None:
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(result), indent=2) + "\n", encoding="utf-8")
+        say(f"the figures are in {printable(str(options.json))}")
+    if options.html is not None:
+        from mindspore_lite.bench.page import page
+
+        options.html.write_text(page(plain(result)), encoding="utf-8")
+        say(f"the report is {printable(str(options.html))}")

@@ -1,0 +1,171 @@
+"""The flags of `mslite bench`: options as typed go in, what shall be measured comes out."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from cyclopts import Parameter
+
+from mindspore_lite.bench.burst import Load
+from mindspore_lite.bench.compare import Plan
+from mindspore_lite.bench.peers import INSTALL
+from mindspore_lite.bench.sides import Wish
+from mindspore_lite.cli.console import fail
+
+CLIENTS = "1,4,16"
+ROUNDS = 7  # of a comparison, unless somebody says otherwise
+_MOST_CLIENTS = 1024  # threads of this process; guess
+_MOST_RATE = 100_000.0  # a second, more than one thread can send; guess
+
+Number = TypeVar("Number", int, float)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Options:
+    """How to measure.
+
+    Attributes
+    ----------
+    clients
+        Closed loop: numbers of clients that each wait for an answer before they ask again. Without
+        this and --rate: 1,4,16.
+    rate
+        Open loop: requests per second, which come whether or not the last one is answered.
+    workers
+        How many requests run at the same time; 0 decides by the machine.
+    threads
+        Number of threads of each; 0 decides by the machine.
+    batch
+        Up to how many rows requests are joined; 0 joins none.
+    target
+        Where it runs.
+    device
+        The number of the card, where there are several.
+    engine
+        What computes on the CPU; without it, ONNX Runtime does.
+    duration
+        Seconds to measure each side under each load, all rounds together.
+    warmup
+        Seconds before that, which do not count.
+    input
+        NAME=FILE for each input that shall not be random: .npy, or .bin with raw values.
+    shape
+        NAME=1,3,224,224 for each input that shall have another shape.
+    compare
+        Peers to run as well, in turns: onnxruntime, openvino, torch.
+    rounds
+        Turns of each side; without it 7 where there is a peer, else 1.
+    seed
+        Of the times at which the requests of an open loop come.
+    json
+        Also write everything into this file, for programs; docs/measuring.md tells the keys.
+    html
+        Also write a report into this file, for any browser.
+    tune
+        Search workers, threads, batching and engine for the highest throughput.
+    p99_ms
+        With --tune: milliseconds within which 99 of 100 requests must be answered.
+    """
+
+    clients: str = ""
+    rate: str = ""
+    workers: int = 0
+    threads: int = 0
+    batch: int = 0
+    target: Literal["cpu", "gpu", "ascend"] = "cpu"
+    device: int = 0
+    engine: str = ""
+    duration: float = 3.0
+    warmup: float = 0.5
+    input: Annotated[list[str] | None, Parameter(negative="")] = None
+    shape: Annotated[list[str] | None, Parameter(negative="")] = None
+    compare: str = ""
+    rounds: int = 0
+    seed: int = 0
+    json: Path | None = None
+    html: Path | None = None
+    tune: Annotated[bool, Parameter(negative="")] = False
+    p99_ms: float | None = None
+
+    @property
+    def wish(self) -> Wish:
+        """The settings of our side."""
+        return Wish(self.target, self.device, self.engine, self.workers, self.threads, self.batch)
+
+
+def loads_of(options: Options) -> list[Load]:
+    """Closed loops first; ends the program where a number makes no sense."""
+    clients = options.clients or ("" if options.rate else CLIENTS)
+    closed = _listed("--clients", clients, int, _MOST_CLIENTS)
+    open_ = _listed("--rate", options.rate, float, _MOST_RATE)
+    return [Load(clients=count) for count in closed] + [Load(rate=rate) for rate in open_]
+
+
+def peers_of(options: Options) -> tuple[str, ...]:
+    """Those to compare with, each once."""
+    names = [name.strip() for name in options.compare.split(",")] if options.compare else []
+    unknown = [name for name in names if name not in INSTALL]
+    if unknown:
+        fail(f"--compare got {unknown[0]!r}, wanted some of {', '.join(INSTALL)}", code=2)
+    if names and options.target != "cpu":
+        fail("--compare runs the peers on the CPU; it goes with --target cpu", code=2)
+    return tuple(dict.fromkeys(names))
+
+
+def plan_of(options: Options, peers: tuple[str, ...]) -> Plan:
+    """How long; ends the program where a number makes no sense."""
+    for name, value in (("duration", options.duration), ("warmup", options.warmup)):
+        least = 0.0 if name == "warmup" else 1e-3
+        if not (math.isfinite(value) and least <= value <= 86400):
+            fail(f"--{name} is {value:g}, wanted seconds, {least:g} to 86400", code=2)
+    for name in ("rounds", "workers", "threads", "batch", "seed"):
+        if getattr(options, name) < 0:
+            fail(f"--{name} is {getattr(options, name)}, wanted 0 or more", code=2)
+    rounds = options.rounds or (ROUNDS if peers else 1)
+    return Plan(options.duration, options.warmup, rounds, options.seed)
+
+
+def check_tune(options: Options) -> None:
+    """End the program where flags do not go together."""
+    if options.p99_ms is not None and not options.tune:
+        fail("--p99-ms goes with --tune", code=2)
+    if options.p99_ms is not None and not 0 < options.p99_ms < math.inf:
+        fail(f"--p99-ms is {options.p99_ms:g}, wanted more than 0 milliseconds", code=2)
+    if not options.tune:
+        return
+    fixed = [name for name in ("rate", "compare", "workers", "threads", "batch", "rounds")]
+    given = [f"--{name}" for name in fixed if getattr(options, name)]
+    if given:
+        fail(f"--tune does not go with {', '.join(given)}", code=2)
+    if options.target != "cpu":
+        fail("--tune searches settings of the CPU; it goes with --target cpu", code=2)
+
+
+def check_writable(*files: Path | None) -> None:
+    """Raise OSError before anything is measured, not after."""
+    for file in files:
+        if file is None:
+            continue
+        if file.is_dir():
+            raise IsADirectoryError(f"{str(file)!r} is a folder, wanted a file to write")
+        if not file.absolute().parent.is_dir():
+            raise FileNotFoundError(f"there is no folder for {str(file)!r}; make it first")
+        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            raise PermissionError(f"{str(file)!r} may not be written")
+
+
+def _listed(flag: str, text: str, kind: Callable[[str], Number], most: Number) -> list[Number]:
+    try:
+        found = [kind(part) for part in text.split(",")] if text else []
+    except ValueError:
+        found = [kind("0")]
+    if any(not 0 < value <= most for value in found):
+        wanted = f"numbers above 0 and up to {most:g} with commas between them, such as 1,4,16"
+        fail(f"{flag} got {text!r}, wanted {wanted}", code=2)
+    return list(dict.fromkeys(found))
