@@ -22,10 +22,11 @@ from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.card_placing import place_on_cards
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import engine_settings
+from mindspore_lite.engine_settings import engine_settings, settled
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
+from mindspore_lite.engines.choice import Choice
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given
@@ -226,8 +227,9 @@ class _Loaded:
     def __init__(self, given: Given, context: Context) -> None:
         settings = context.parallel
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
-        engine = engine_settings(context, sections)
-        wish = _batching(context, sections)
+        given = replace(given, beside=model_file(sections))
+        engine = settled(engine_settings(context, sections), given)
+        wish = _batching(context, sections, engine.measured)
         if settings.device_ids and engine.target == "cpu":
             warnings.warn(
                 f"device_ids {settings.device_ids} have no effect on target 'cpu'; a "
@@ -239,7 +241,6 @@ class _Loaded:
             for number in settings.device_ids:
                 ascend.check_device("context.parallel.device_ids", number)
         weights = weight_settings(sections, settings.config_path)
-        given = replace(given, beside=model_file(sections))
         self._placed: Placed
         if engine.on_card:
             self._placed, batching = place_on_cards(given, context, engine, wish, weights)
@@ -402,8 +403,11 @@ class _Answer(Future[list[Tensor]]):
             self.set_result(found)
 
 
-def _batching(context: Context, sections: Sections) -> Batching:
-    """What is asked for, 0 rows being nothing; the context counts before section [batching]."""
+def _batching(context: Context, sections: Sections, measured: Choice | None) -> Batching:
+    """What is asked for, 0 rows being nothing; the context counts before section [batching].
+
+    What was measured counts where neither says anything.
+    """
     section = sections.get("batching", {})
     known = {name: getattr(context.parallel, name) for name in _BATCHING}
     unknown = sorted(set(section) - set(known))
@@ -416,6 +420,8 @@ def _batching(context: Context, sections: Sections) -> Batching:
         if not text.isdecimal():
             raise EngineError(f"[batching] {name} is {text!r}, wanted a number that is 0 or more")
         known[name] = known[name] or int(text)
+    if measured is not None and not any(known.values()):
+        known = {name: getattr(measured, name) for name in _BATCHING}
     rows, wait_us = known.values()
     return Batching(rows, wait_us * 1000)
 
