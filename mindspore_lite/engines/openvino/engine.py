@@ -27,13 +27,14 @@ from mindspore_lite.engines import artefact, binding, cache, digest, heap, varia
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
 from mindspore_lite.engines.openvino import reading
-from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession, Ports
+from mindspore_lite.engines.openvino.reading import Ports
+from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession
 from mindspore_lite.engines.skeleton import Parts
 from mindspore_lite.errors import EngineError
 from mindspore_lite.weights.identity import Identity
 
 VERSION = str(ov.__version__)
-_MAKERS = ("widen", "variable", "openvino/engine", "openvino/reading")
+_MAKERS = ("widen", "variable", "openvino/engine", "openvino/faults", "openvino/reading")
 _PRECISIONS = {"enforce_fp32": "f32", "preferred_fp16": "f16", "preferred_bf16": "bf16"}
 
 
@@ -181,7 +182,7 @@ def _write(folder: Path, parts: Parts, options: Options) -> None:
     """Write what _opened reads: a blob, or what a model with changing weights is made of."""
     model = reading.read(_core()[0], parts.skeleton, parts.weights)
     (folder / artefact.SKELETON).write_bytes(parts.skeleton)
-    inputs, outputs, metadata = reading.ports(model, parts.skeleton)
+    ends = reading.ports(model, parts.skeleton)
     if parts.variable:
         offsets = _write_weights(folder / artefact.WEIGHTS, parts.weights)
     else:
@@ -190,9 +191,10 @@ def _write(folder: Path, parts: Parts, options: Options) -> None:
         _compiled(model, Options(precision=options.precision)).export_model(blob)
         (folder / artefact.BLOB).write_bytes(blob.getbuffer())
     told = {
-        "inputs": [_told(info) for info in inputs],
-        "outputs": [_told(info) for info in outputs],
-        "metadata": metadata,
+        "inputs": [_told(info) for info in ends.inputs],
+        "outputs": [_told(info) for info in ends.outputs],
+        "metadata": ends.metadata,
+        "places": ends.places,
         "weights": offsets,
     }
     (folder / artefact.PORTS).write_text(json.dumps(told))
@@ -220,7 +222,7 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
         [TensorInfo(name, np.dtype(kind), tuple(dims)) for name, kind, dims in told[side]]
         for side in ("inputs", "outputs")
     )
-    ends = Ports(inputs, outputs, told["metadata"])
+    ends = Ports(inputs, outputs, told["metadata"], told["places"])
     skeleton = (folder / artefact.SKELETON).read_bytes()
     if told["weights"]:
         first = _mapped_weights(folder / artefact.WEIGHTS, told["weights"])
@@ -251,7 +253,7 @@ def _in_memory(
 ) -> OpenVinoSession:
     """Compile a model that is stored nowhere."""
     model = reading.read(_core()[0], parts.skeleton, parts.weights)
-    ends = Ports(*reading.ports(model, parts.skeleton))
+    ends = reading.ports(model, parts.skeleton)
     return _from_weights(ends, parts.skeleton, parts.weights, replaced, options)
 
 

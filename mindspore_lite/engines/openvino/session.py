@@ -4,8 +4,10 @@ Who owns what: one compiled model serves all callers; its streams share the pack
 takes an infer request that nobody else uses from the free ones, or makes one, and puts it back when
 its outputs are copied; one whose run failed is thrown away. Where the session has several streams,
 a request is queued and one of OpenVINO's threads computes: a thread that computed itself would be
-tied to a stream of its own, two callers to the same one, while others idle. A caller who sits on
-cores of his own, and one of a session with a single stream, computes himself.
+tied to a stream of its own, two callers to the same one, while others idle. So is one that may be
+stopped, for OpenVINO cancels only such, at the next operator of the graph; a loop is one operator.
+A caller who sits on cores of his own computes himself, and cannot be stopped; one of a session with
+a single stream computes himself, too.
 
 OpenVINO's threads do not survive a fork: the child's copies are marked, and never destroyed.
 """
@@ -16,7 +18,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -25,7 +27,7 @@ import openvino as ov
 
 from mindspore_lite.engines import binding, border
 from mindspore_lite.engines.base import Options, Stop, TensorInfo
-from mindspore_lite.engines.openvino.reading import readable, shown
+from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.variable import Variable
 
@@ -33,14 +35,6 @@ FORKED = (
     "OpenVINO was used before this process was forked, and its threads stayed with the parent; use "
     "the spawn start method, or [common_context] engine=onnxruntime"
 )
-
-
-class Ports(NamedTuple):
-    """What a compiled model says about its ends."""
-
-    inputs: Sequence[TensorInfo]
-    outputs: Sequence[TensorInfo]
-    metadata: dict[str, str]
 
 
 class _Request(NamedTuple):
@@ -78,11 +72,13 @@ class OpenVinoSession:
         self.inputs = tuple(border.seen(info, inward) for info in ports.inputs)
         self.outputs = tuple(border.seen(info, outward) for info in ports.outputs)
         self._inward = [inward.get(info.name) for info in self.inputs]
+        self._places = tuple(ports.places)
         self._outward = [outward.get(info.name) for info in self.outputs]
         self._native: _Native | None = _Native(compiled, weights, [])
         self._skeleton = skeleton
         self._cores = options.cores[:1] if options.binds_caller else ()
-        self._is_queued = options.streams > 1 and not options.caller_computes
+        self._is_own = options.caller_computes or bool(options.cores)  # each caller computes
+        self._has_streams = options.streams > 1
         self._forked = False
         _SESSIONS.add(self)
 
@@ -101,7 +97,7 @@ class OpenVinoSession:
         except IndexError:  # another caller took the last one meanwhile
             request = None
         try:
-            request = request or _request(native.compiled, len(self.inputs))
+            request = request or _request(native.compiled)
             with binding.bound(self._cores):
                 found = self._computed(request, inputs, stop)
         except LiteError:
@@ -118,15 +114,19 @@ class OpenVinoSession:
         self, request: _Request, inputs: Sequence[np.ndarray], stop: Stop | None
     ) -> list[np.ndarray]:
         native = request.native
-        for at, (array, kind) in enumerate(zip(inputs, self._inward, strict=True)):
-            if kind:
-                array = border.inward(array, kind)
-            native.set_input_tensor(at, ov.Tensor(shown(array), shared_memory=True))
+        shared = []  # which OpenVINO does not keep alive
+        for place, array, kind in zip(self._places, inputs, self._inward, strict=True):
+            if place != UNUSED:
+                shared.append(shown(border.inward(array, kind) if kind else array))
+                native.set_input_tensor(place, ov.Tensor(shared[-1], shared_memory=True))
         if stop is None:
-            self._start(native)
+            self._start(native, self._has_streams and not self._is_own)
             native.wait()
         else:
-            with stop.handle(_Runs, _Runs.cancel).of(native, stop, self._start):
+            with stop.handle(_Runs, _Runs.cancel).of(native, stop):
+                self._start(native, not self._is_own)
+                if stop.fired:  # which may have come before there was something to cancel
+                    native.cancel()
                 native.wait()
         found = [np.array(native.get_output_tensor(at).data) for at in range(len(self.outputs))]
         for at, blank in enumerate(request.blanks):
@@ -136,8 +136,8 @@ class OpenVinoSession:
             for array, kind in zip(found, self._outward, strict=True)
         ]
 
-    def _start(self, native: Any) -> None:
-        if self._is_queued:
+    def _start(self, native: Any, queued: bool) -> None:
+        if queued:
             native.start_async()
         else:
             native.infer(share_outputs=True)  # they are copied later
@@ -170,16 +170,13 @@ class _Runs:
         self._running: list[Any] = []
 
     @contextmanager
-    def of(self, native: Any, stop: Stop, start: Callable[[Any], None]) -> Iterator[None]:
-        """Start a run; when the block ends it is over."""
+    def of(self, native: Any, stop: Stop) -> Iterator[None]:
+        """A run, which is over when the block ends."""
         with self._lock:
             if stop.fired:
                 raise StoppedError("the run was told to stop before it began")
             self._running.append(native)
         try:
-            start(native)
-            if stop.fired:  # which may have come before there was something to cancel
-                native.cancel()
             yield
         finally:
             with self._lock:
@@ -192,9 +189,10 @@ class _Runs:
                 native.cancel()
 
 
-def _request(compiled: Any, inputs: int) -> _Request:
+def _request(compiled: Any) -> _Request:
     native = compiled.create_infer_request()
-    return _Request(native, tuple(native.get_input_tensor(at) for at in range(inputs)))
+    count = len(compiled.inputs)
+    return _Request(native, tuple(native.get_input_tensor(at) for at in range(count)))
 
 
 def _after_fork() -> None:
