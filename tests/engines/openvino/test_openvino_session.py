@@ -138,11 +138,11 @@ def test_wrong_inputs_are_told(dense: Any) -> None:
 # --- stopping ---
 
 
-def long_chain(count: int = 400) -> onnx.ModelProto:
+def long_chain(count: int = 200) -> onnx.ModelProto:
     """Many products, one after the other: a run that can be stopped between two of them."""
     nodes = [node("MatMul", [f"v{at}", "w"], [f"v{at + 1}"]) for at in range(count)]
-    ends = [("v0", FLOAT, [512, 512])], [(f"v{count}", FLOAT, [512, 512])]
-    return model(nodes, *ends, w=np.eye(512, dtype=np.float32))
+    ends = [("v0", FLOAT, [256, 256])], [(f"v{count}", FLOAT, [256, 256])]
+    return model(nodes, *ends, w=np.eye(256, dtype=np.float32))
 
 
 def test_fired_stop_does_not_run(dense: Any) -> None:
@@ -156,7 +156,7 @@ def test_fired_stop_does_not_run(dense: Any) -> None:
 @pytest.mark.parametrize("streams", [1, 2])
 def test_stop_ends_a_run_under_way_and_no_other(streams: int, source_of: MakeSource) -> None:
     session = ENGINE.load(source_of(long_chain()), Options(streams=streams))
-    stop, x = Stop(), np.ones((512, 512), np.float32)
+    stop, x = Stop(), np.ones((256, 256), np.float32)
     inner = session._start
 
     def start(native: Any, queued: bool) -> None:
