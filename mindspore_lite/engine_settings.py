@@ -136,7 +136,7 @@ def _warn_of_missing(engine: str) -> None:
         f"engine=auto: {engine} was measured to be the fastest, but is not installed; taking "
         "onnxruntime",
         RuntimeWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

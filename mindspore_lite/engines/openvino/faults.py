@@ -43,9 +43,7 @@ def _average_pool(node: ir.Node) -> str:
 
 
 def _resize(node: ir.Node) -> str:
-    said = [
-        name for name in ("antialias", "exclude_outside") if node.attributes.get_int(name, 0)
-    ]
+    said = [name for name in ("antialias", "exclude_outside") if node.attributes.get_int(name, 0)]
     policy = node.attributes.get("keep_aspect_ratio_policy")
     if policy is not None and policy.as_string() != "stretch":
         said.append("keep_aspect_ratio_policy")

@@ -104,9 +104,7 @@ def read(core: Any, skeleton: bytes, weights: Mapping[str, np.ndarray]) -> Any:
                 op.set_attribute("stable", True)  # ONNX wants the first of equal values first
         model.validate_nodes_and_infer_types()
     except Exception as exc:
-        raise EngineError(
-            f"OpenVINO could not read the model: {readable(exc)}; {INSTEAD}"
-        ) from exc
+        raise EngineError(f"OpenVINO could not read the model: {readable(exc)}; {INSTEAD}") from exc
     return model
 
 
@@ -128,7 +126,8 @@ def shown(array: np.ndarray) -> np.ndarray:
     if not array.nbytes:
         return array.copy()
     raw = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
-    return np.frombuffer(raw, np.uint8).view(array.dtype).reshape(array.shape)
+    seen = np.ctypeslib.as_array(raw).view(array.dtype).reshape(array.shape)
+    return np.asarray(seen)
 
 
 def ports(model: Any, skeleton: bytes) -> Ports:

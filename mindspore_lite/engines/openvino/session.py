@@ -26,7 +26,7 @@ import numpy as np
 import openvino as ov
 
 from mindspore_lite.engines import binding, border
-from mindspore_lite.engines.base import Options, Stop, TensorInfo
+from mindspore_lite.engines.base import Options, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.variable import Variable
