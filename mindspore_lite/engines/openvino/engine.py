@@ -187,9 +187,7 @@ def _write(folder: Path, parts: Parts, options: Options) -> None:
         offsets = _write_weights(folder / artefact.WEIGHTS, parts.weights)
     else:
         offsets = []
-        blob = io.BytesIO()
-        _compiled(model, Options(precision=options.precision)).export_model(blob)
-        (folder / artefact.BLOB).write_bytes(blob.getbuffer())
+        (folder / artefact.BLOB).write_bytes(_exported(model, options).getbuffer())
     told = {
         "inputs": [_told(info) for info in ends.inputs],
         "outputs": [_told(info) for info in ends.outputs],
@@ -198,6 +196,18 @@ def _write(folder: Path, parts: Parts, options: Options) -> None:
         "weights": offsets,
     }
     (folder / artefact.PORTS).write_text(json.dumps(told))
+
+
+def _exported(model: Any, options: Options) -> io.BytesIO:
+    compiled = _compiled(model, Options(precision=options.precision))
+    blob = io.BytesIO()
+    try:
+        compiled.export_model(blob)
+    except Exception as exc:
+        raise cache.CacheTroubleError(
+            f"OpenVINO could not export it ({reading.readable(exc)})"
+        ) from exc
+    return blob
 
 
 def _told(info: TensorInfo) -> tuple[str, str, tuple[int, ...]]:

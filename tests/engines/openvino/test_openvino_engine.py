@@ -203,3 +203,34 @@ def test_ordinary_models_warn_of_nothing(dense: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ENGINE.load(dense.source(), Options(streams=2))
+
+
+# --- memory ---
+
+
+def own_bytes() -> int:
+    """What this process has in memory that belongs to no file."""
+    with open("/proc/self/smaps_rollup") as lines:
+        (kib,) = (int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+    return kib * 1024
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two streams")
+def test_a_further_stream_adds_no_weights(source_of: MakeSource) -> None:
+    side, count = 1024, 8  # 32 MiB
+    nodes = [node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]) for at in range(count)]
+    weights = {f"w{at}": np.eye(side, dtype=np.float32) * (at + 1) for at in range(count)}
+    made = model(nodes, [("v0", F32, [8, side])], [(f"v{count}", F32, [8, side])], **weights)
+    source, x = source_of(made), np.ones((8, side), np.float32)
+    sessions, sizes = [ENGINE.load(source, Options())], [own_bytes()]
+    for streams in (1, 2):
+        session = ENGINE.load(source, Options(streams=streams))
+        requests = [session._native.compiled.create_infer_request() for _ in range(streams)]  # type: ignore[union-attr]
+        for request in requests:  # all streams compute
+            request.start_async([x], share_inputs=True)
+        for request in requests:
+            request.wait()
+        sessions.append(session)
+        sizes.append(own_bytes())
+    one, two = sizes[1] - sizes[0], sizes[2] - sizes[1]
+    assert two < one + count * side * side  # a quarter of the weights
