@@ -19,7 +19,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,15 +119,13 @@ class OpenVinoSession:
             if place != UNUSED:
                 shared.append(shown(border.inward(array, kind) if kind else array))
                 native.set_input_tensor(place, ov.Tensor(shared[-1], shared_memory=True))
-        if stop is None:
-            self._start(native, self._has_streams and not self._is_own)
-            native.wait()
-        else:
-            with stop.handle(_Runs, _Runs.cancel).of(native, stop):
-                self._start(native, not self._is_own)
-                if stop.fired:  # which may have come before there was something to cancel
-                    native.cancel()
+        try:
+            self._wait(native, stop)
+        except BaseException:  # Ctrl-C may come before the end: nobody may read `shared` after it
+            with suppress(Exception):
+                native.cancel()
                 native.wait()
+            raise
         found = [np.array(native.get_output_tensor(at).data) for at in range(len(self.outputs))]
         for at, blank in enumerate(request.blanks):
             native.set_input_tensor(at, blank)  # what the caller gave is his alone again
@@ -135,6 +133,18 @@ class OpenVinoSession:
             border.outward(array, kind) if kind else array
             for array, kind in zip(found, self._outward, strict=True)
         ]
+
+    def _wait(self, native: Any, stop: Stop | None) -> None:
+        """Run a request to its end, or until it is stopped."""
+        if stop is None:
+            self._start(native, self._has_streams and not self._is_own)
+            native.wait()
+            return
+        with stop.handle(_Runs, _Runs.cancel).of(native, stop):
+            self._start(native, not self._is_own)
+            if stop.fired:  # which may have come before there was something to cancel
+                native.cancel()
+            native.wait()
 
     def _start(self, native: Any, queued: bool) -> None:
         if queued:

@@ -180,6 +180,22 @@ def test_a_late_stop_does_not_end_the_next_run_on_the_same_request(dense: Any) -
     np.testing.assert_allclose(y, dense.wanted, rtol=1e-5)
 
 
+def test_an_interrupt_does_not_leave_a_run_on_memory_that_goes(source_of: MakeSource) -> None:
+    session = ENGINE.load(source_of(long_chain()), Options(streams=2))
+    natives, inner = [], session._start
+
+    def start(native: Any, queued: bool) -> None:
+        natives.append(native)
+        inner(native, queued)
+        raise KeyboardInterrupt
+
+    session._start = start  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        session.run([np.ones((256, 256), np.float32)])
+    with pytest.raises(RuntimeError, match="canceled"):
+        natives[0].wait_for(0)  # one that goes on would be False
+
+
 # --- closing and forking ---
 
 
