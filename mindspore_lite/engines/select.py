@@ -122,7 +122,8 @@ def available() -> list[tuple[str, str | None, str]]:
     try:
         from openvino import __version__ as release
 
-        found.append(("openvino", str(release), "target cpu with engine=openvino"))
+        number = str(release).partition("-")[0]  # without the names of its build
+        found.append(("openvino", number, "target cpu with engine=openvino"))
     except (ImportError, OSError) as exc:
         reason = f"target cpu: cannot be imported ({exc}): pip install 'mslite[openvino]'"
         found.append(("openvino", None, reason))

@@ -93,7 +93,7 @@ def test_bound_workers_compute_on_their_cores(wanted: np.ndarray) -> None:
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_wide_bound_workers_are_told_that_they_share_nothing(monkeypatch: Any) -> None:
+def test_wide_bound_workers_are_told_that_they_share_nothing() -> None:
     made = context("openvino", workers_num=1)
     made.cpu.thread_num, made.cpu.thread_affinity_mode = 2, 1
     with (

@@ -54,10 +54,7 @@ class OpenVinoEngine:
         trouble = ""
         if store is not None:
             try:
-                session = _load_cached(store, source, options, keep)
-                gc.collect()  # graphs hold themselves in circles
-                heap.give_back()
-                return session
+                return _load_cached(store, source, options, keep)
             except cache.CacheTroubleError as exc:
                 trouble = str(exc)
         session = _in_memory(reading.parts_of(source), source.replaced, options)
@@ -156,6 +153,8 @@ def _load_cached(
         if session is None:
             store.discard(key)
             raise cache.CacheTroubleError("OpenVINO refuses to open what it just wrote")
+    gc.collect()  # graphs hold themselves in circles
+    heap.give_back()
     store.evict(keep=key)
     return session
 

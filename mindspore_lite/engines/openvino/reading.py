@@ -173,6 +173,8 @@ def _places(model: Any, names: Sequence[str]) -> dict[str, int]:
 def _declared(value: onnx.ValueInfoProto) -> TensorInfo:
     """An input that OpenVINO does not have, as the graph declares it."""
     kind = value.type.tensor_type
+    if kind.elem_type not in BY_ONNX:
+        raise EngineError(f"input {value.name!r} is no tensor of numbers; {INSTEAD}")
     dims = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim)
     return TensorInfo(value.name, BY_ONNX[kind.elem_type].numpy, tuple(dims))
 

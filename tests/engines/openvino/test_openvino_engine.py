@@ -222,15 +222,13 @@ def test_a_further_stream_adds_no_weights(source_of: MakeSource) -> None:
     weights = {f"w{at}": np.eye(side, dtype=np.float32) * (at + 1) for at in range(count)}
     made = model(nodes, [("v0", F32, [8, side])], [(f"v{count}", F32, [8, side])], **weights)
     source, x = source_of(made), np.ones((8, side), np.float32)
-    sessions, sizes = [ENGINE.load(source, Options())], [own_bytes()]
-    for streams in (1, 2):
-        session = ENGINE.load(source, Options(streams=streams))
-        requests = [session._native.compiled.create_infer_request() for _ in range(streams)]  # type: ignore[union-attr]
-        for request in requests:  # all streams compute
-            request.start_async([x], share_inputs=True)
-        for request in requests:
-            request.wait()
-        sessions.append(session)
-        sizes.append(own_bytes())
-    one, two = sizes[1] - sizes[0], sizes[2] - sizes[1]
-    assert two < one + count * side * side  # a quarter of the weights
+    first = ENGINE.load(source, Options())  # what is made once is made
+    before = own_bytes()
+    session = ENGINE.load(source, Options(streams=2))
+    requests = [session._native.compiled.create_infer_request() for _ in range(2)]  # type: ignore[union-attr]
+    for request in requests:  # both streams compute
+        request.start_async([x], share_inputs=True)
+    for request in requests:
+        request.wait()
+    assert own_bytes() - before < 1.5 * count * side * side * 4  # they pack the weights once
+    first.close()
