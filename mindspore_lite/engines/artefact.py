@@ -4,7 +4,7 @@
     weights.bin     its large weights, also in packed form; absent when there are none
     skeleton.onnx   the graph as it was before, without its large weights
     model.blob      what OpenVINO has compiled, weights included; in place of the first two
-    ports.json      inputs, outputs and metadata, beside model.blob
+    ports.json      inputs, outputs and metadata of a model for OpenVINO, which has no model.onnx
     meta.json       size, digest and stat of each file, and a digest over meta itself
 
 Nothing is flushed to the platter: after a power cut a file that did not arrive differs from meta

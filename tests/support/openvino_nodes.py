@@ -54,7 +54,7 @@ def run_file(path: Path) -> None:
 
 
 def run_source(source: Source, given: Sequence[Any]) -> list[np.ndarray]:
-    """Compile in memory and compute."""
+    """Compile, through the cache where the source may lie there, and compute."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # less precision; a border's rounding
         session = ENGINE.load(source, Options())

@@ -3,7 +3,7 @@
 What is kept in the cache is what OpenVINO compiled, weights included, to be mapped by a later
 start. It packs many of the weights once more when it opens that, for itself: streams of a session
 share them, sessions do not. A model whose weights may change is kept as its graph and weights, and
-compiled at every start and update.
+compiled at every start and update; so is one that OpenVINO would not read back as it wrote it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mindspore_lite.engines import artefact, binding, cache, digest, heap, varia
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
 from mindspore_lite.engines.openvino import reading
+from mindspore_lite.engines.openvino.faults import can_be_stored
 from mindspore_lite.engines.openvino.reading import Ports
 from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession
 from mindspore_lite.engines.skeleton import Parts
@@ -182,11 +183,12 @@ def _write(folder: Path, parts: Parts, options: Options) -> None:
     model = reading.read(_core()[0], parts.skeleton, parts.weights)
     (folder / artefact.SKELETON).write_bytes(parts.skeleton)
     ends = reading.ports(model, parts.skeleton)
-    if parts.variable:
-        offsets = _write_weights(folder / artefact.WEIGHTS, parts.weights)
+    offsets = []
+    compiled = None if parts.variable else _compiled(model, Options(precision=options.precision))
+    if compiled is not None and can_be_stored(compiled, parts.skeleton):
+        (folder / artefact.BLOB).write_bytes(_exported(compiled).getbuffer())
     else:
-        offsets = []
-        (folder / artefact.BLOB).write_bytes(_exported(model, options).getbuffer())
+        offsets = _write_weights(folder / artefact.WEIGHTS, parts.weights)
     told = {
         "inputs": [_told(info) for info in ends.inputs],
         "outputs": [_told(info) for info in ends.outputs],
@@ -197,8 +199,7 @@ def _write(folder: Path, parts: Parts, options: Options) -> None:
     (folder / artefact.PORTS).write_text(json.dumps(told))
 
 
-def _exported(model: Any, options: Options) -> io.BytesIO:
-    compiled = _compiled(model, Options(precision=options.precision))
+def _exported(compiled: Any) -> io.BytesIO:
     blob = io.BytesIO()
     try:
         compiled.export_model(blob)
@@ -233,7 +234,7 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
     )
     ends = Ports(inputs, outputs, told["metadata"], told["places"])
     skeleton = (folder / artefact.SKELETON).read_bytes()
-    if told["weights"]:
+    if not (folder / artefact.BLOB).exists():
         first = _mapped_weights(folder / artefact.WEIGHTS, told["weights"])
         return _from_weights(ends, skeleton, first, replaced, options)
     # private pages that OpenVINO may write to, which it never does
@@ -248,7 +249,7 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
 
 
 def _mapped_weights(path: Path, rows: list[Any]) -> dict[str, np.ndarray]:
-    data = np.memmap(path, np.uint8, "r")
+    data = np.memmap(path, np.uint8, "r") if rows else np.empty(0, np.uint8)
     found = {}
     for name, kind, shape, offset in rows:
         dtype = np.dtype(BY_NAME[kind].numpy)

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
 from support import onnx_nodes
 from support.fixture_files import FILES
 from support.openvino_nodes import exceptions, failure, run_file, run_node_test
 
 PARTS = 48  # of the files, and of the node tests; the suite runs one of each
 NAMES = {f"{path.parent.name}/{path.stem}": path for path in FILES}
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MSLITE_CACHE", "off")
 
 
 def test_files_give_what_mindspore_gave() -> None:

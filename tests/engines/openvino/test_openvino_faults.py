@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,24 @@ def test_equal_values_keep_their_order(source_of: MakeSource) -> None:
     session = ENGINE.load(source_of(made), Options())
     _, places = session.run([np.array([1, 2, 2, 1, 2, 1], np.float32)])
     np.testing.assert_array_equal(places, [1, 2, 4, 0, 3, 5])
+
+
+def test_a_stored_lstm_computes_what_it_did(
+    source_of: MakeSource, cache_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    weights = {
+        "w": rng.random((1, 32, 4), np.float32), "r": rng.random((1, 32, 8), np.float32)
+    }  # fmt: skip
+    lstm = node("LSTM", ["x", "w", "r"], ["y"], hidden_size=8)
+    made = source_of(model([lstm], [("x", F32, [3, 2, 4])], ["y"], **weights))
+    x = rng.random((3, 2, 4), np.float32)
+    monkeypatch.setenv("MSLITE_CACHE", "off")
+    (wanted,) = ENGINE.load(made, Options()).run([x])
+    monkeypatch.setenv("MSLITE_CACHE", "on")
+    for _ in range(2):
+        np.testing.assert_array_equal(ENGINE.load(made, Options()).run([x])[0], wanted)
+    assert list(cache_place.glob("*/weights.bin"))
 
 
 def average(**attributes: Any) -> onnx.ModelProto:
