@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import EngineSettings, engine_settings, own_device
+from mindspore_lite.engine_settings import EngineSettings, engine_settings, own_device, settled
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
@@ -68,7 +68,7 @@ def build(
     group: Group | None = None,
 ) -> Built:
     """Load a model for the first target of the context; options None follow from the context."""
-    settings = settings or engine_settings(context, {})
+    settings = settled(settings or engine_settings(context, {}), given)
     if given.path is not None and given.path.is_dir():
         raise ModelFileError(f"{given.name} is a directory, wanted a model file")
     if given.kind == "MINDIR_LITE":

@@ -1,14 +1,14 @@
 """Which engine runs a model, where, and how exactly: a Context and a configuration go in.
 
     section            key               values                                    default
-    common_context     engine            onnxruntime, torch                        of the target
+    common_context     engine            onnxruntime, openvino, torch, auto        of the target
                        profile           a path: what each operator took, as a     none
                                          Chrome trace, written by Model.close()
     gpu_context        precision_mode    enforce_fp32, preferred_fp16,             context.gpu's
                                          preferred_bf16
     ascend_context     precision_mode    the five of context.ascend                context.ascend's
     cpu_context        precision_mode    as gpu_context; preferred_bf16 with       context.cpu's
-                                         engine torch only
+                                         engines openvino and torch only
     the three          allow_tf32        true, false                               true
                        tuning            fast, full, off                           fast; cpu: off
                        batch_buckets     numbers of rows, such as 1,2,4,8          see placing
@@ -21,14 +21,19 @@ it are those of the original, and have no effect.
 from __future__ import annotations
 
 import os
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 from mindspore_lite.config import Sections
 from mindspore_lite.context import Context
-from mindspore_lite.engines import ascend
+from mindspore_lite.engines import ascend, choice
 from mindspore_lite.engines.base import Options
-from mindspore_lite.engines.select import ENGINES
-from mindspore_lite.errors import EngineError
+from mindspore_lite.engines.choice import Choice
+from mindspore_lite.engines.select import AUTO, ENGINES, installed
+from mindspore_lite.errors import EngineError, LiteError
+from mindspore_lite.graph.source import Given, source_of
 
 TUNINGS = ("fast", "full", "off")
 _MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
@@ -61,6 +66,7 @@ class EngineSettings:
     tuning: str = "fast"
     batches: tuple[int, ...] = ()  # numbers of rows to prepare; (): nobody said
     profile: str = ""  # the absolute path that a trace of what operators take goes to
+    measured: Choice | None = None  # what engine=auto found; it counts where the user said nothing
 
     @property
     def on_card(self) -> bool:
@@ -90,13 +96,15 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
     target = context.target[0].lower()
     entries = _Entries(f"{target}_context", sections.get(f"{target}_context", {}))
     common = _Entries("common_context", sections.get("common_context", {}))
-    engine = common.word("engine", ENGINES)
+    engine = common.word("engine", (*ENGINES, AUTO))
     kind = _KINDS.get(target, "cpu")
     precision = _precision(context, target, entries)
-    if target == "cpu" and engine != "torch" and precision == "preferred_bf16":
+    can_bf16 = engine in ("openvino", "torch")
+    if target == "cpu" and not can_bf16 and precision == "preferred_bf16":
         raise EngineError(
             "[cpu_context] precision_mode is 'preferred_bf16', which on the CPU takes "
-            "[common_context] engine=torch; set that, or use enforce_fp32 or preferred_fp16"
+            "[common_context] engine=openvino or torch; set that, or use enforce_fp32 or "
+            "preferred_fp16"
         )
     if target == "ascend" and ascend.emulated():  # the CPU stands in, with its own precision
         kind, precision = "cpu", context.cpu.precision_mode
@@ -116,6 +124,31 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
         tuning=entries.word("tuning", TUNINGS) or ("off" if kind == "cpu" else "fast"),
         batches=entries.numbers("batch_buckets"),
         profile=os.path.abspath(profile) if profile else "",
+    )
+
+
+def settled(settings: EngineSettings, given: Given) -> EngineSettings:
+    """The settings with an engine in place of `auto`: what was measured for the model, if any."""
+    if settings.engine != AUTO:
+        return settings
+    found = None
+    if settings.target == "cpu":
+        with suppress(LiteError, OSError, KeyError):  # the build says what is wrong with the model
+            found = choice.recall(source_of(given))
+    if found is not None and not installed(found.engine):
+        _warn_of_missing(found.engine)
+        found = None
+    return replace(settings, engine="" if found is None else found.engine, measured=found)
+
+
+@cache
+def _warn_of_missing(engine: str) -> None:
+    """Once per process."""
+    warnings.warn(
+        f"engine=auto: {engine} was measured to be the fastest, but is not installed; taking "
+        "onnxruntime",
+        RuntimeWarning,
+        stacklevel=6,
     )
 
 

@@ -4,7 +4,8 @@ A worker of one thread needs none of an engine's own, so all such workers share 
 workers get a session each, because the threads of a session serve all who call it; their weights
 are pages of the same file, so that only the graph is there several times. A model that cannot be
 mapped from the compile cache is loaded once, in one session whose threads all workers share; only
-bound workers get a session each even then, for threads cannot sit on the cores of two.
+bound workers get a session each even then, for threads cannot sit on the cores of two. An engine
+that packs weights for each session, as OpenVINO does, is treated alike.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import numpy as np
 
 from mindspore_lite.build import Built, any_shape, build, updated, warn_of_unused_targets
 from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import EngineSettings, engine_settings
+from mindspore_lite.engine_settings import EngineSettings, engine_settings, settled
 from mindspore_lite.engines import heap
 from mindspore_lite.engines.base import Options, Session
+from mindspore_lite.engines.choice import Choice
 from mindspore_lite.engines.flip import Flip
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
@@ -107,13 +109,21 @@ def place(
 ) -> Placed:
     """Load a model for as many workers as the context asks for, or the machine has room for."""
     warn_of_unused_targets(context, stacklevel=6)
-    settings = settings or engine_settings(context, {})
-    plan = _plan(context)
+    settings = settled(settings or engine_settings(context, {}), given)
+    plan = _plan(context, settings.measured)
     inter_op = context.cpu.inter_op_parallel_num or 1
 
     def load(width: int, worker: int, weights: WeightSettings) -> Built:
         bound = plan.cores[worker] if width > 1 else ()
-        options = settings.applied(Options(width, inter_op, bound, binds_caller=False))
+        options = Options(
+            width,
+            inter_op,
+            bound,
+            binds_caller=False,
+            streams=1 if bound else plan.lanes(width),
+            caller_computes=any(plan.cores),
+        )
+        options = settings.applied(options)
         return build(given, context, options, settings=settings, weights=weights)
 
     built = load(plan.threads, 0, weights)
@@ -125,8 +135,8 @@ def place(
     is_shared = plan.threads == 1 or not (first.mapped or any(plan.cores))
     if not is_shared and not first.mapped and not built.any_rank:
         warnings.warn(
-            f"the model is not in the compile cache: each of {plan.workers} bound workers of "
-            f"{plan.threads} threads has its own copy of the weights; see `mslite doctor`",
+            f"{_why_unmapped(built)}: each of {plan.workers} bound workers of {plan.threads} "
+            "threads has its own copy of the weights; see `mslite doctor`",
             UserWarning,
             stacklevel=5,
         )
@@ -141,13 +151,23 @@ def place(
     return Placed(changing or built, plan, tuple(_places(plan, sessions)))
 
 
-def _plan(context: Context) -> Layout:
+def _why_unmapped(built: Built) -> str:
+    if built.engine.name == "openvino":
+        return "OpenVINO packs the weights for each session"
+    return "the model is not in the compile cache"
+
+
+def _plan(context: Context, measured: Choice | None = None) -> Layout:
+    """What the context asks for, or what was measured where it says nothing of these numbers."""
     cpu = context.cpu
     inter_op = cpu.inter_op_parallel_num
-    threads = cpu.thread_num or (inter_op if inter_op > 1 else 0)
+    workers, threads = context.parallel.workers_num, cpu.thread_num
+    is_bound = cpu.thread_affinity_mode or cpu.thread_affinity_core_list
+    if measured is not None and not (workers or threads or inter_op or is_bound):
+        workers, threads = measured.workers, measured.threads
     wanted = Wanted(
-        context.parallel.workers_num,
-        threads,
+        workers,
+        threads or (inter_op if inter_op > 1 else 0),
         cpu.thread_affinity_mode,
         tuple(cpu.thread_affinity_core_list),
     )

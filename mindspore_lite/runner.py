@@ -23,10 +23,11 @@ from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.card_placing import place_on_cards
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import engine_settings
+from mindspore_lite.engine_settings import engine_settings, settled
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
 from mindspore_lite.engines.binding import bound
+from mindspore_lite.engines.choice import Choice
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given
@@ -229,10 +230,11 @@ class _Loaded:
         sections = read_settings("build_from_file", asked.config_path, asked.config_info)
         context = _sized(context, sections)
         settings = context.parallel
-        engine = engine_settings(context, sections)
+        given = replace(given, beside=model_file(sections))
+        engine = settled(engine_settings(context, sections), given)
         if engine.profile:
             raise EngineError("[common_context] profile is for Model alone; leave it out here")
-        wish = _batching(context, sections)
+        wish = _batching(context, sections, engine.measured)
         if settings.device_ids and engine.target == "cpu":
             warnings.warn(
                 f"device_ids {settings.device_ids} have no effect on target 'cpu'; a "
@@ -244,7 +246,6 @@ class _Loaded:
             for number in settings.device_ids:
                 ascend.check_device("context.parallel.device_ids", number)
         weights = weight_settings(sections, settings.config_path)
-        given = replace(given, beside=model_file(sections))
         self._placed: Placed
         if engine.on_card:
             self._placed, batching = place_on_cards(given, context, engine, wish, weights)
@@ -407,10 +408,13 @@ class _Answer(Future[list[Tensor]]):
             self.set_result(found)
 
 
-def _batching(context: Context, sections: Sections) -> Batching:
-    """What is asked for, 0 rows being nothing."""
+def _batching(context: Context, sections: Sections, measured: Choice | None) -> Batching:
+    """What is asked for, 0 rows being nothing; what was measured counts where nobody asks."""
     known = {name: getattr(context.parallel, name) for name in _BATCHING}
-    rows, wait_us = _numbers(sections, "batching", known).values()
+    found = _numbers(sections, "batching", known)
+    if measured is not None and not any(found.values()):
+        found = {name: getattr(measured, name) for name in _BATCHING}
+    rows, wait_us = found.values()
     return Batching(rows, wait_us * 1000)
 
 

@@ -32,6 +32,7 @@ def printed(script: str, *arguments: object) -> str:
     ("script", "wanted"),
     [
         ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
+        ("engines.py", rf"mslite / the better of \(b\) and \(c\): throughput {RATIO}"),
         ("batching.py", rf"4 clients: batched / plain {RATIO}, .* a batch of [1-4]"),
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
         ("card_pool.py", r"4 clients: \d+ rows/s, \d+% of the card's 23704; .* p99 \d+\.\d ms"),

@@ -74,8 +74,8 @@ def test_a_configuration_counts_before_the_context(
 @pytest.mark.parametrize(
     ("target", "section", "key", "text", "words"),
     [
-        ("cpu", "common_context", "engine", "openvino", "wanted one of onnxruntime, torch"),
-        ("cpu", "common_context", "engine", "auto", r"\[common_context\] engine is 'auto'"),
+        ("cpu", "common_context", "engine", "tvm", "wanted one of onnxruntime, openvino, torch, a"),
+        ("cpu", "common_context", "engine", "best", r"\[common_context\] engine is 'best'"),
         ("gpu", "gpu_context", "precision_mode", "fp16", "wanted one of enforce_fp32, preferred_f"),
         ("gpu", "gpu_context", "precision_mode", "enforce_fp16", "'enforce_fp16', wanted"),
         ("ascend", "ascend_context", "precision_mode", "preferred_bf16", "preferred_optimal"),
@@ -98,7 +98,7 @@ def test_an_unknown_value_is_an_error(
 
 def test_bfloat16_on_the_cpu_takes_the_engine_that_can() -> None:
     sections = {"cpu_context": {"precision_mode": "preferred_bf16"}}
-    with pytest.raises(EngineError, match=r"takes \[common_context\] engine=torch"):
+    with pytest.raises(EngineError, match=r"takes \[common_context\] engine=openvino or torch"):
         engine_settings(Context(), sections)
     found = engine_settings(Context(), {**sections, "common_context": {"engine": "Torch"}})
     assert (found.engine, found.precision, found.kind) == ("torch", "preferred_bf16", "cpu")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 HEAVY = {
-    "onnxruntime", "torch", "onnx", "onnx_ir", "matplotlib", "google.protobuf", "rich", "cyclopts",
-    "safetensors", "mindspore_lite.mindir.mindir_pb2",
+    "onnxruntime", "openvino", "torch", "onnx", "onnx_ir", "matplotlib", "google.protobuf", "rich",
+    "cyclopts", "safetensors", "mindspore_lite.mindir.mindir_pb2",
 }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -15,7 +14,7 @@ from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.result import Run
 from mindspore_lite.bench.sides import Feed, Ours
 from mindspore_lite.bench.tune import Score, Setting, Try
-from mindspore_lite.engines.select import ENGINES
+from mindspore_lite.engines.select import installed
 from mindspore_lite.errors import EngineError
 from mindspore_lite.pool.layout import Layout
 
@@ -24,8 +23,8 @@ _ROUNDS = 5  # of the last comparison
 
 
 def engines() -> list[str]:
-    """Those that the search tries: known to us, and installed."""
-    return [e for e in _CANDIDATES if e in ENGINES and importlib.util.find_spec(e) is not None]
+    """Those that the search tries: of the CPU, and installed."""
+    return [engine for engine in _CANDIDATES if installed(engine)]
 
 
 @dataclass

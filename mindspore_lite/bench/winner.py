@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 from mindspore_lite.bench.result import Point
+from mindspore_lite.engines import choice
 from mindspore_lite.graph.source import Given, source_of
 
 
@@ -47,9 +47,5 @@ def python_text(point: Point, model: str) -> str:
 
 def remember(model: Path, kind: str, point: Point) -> bool:
     """Keep the choice for `[common_context] engine=auto`; False where it cannot be kept."""
-    try:
-        choice = importlib.import_module("mindspore_lite.engines.choice")
-    except ModuleNotFoundError:
-        return False
     chosen = choice.Choice(point.engine, point.workers, point.threads, point.batch)
-    return bool(choice.remember(source_of(Given(kind, model)), chosen))
+    return choice.remember(source_of(Given(kind, model)), chosen)

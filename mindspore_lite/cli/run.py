@@ -31,7 +31,7 @@ def run(
     shape: Annotated[list[str] | None, Parameter(negative="")] = None,
     target: Literal["cpu", "gpu", "ascend"] = "cpu",
     device: int = 0,
-    engine: Literal["onnxruntime", "torch"] | None = None,
+    engine: Literal["onnxruntime", "openvino", "torch", "auto"] | None = None,
     config: Path | None = None,
     threads: int = 0,
     top: int = 0,
@@ -52,7 +52,8 @@ def run(
     device
         The number of the card, where there are several.
     engine
-        What computes on the CPU; without it, ONNX Runtime does.
+        What computes on the CPU; without it, ONNX Runtime does. auto: what `mslite bench --tune`
+        measured to be best for this model on this machine.
     config
         A configuration file, such as one with `precision_mode=preferred_fp16` in `[gpu_context]`.
     threads

@@ -3,6 +3,8 @@
     model.onnx      the optimised graph
     weights.bin     its large weights, also in packed form; absent when there are none
     skeleton.onnx   the graph as it was before, without its large weights
+    model.blob      what OpenVINO has compiled, weights included; in place of the first two
+    ports.json      inputs, outputs and metadata of a model for OpenVINO, which has no model.onnx
     meta.json       size, digest and stat of each file, and a digest over meta itself
 
 Nothing is flushed to the platter: after a power cut a file that did not arrive differs from meta
@@ -24,9 +26,11 @@ FORMAT = 4  # raise when the folder, or how it is compiled, changes
 MODEL = "model.onnx"
 WEIGHTS = "weights.bin"
 SKELETON = "skeleton.onnx"
+BLOB = "model.blob"
+PORTS = "ports.json"
 META = "meta.json"
-_REQUIRED = frozenset({MODEL, SKELETON})
-_ALLOWED = _REQUIRED | {WEIGHTS}
+_REQUIRED = frozenset({SKELETON})
+_ALLOWED = _REQUIRED | {MODEL, WEIGHTS, BLOB, PORTS}
 
 
 def seal(folder: Path, key: str) -> int:

@@ -38,6 +38,8 @@ class Options:
     inter_op_threads: int = 1
     cores: tuple[int, ...] = ()  # empty: not bound; else one core per thread, the caller's included
     binds_caller: bool = True  # False: who calls is on the first core already
+    streams: int = 1  # requests that run at the same time; for engines that must know beforehand
+    caller_computes: bool = False  # who calls is on cores of his own: no other thread may do it
     precision: str = "enforce_fp32"
     group: Group | None = None  # what is shared with other sessions of this process
     device: str = "cpu"  # as torch writes it: cpu, cuda:0, npu:0

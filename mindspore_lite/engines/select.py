@@ -10,7 +10,8 @@ from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import Engine
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 
-ENGINES = ("onnxruntime", "torch")
+ENGINES = ("onnxruntime", "openvino", "torch")
+AUTO = "auto"  # what was measured to be best for a model; see choice.py
 
 
 def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
@@ -18,7 +19,7 @@ def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
 
     Args:
         target: "cpu", "gpu" or "ascend".
-        engine: One of ENGINES; "" is the usual one of the target.
+        engine: One of ENGINES; "" and AUTO are the usual one of the target.
         device: The card, which must be there.
 
     Raises:
@@ -29,9 +30,9 @@ def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
     if name not in ("cpu", "gpu", "ascend"):
         raise ValueError(f"target is {target!r}, wanted 'cpu', 'gpu' or 'ascend'")
     on_card = name == "gpu" or (name == "ascend" and not ascend.emulated())
-    if on_card and engine == "onnxruntime":
+    if on_card and engine in ("onnxruntime", "openvino"):
         raise EngineError(
-            f"[common_context] engine is 'onnxruntime', but target {name!r} is served by engine "
+            f"[common_context] engine is {engine!r}, but target {name!r} is served by engine "
             "'torch' alone; leave the entry out, or use target 'cpu'"
         )
     if name == "ascend":
@@ -40,7 +41,9 @@ def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
         from mindspore_lite.engines.torch import cards
 
         cards.check(f"{'cuda' if name == 'gpu' else 'npu'}:{device}")
-    return _torch() if on_card or engine == "torch" else _onnxruntime(name)
+    if on_card or engine == "torch":
+        return _torch()
+    return _openvino() if engine == "openvino" else _onnxruntime(name)
 
 
 def _onnxruntime(target: str) -> Engine:
@@ -54,6 +57,19 @@ def _onnxruntime(target: str) -> Engine:
     return OnnxRuntimeEngine()
 
 
+def _openvino() -> Engine:
+    try:
+        import openvino  # noqa: F401 - alone, so that a fault of ours does not look like its absence
+    except (ImportError, OSError) as exc:  # the second: libraries of it are missing
+        raise EngineUnavailableError(
+            f"engine 'openvino' needs OpenVINO, which cannot be imported ({exc}): "
+            "pip install 'mslite[openvino]', or leave [common_context] engine out"
+        ) from exc
+    from mindspore_lite.engines.openvino.engine import OpenVinoEngine
+
+    return OpenVinoEngine()
+
+
 def _torch() -> Engine:
     try:
         import torch  # noqa: F401 - alone, so that a fault of ours does not look like its absence
@@ -65,6 +81,11 @@ def _torch() -> Engine:
     from mindspore_lite.engines.torch.engine import TorchEngine
 
     return TorchEngine()
+
+
+def installed(engine: str) -> bool:
+    """Whether the package of an engine is there; it is not loaded."""
+    return importlib.util.find_spec(engine) is not None
 
 
 def usable_targets() -> list[str]:
@@ -98,6 +119,14 @@ def available() -> list[tuple[str, str | None, str]]:
     except ImportError as exc:
         reason = f"target cpu: cannot be imported ({exc}): pip install onnxruntime"
         found.append(("onnxruntime", None, reason))
+    try:
+        from openvino import __version__ as release
+
+        number = str(release).partition("-")[0]  # without the names of its build
+        found.append(("openvino", number, "target cpu with engine=openvino"))
+    except (ImportError, OSError) as exc:
+        reason = f"target cpu: cannot be imported ({exc}): pip install 'mslite[openvino]'"
+        found.append(("openvino", None, reason))
     try:
         from torch import __version__ as version
     except (ImportError, OSError) as exc:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from support.models import DIGITS
@@ -11,7 +9,6 @@ import mindspore_lite as mslite
 from mindspore_lite.bench.result import Point
 from mindspore_lite.bench.winner import entries, ini_text, python_text, remember
 from mindspore_lite.config import read_config
-from mindspore_lite.graph.source import Source
 
 CHOSEN = Point("onnxruntime", 2, 1, 8, 16, 100.0, 1.0)
 AUTOMATIC = Point("onnxruntime", 0, 0, 0, 1, 100.0, 1.0)
@@ -44,16 +41,15 @@ def test_automatic_settings_are_left_out() -> None:
     assert "num" not in python_text(AUTOMATIC, "m.mindir")
 
 
-def test_the_choice_is_remembered_where_somebody_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[object] = []
-
-    def keep(source: Source, choice: object) -> bool:
-        kept.append((source.files, choice))
-        return True
-
-    made = SimpleNamespace(remember=keep, Choice=lambda *numbers: numbers)
-    monkeypatch.setitem(sys.modules, "mindspore_lite.engines.choice", made)
+def test_the_choice_is_what_engine_auto_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_CACHE_DIR", str(tmp_path))
     assert remember(DIGITS, "MINDIR", CHOSEN)
-    assert kept == [((DIGITS,), ("onnxruntime", 2, 1, 8))]
-    monkeypatch.setitem(sys.modules, "mindspore_lite.engines.choice", None)
-    assert not remember(DIGITS, "MINDIR", CHOSEN)
+    context = mslite.Context()
+    context.parallel.config_info = {"common_context": {"engine": "auto"}}
+    with mslite.ModelParallelRunner() as runner:
+        runner.build_from_file(str(DIGITS), context)
+        assert runner.statistics().layout.workers == 2
+        assert runner._loaded is not None
+        assert runner._loaded.pool._desk.batching.max_rows == 8

@@ -65,10 +65,24 @@ def test_a_card_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         select.engine_for("gpu", device=1)
 
 
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
 @pytest.mark.parametrize("target", ["gpu", "ascend"])
-def test_onnx_runtime_serves_no_card(checked: list[str], target: str) -> None:
-    with pytest.raises(EngineError, match=f"target '{target}' is served by engine 'torch' alone"):
-        select.engine_for(target, "onnxruntime")
+def test_engines_of_the_cpu_serve_no_card(checked: list[str], target: str, engine: str) -> None:
+    words = f"engine is '{engine}', but target '{target}' is served by engine 'torch' alone"
+    with pytest.raises(EngineError, match=words):
+        select.engine_for(target, engine)
+
+
+def test_openvino_serves_the_cpu_when_asked_to() -> None:
+    assert select.engine_for("cpu", "openvino").name == "openvino"
+    assert select.engine_for("cpu", select.AUTO).name == "onnxruntime"  # nothing was measured
+
+
+def test_openvino_that_is_missing_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(EngineUnavailableError, match=r"pip install 'mslite\[openvino\]'"):
+        select.engine_for("cpu", "openvino")
+    assert select.available()[1][:2] == ("openvino", None)
 
 
 @pytest.mark.parametrize("target", ["cpu", "ascend"])
@@ -82,7 +96,7 @@ def test_torch_that_is_missing_names_the_pip_command(monkeypatch: pytest.MonkeyP
     for target, engine in (("cpu", "torch"), ("gpu", "")):
         with pytest.raises(EngineUnavailableError, match=r"pip install 'mslite\[gpu\]'"):
             select.engine_for(target, engine)
-    assert select.available()[1][:2] == ("torch", None)
+    assert select.available()[2][:2] == ("torch", None)
 
 
 def test_torch_whose_libraries_are_missing_is_told(
@@ -94,7 +108,7 @@ def test_torch_whose_libraries_are_missing_is_told(
     for target, engine in (("cpu", "torch"), ("gpu", "")):
         with pytest.raises(EngineUnavailableError, match=r"imported \(libcudart"):
             select.engine_for(target, engine)
-    assert "libcudart.so" in select.available()[1][2]
+    assert "libcudart.so" in select.available()[2][2]
 
 
 def test_targets_without_a_driver_are_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,6 +147,9 @@ def test_missing_package_names_the_pip_command(no_runtime: None) -> None:
 def test_available_lists_versions_and_reasons() -> None:
     rows = {name: (version, reason) for name, version, reason in select.available()}
     assert rows["onnxruntime"] == (importlib.metadata.version("onnxruntime"), "target cpu")
+    version, served = rows["openvino"]
+    assert version == importlib.metadata.version("openvino")
+    assert served == "target cpu with engine=openvino"
     assert rows["torch"] == (
         importlib.metadata.version("torch"),
         "targets gpu and ascend, cpu with engine=torch",

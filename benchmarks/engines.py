@@ -1,0 +1,123 @@
+"""Throughput of ModelParallelRunner with engine=auto, beside OpenVINO and ONNX Runtime by hand.
+
+Run: python benchmarks/engines.py [--models MobileNetV2 ...] [--clients 5 16] [--rounds 7]
+     [--seconds 0.7] [--quick]
+
+First each engine of the CPU is measured under the runner, and the better one remembered for the
+model, as `mslite bench --tune` does; the runner that is compared is built with engine=auto and
+nothing else. Clients are threads that send their next request when the last one is answered. The
+peers run the same graph with the same inputs: (b) the best of a grid of hand-tuned ONNX Runtime
+set-ups, chosen for each number of clients after the fact, (c) OpenVINO's AsyncInferQueue with the
+THROUGHPUT hint, fed from one thread. All take turns in every round. Target: no less than the better
+of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import load
+import networks
+import parallel
+
+import mindspore_lite as mslite
+from mindspore_lite.engines.choice import Choice, remember
+from mindspore_lite.graph.source import Given, source_of
+
+ENGINES = ("onnxruntime", "openvino")
+OURS, BEST = "mslite, engine=auto", "the better of (b) and (c)"
+
+
+def built(mindir: Path, engine: str) -> mslite.ModelParallelRunner:
+    """A runner on an engine, and nothing else said."""
+    context = mslite.Context()
+    context.parallel.config_info = {"common_context": {"engine": engine}}
+    runner = mslite.ModelParallelRunner()
+    runner.build_from_file(str(mindir), context)
+    return runner
+
+
+def choose(mindir: Path, clients: int, args: argparse.Namespace) -> str:
+    """Measure the engines under the runner, and remember the better one."""
+    runners = {engine: built(mindir, engine) for engine in ENGINES}
+    arrays = list(parallel.inputs_for(runners[ENGINES[0]]).values())
+    bursts = load.interleaved(
+        {
+            engine: partial(
+                load.closed_loop, partial(runner.predict, arrays), clients, args.seconds
+            )
+            for engine, runner in runners.items()
+        },
+        args.rounds,
+    )
+    middles = {name: load.spread(parallel.rates(found)).middle for name, found in bursts.items()}
+    for engine, runner in runners.items():
+        print(f"  {engine} under the runner: {middles[engine]:.1f} /s")
+        runner.close()
+    best = max(middles, key=middles.__getitem__)
+    assert remember(source_of(Given("MINDIR", mindir)), Choice(best))
+    return best
+
+
+def report(model: str, clients: int, bursts: parallel.Bursts) -> list[str]:
+    """Print all sides, and ours against the peers; returns the row of the table."""
+    print(f"\n{model}, {clients} clients")
+    middles = {name: load.spread(parallel.rates(found)).middle for name, found in bursts.items()}
+    for name, found in bursts.items():
+        print(f"  {name:44} {middles[name]:9.1f} /s   p99 {load.p99_ms(found):8.1f} ms")
+    tuned = max((name for name in bursts if name.startswith("(b)")), key=middles.__getitem__)
+    best = max((tuned, parallel.OPENVINO), key=middles.__getitem__)
+    cells = [model, str(clients)]
+    for label, name in ((tuned, tuned), (parallel.OPENVINO, parallel.OPENVINO), (BEST, best)):
+        times = load.ratio(parallel.rates(bursts[OURS]), parallel.rates(bursts[name]))
+        print(f"  mslite / {label}: throughput {times}")
+        cells.append(f"{times.middle:.2f} ({times.low:.2f} to {times.high:.2f})")
+    return cells
+
+
+def measure(name: str, write: Callable[[Path], Path], args: argparse.Namespace) -> list[list[str]]:
+    """All client counts of one model, on one runner and one set of peers."""
+    rows = []
+    with load.scratch() as folder:
+        mindir = write(folder / "model.mindir")
+        onnx = networks.equivalent_onnx(mindir, folder / "model.onnx")
+        print(f"\n{name}")
+        chosen = choose(mindir, max(args.clients), args)
+        with built(mindir, "auto") as runner:
+            layout = runner.statistics().layout
+            print(f"  chosen: {chosen}, {layout.workers} workers of {layout.threads} threads")
+            sides = parallel.sides_for(runner, onnx, parallel.inputs_for(runner), layout.usable)
+            sides = {OURS: sides.pop(parallel.OURS), **sides}
+            for clients in args.clients:
+                side_bursts = {
+                    key: partial(side.burst, clients, args.seconds) for key, side in sides.items()
+                }
+                bursts = load.interleaved(side_bursts, args.rounds)
+                rows.append(report(name, clients, bursts))
+    return rows
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = load.parser(__doc__)
+    names = list(parallel.MODELS)
+    parser.add_argument("--models", nargs="+", choices=names, default=names)
+    parser.add_argument("--clients", nargs="+", type=int, default=[5, 16])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.7, help="of one burst of one side")
+    parser.add_argument("--quick", action="store_true", help="a tiny model and tiny bursts")
+    args = parser.parse_args()
+    models = {name: parallel.MODELS[name] for name in args.models}
+    if args.quick:
+        models, args.clients, args.rounds, args.seconds = parallel.QUICK, [3], 1, 0.02
+    rows = [row for name, write in models.items() for row in measure(name, write, args)]
+    print(f"\n| model | clients | / best of (b) | / (c) | / {BEST} |")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What engine=auto takes: the model's source goes in, the engine and settings measured for it out.
+
+    <cache>/choices/<key>.json    one Choice; the key is of the model's content and of the machine
+
+Whoever measures (`mslite bench --tune`) calls `remember`; whoever builds with engine=auto calls
+`recall`. A note that is damaged, or was not made here, counts as none. Notes hold no code and no
+weights: the worst that a wrong one can do is a slower model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from mindspore_lite.engines import cache, digest
+from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.select import ENGINES
+
+_FOLDER = "choices"
+_MOST_NOTES = 1000  # the oldest go beyond; guess, some 100 bytes each
+_MOST = 65536  # of any number in a note; guess: a greater one is damage
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine of the CPU, and how a ModelParallelRunner uses it; 0 is automatic, or off."""
+
+    engine: str
+    workers: int = 0
+    threads: int = 0
+    max_batch_rows: int = 0
+    max_batch_wait_us: int = 0
+
+
+def remember(source: Source, choice: Choice) -> bool:
+    """Keep a choice for a model on this machine, in place of the one before.
+
+    Args:
+        source: The model, as `source_of(Given(...))` makes it.
+        choice: What was measured to be best.
+
+    Returns:
+        Whether it is kept. False: the cache is off or unusable, or the model is in memory and
+        encrypted, and so has nothing to be known by.
+
+    Raises:
+        ValueError: The choice names no engine of the CPU, or a number that cannot be.
+    """
+    if _checked(asdict(choice)) != choice:
+        raise ValueError(f"{choice} is no choice, wanted an engine of {ENGINES} and numbers from 0")
+    store = cache.usable()
+    key = None if store is None else _key(source, store)
+    if store is None or key is None:
+        return False
+    folder = store.place / _FOLDER
+    part = folder / f"{key}.{secrets.token_hex(4)}.part"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        part.write_text(json.dumps(asdict(choice)))
+        os.replace(part, folder / f"{key}.json")
+        _forget_old(folder)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        return False
+    return True
+
+
+def recall(source: Source) -> Choice | None:
+    """What was remembered for a model on this machine; None when nothing, or nothing sound."""
+    store = cache.usable(quietly=True)
+    key = None if store is None else _key(source, store)
+    if store is None or key is None:
+        return None
+    try:
+        return _checked(json.loads((store.place / _FOLDER / f"{key}.json").read_bytes()))
+    except (OSError, ValueError):
+        return None
+
+
+def _checked(found: Any) -> Choice | None:
+    """A note as a Choice, if it is one."""
+    names = {field.name for field in fields(Choice)}
+    if not isinstance(found, dict) or found.keys() != names or found["engine"] not in ENGINES:
+        return None
+    numbers = [found[name] for name in names - {"engine"}]
+    if not all(type(number) is int and 0 <= number <= _MOST for number in numbers):
+        return None
+    return Choice(**found)
+
+
+def _key(source: Source, store: cache.Cache) -> str | None:
+    """The name of a model's note; None where nothing tells the model from others."""
+    content = digest.read(source.files, store.seen)
+    if not content.sha256 and not source.digests:
+        return None
+    parts = [*source.digests, *content.sha256, _machine()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The kind of CPU, and how many cores of it this process may use."""
+    name = None
+    with suppress(OSError):
+        name = re.search(r"^model name\s*:\s*(.*)$", cpuinfo.read_text(), re.MULTILINE)
+    kind = name[1].strip() if name else platform.machine()
+    return f"{kind}, {len(os.sched_getaffinity(0))} cores"
+
+
+def _forget_old(folder: Path) -> None:
+    notes = sorted(os.scandir(folder), key=lambda e: e.stat(follow_symlinks=False).st_mtime)
+    for note in notes[: max(0, len(notes) - _MOST_NOTES)]:
+        os.unlink(note.path)

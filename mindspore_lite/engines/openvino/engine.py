@@ -1,0 +1,290 @@
+"""The second CPU engine: a Source goes in, a session of OpenVINO comes out.
+
+What is kept in the cache is what OpenVINO compiled, weights included, to be mapped by a later
+start. It packs many of the weights once more when it opens that, for itself: streams of a session
+share them, sessions do not. A model whose weights may change is kept as its graph and weights, and
+compiled at every start and update; so is one that OpenVINO would not read back as it wrote it.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from functools import cache as remembered
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+
+from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.engines import artefact, binding, cache, digest, heap, variable
+from mindspore_lite.engines.alignment import ALIGNMENT
+from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
+from mindspore_lite.engines.openvino import reading
+from mindspore_lite.engines.openvino.faults import can_be_stored
+from mindspore_lite.engines.openvino.reading import Ports
+from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession
+from mindspore_lite.engines.skeleton import Parts
+from mindspore_lite.errors import EngineError
+from mindspore_lite.weights.identity import Identity
+
+VERSION = str(ov.__version__)
+_MAKERS = ("widen", "variable", "openvino/engine", "openvino/faults", "openvino/reading")
+_PRECISIONS = {"enforce_fp32": "f32", "preferred_fp16": "f16", "preferred_bf16": "bf16"}
+
+
+class OpenVinoEngine:
+    """Runs models on the CPU with OpenVINO.
+
+    float32 stays float32 unless float16 or bfloat16 is asked for, which CPUs without instructions
+    for it compute in float32 all the same. 64 bit integers and floats are computed in 32 bits.
+    """
+
+    name = "openvino"
+
+    def load(self, source: Source, options: Options, keep: Keep | None = None) -> OpenVinoSession:
+        """Compile, or find compiled, and open; settings are checked first."""
+        _check(options)
+        store = cache.usable() if source.storable else None
+        trouble = ""
+        if store is not None:
+            try:
+                return _load_cached(store, source, options, keep)
+            except cache.CacheTroubleError as exc:
+                trouble = str(exc)
+        session = _in_memory(reading.parts_of(source), source.replaced, options)
+        if store is not None:  # said last: a bad model is an error, and no matter of the cache
+            cache.warn(store.place, trouble)
+        return session
+
+    def identity(self, source: Source, options: Options) -> Identity:
+        """Read or recall what the files hold; the cache is only asked, and need not be usable."""
+        store = cache.usable(quietly=True)
+        content = digest.read(source.files, None if store is None else store.seen)
+        return _identity(source, content, options)
+
+    def open(self, folder: Path, options: Options, extra: bytes = b"") -> OpenVinoSession:
+        """Open what another process has compiled."""
+        _check(options)
+        try:
+            return _opened(folder, {}, options)
+        except OSError as exc:
+            raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
+
+
+@remembered
+def _core() -> tuple[Any, int]:
+    """OpenVINO itself, and the process that it was first used in."""
+    return ov.Core(), os.getpid()
+
+
+def _check(options: Options) -> None:
+    """Refuse what cannot be, before any work is done."""
+    binding.check(options.cores, options.threads)
+    if options.precision not in _PRECISIONS:
+        raise ValueError(f"precision is {options.precision!r}, wanted one of {list(_PRECISIONS)}")
+    if _core()[1] != os.getpid():
+        raise EngineError(f"the model cannot be built here: {FORKED}")
+    if options.group is not None:
+        warnings.warn(
+            "a model of a group shares neither weights nor scratch memory on the openvino engine; "
+            "use engine=onnxruntime, or one model with several workers",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _settings(options: Options) -> dict[str, Any]:
+    return {
+        "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
+        "NUM_STREAMS": options.streams,  # no more than there are threads
+        "INFERENCE_NUM_THREADS": options.streams * options.threads,  # no more than cores
+        "ENABLE_HYPER_THREADING": True,  # the number of threads was chosen with care
+        "ENABLE_CPU_PINNING": False,  # which would choose cores of its own
+    }
+
+
+def _identity(source: Source, content: digest.Content, options: Options) -> Identity:
+    made_by = digest.joined([source.recipe, digest.code_of(*_MAKERS), str(artefact.FORMAT)])
+    return Identity(
+        digest.joined([*source.digests, *content.sha256]),
+        {
+            "version of mslite": made_by,
+            "version of the engine": f"{OpenVinoEngine.name} {VERSION}",
+            "precision": options.precision,
+        },
+    )
+
+
+def _load_cached(
+    store: cache.Cache, source: Source, options: Options, keep: Keep | None
+) -> OpenVinoSession:
+    """The session on a cached artefact, which is built first if need be."""
+    content = digest.read(source.files, store.seen)
+    identity = _identity(source, content, options)
+    key = digest.key(identity)
+
+    def opened(folder: Path | None) -> OpenVinoSession | None:  # under the key's lock
+        if folder is None:
+            return None
+        try:
+            session = _opened(folder, source.replaced, options)
+        except (EngineError, OSError, ValueError, KeyError):
+            return None
+        if keep is not None:
+            keep(folder, identity)
+        return session
+
+    with store.locked(key, alone=False):
+        session = opened(store.find(key))
+    if session is not None:
+        return session
+    with store.locked(key, alone=True):  # another builder may have been faster
+        session = opened(store.repair(key))
+        if session is not None:
+            return session
+        store.discard(key)  # right to the last bit, but refused
+        session = opened(_build(store, key, reading.parts_of(source), content, options))
+        if session is None:
+            store.discard(key)
+            raise cache.CacheTroubleError("OpenVINO refuses to open what it just wrote")
+    gc.collect()  # graphs hold themselves in circles
+    heap.give_back()
+    store.evict(keep=key)
+    return session
+
+
+def _build(
+    store: cache.Cache, key: str, parts: Parts, content: digest.Content, options: Options
+) -> Path:
+    if parts.size_bytes > store.max_bytes:  # known before the work is done
+        raise store.too_large(parts.size_bytes)
+
+    def fill(folder: Path) -> None:
+        try:
+            _write(folder, parts, options)
+        except OSError as exc:
+            raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
+        if not content.unchanged():
+            # what was translated need not be what was hashed: a later load must not find it
+            raise cache.CacheTroubleError("the model file changed while it was read")
+
+    return store.build(key, fill)
+
+
+def _write(folder: Path, parts: Parts, options: Options) -> None:
+    """Write what _opened reads: a blob, or what a model with changing weights is made of."""
+    model = reading.read(_core()[0], parts.skeleton, parts.weights)
+    (folder / artefact.SKELETON).write_bytes(parts.skeleton)
+    ends = reading.ports(model, parts.skeleton)
+    offsets = []
+    compiled = None if parts.variable else _compiled(model, Options(precision=options.precision))
+    if compiled is not None and can_be_stored(compiled, parts.skeleton):
+        (folder / artefact.BLOB).write_bytes(_exported(compiled).getbuffer())
+    else:
+        offsets = _write_weights(folder / artefact.WEIGHTS, parts.weights)
+    told = {
+        "inputs": [_told(info) for info in ends.inputs],
+        "outputs": [_told(info) for info in ends.outputs],
+        "metadata": ends.metadata,
+        "places": ends.places,
+        "weights": offsets,
+    }
+    (folder / artefact.PORTS).write_text(json.dumps(told))
+
+
+def _exported(compiled: Any) -> io.BytesIO:
+    blob = io.BytesIO()
+    try:
+        compiled.export_model(blob)
+    except Exception as exc:
+        raise cache.CacheTroubleError(
+            f"OpenVINO could not export it ({reading.readable(exc)})"
+        ) from exc
+    return blob
+
+
+def _told(info: TensorInfo) -> tuple[str, str, tuple[int, ...]]:
+    return info.name, info.dtype.name, info.shape
+
+
+def _write_weights(path: Path, weights: Mapping[str, np.ndarray]) -> list[Any]:
+    """Write weights one behind the other; returns name, type, shape and place of each."""
+    rows = []
+    with open(path, "wb") as data:
+        for name, array in weights.items():
+            data.write(bytes(-data.tell() % ALIGNMENT))
+            rows.append([name, array.dtype.name, array.shape, data.tell()])
+            data.write(array.reshape(-1).view(np.uint8).data)
+    return rows
+
+
+def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) -> OpenVinoSession:
+    """Open an artefact, with other weights in place of those of the file."""
+    told = json.loads((folder / artefact.PORTS).read_bytes())
+    inputs, outputs = (
+        [TensorInfo(name, np.dtype(kind), tuple(dims)) for name, kind, dims in told[side]]
+        for side in ("inputs", "outputs")
+    )
+    ends = Ports(inputs, outputs, told["metadata"], told["places"])
+    skeleton = (folder / artefact.SKELETON).read_bytes()
+    if not (folder / artefact.BLOB).exists():
+        first = _mapped_weights(folder / artefact.WEIGHTS, told["weights"])
+        return _from_weights(ends, skeleton, first, replaced, options)
+    # private pages that OpenVINO may write to, which it never does
+    blob = np.memmap(folder / artefact.BLOB, np.uint8, "c")
+    try:
+        with binding.bound(options.cores):  # threads that are made now inherit these
+            tensor = ov.Tensor(blob, shared_memory=True)
+            compiled = _core()[0].import_model(tensor, "CPU", _settings(options))
+    except Exception as exc:
+        raise EngineError(f"OpenVINO could not open the model: {reading.readable(exc)}") from exc
+    return OpenVinoSession(compiled, (blob, tensor), ends, skeleton, options)
+
+
+def _mapped_weights(path: Path, rows: list[Any]) -> dict[str, np.ndarray]:
+    data = np.memmap(path, np.uint8, "r") if rows else np.empty(0, np.uint8)
+    found = {}
+    for name, kind, shape, offset in rows:
+        dtype = np.dtype(BY_NAME[kind].numpy)
+        size = math.prod(shape) * dtype.itemsize
+        found[name] = np.asarray(data[offset : offset + size]).view(dtype).reshape(shape)
+    return found
+
+
+def _in_memory(
+    parts: Parts, replaced: Mapping[str, np.ndarray], options: Options
+) -> OpenVinoSession:
+    """Compile a model that is stored nowhere."""
+    model = reading.read(_core()[0], parts.skeleton, parts.weights)
+    ends = reading.ports(model, parts.skeleton)
+    return _from_weights(ends, parts.skeleton, parts.weights, replaced, options)
+
+
+def _from_weights(
+    ends: Ports,
+    skeleton: bytes,
+    first: Mapping[str, np.ndarray],
+    replaced: Mapping[str, np.ndarray],
+    options: Options,
+) -> OpenVinoSession:
+    weights = {**first, **replaced}
+    compiled = _compiled(reading.read(_core()[0], skeleton, weights), options)
+    variables = variable.from_memory(ends.metadata, first)
+    return OpenVinoSession(compiled, weights, ends, skeleton, options, variables)
+
+
+def _compiled(model: Any, options: Options) -> Any:
+    try:
+        with binding.bound(options.cores):  # threads that are made now inherit these
+            return _core()[0].compile_model(model, "CPU", _settings(options))
+    except Exception as exc:
+        raise EngineError(
+            f"OpenVINO could not compile the model: {reading.readable(exc)}; {reading.INSTEAD}"
+        ) from exc

@@ -1,0 +1,214 @@
+"""A compiled OpenVINO model that many threads may run: arrays go in, arrays of their own come out.
+
+Who owns what: one compiled model serves all callers; its streams share the packed weights. A call
+takes an infer request that nobody else uses from the free ones, or makes one, and puts it back when
+its outputs are copied; one whose run failed is thrown away. Where the session has several streams,
+a request is queued and one of OpenVINO's threads computes: a thread that computed itself would be
+tied to a stream of its own, two callers to the same one, while others idle. So is one that may be
+stopped, for OpenVINO cancels only such, at the next operator of the graph; a loop is one operator.
+A caller who sits on cores of his own computes himself, and cannot be stopped; one of a session with
+a single stream computes himself, too.
+
+OpenVINO's threads do not survive a fork: the child's copies are marked, and never destroyed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import openvino as ov
+
+from mindspore_lite.engines import binding, border
+from mindspore_lite.engines.base import Options, Stop
+from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
+from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
+from mindspore_lite.weights.variable import Variable
+
+FORKED = (
+    "OpenVINO was used before this process was forked, and its threads stayed with the parent; use "
+    "the spawn start method, or [common_context] engine=onnxruntime"
+)
+
+
+class _Request(NamedTuple):
+    """An infer request, and the tensors that take its inputs' places between runs."""
+
+    native: Any
+    blanks: tuple[Any, ...]
+
+
+class _Native(NamedTuple):
+    """A compiled model, what it reads its weights from, and the infer requests of no caller."""
+
+    compiled: Any
+    weights: Any
+    free: list[_Request]
+
+
+class OpenVinoSession:
+    """See engines/base.py for the contract."""
+
+    mapped = False  # another session packs its own weights
+
+    def __init__(
+        self,
+        compiled: Any,
+        weights: Any,
+        ports: Ports,
+        skeleton: bytes,
+        options: Options,
+        variables: tuple[Variable, ...] = (),
+    ) -> None:
+        """weights: whatever must live as long as the compiled model."""
+        self.metadata, self.variables = ports.metadata, variables
+        inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
+        self.inputs = tuple(border.seen(info, inward) for info in ports.inputs)
+        self.outputs = tuple(border.seen(info, outward) for info in ports.outputs)
+        self._inward = [inward.get(info.name) for info in self.inputs]
+        self._places = tuple(ports.places)
+        self._outward = [outward.get(info.name) for info in self.outputs]
+        self._native: _Native | None = _Native(compiled, weights, [])
+        self._skeleton = skeleton
+        self._cores = options.cores[:1] if options.binds_caller else ()
+        self._is_own = options.caller_computes or bool(options.cores)  # each caller computes
+        self._has_streams = options.streams > 1
+        self._forked = False
+        _SESSIONS.add(self)
+
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
+        """Compute the outputs, which are copied out of OpenVINO's memory."""
+        native = self._native
+        if native is None:
+            raise self._unusable()
+        if len(inputs) != len(self.inputs):
+            raise InputError(
+                f"the model was given {len(inputs)} inputs, wanted {len(self.inputs)}: "
+                f"{[info.name for info in self.inputs]}"
+            )
+        try:
+            request = native.free.pop() if native.free else None
+        except IndexError:  # another caller took the last one meanwhile
+            request = None
+        try:
+            request = request or _request(native.compiled)
+            with binding.bound(self._cores):
+                found = self._computed(request, inputs, stop)
+        except LiteError:
+            raise
+        except Exception as exc:
+            if stop is not None and stop.fired:
+                raise StoppedError("the run was told to stop") from exc
+            raise EngineError(f"OpenVINO could not run the model: {readable(exc)}") from exc
+        if stop is None or not stop.fired:  # else it may be half cancelled
+            native.free.append(request)
+        return found
+
+    def _computed(
+        self, request: _Request, inputs: Sequence[np.ndarray], stop: Stop | None
+    ) -> list[np.ndarray]:
+        native = request.native
+        shared = []  # which OpenVINO does not keep alive
+        for place, array, kind in zip(self._places, inputs, self._inward, strict=True):
+            if place != UNUSED:
+                shared.append(shown(border.inward(array, kind) if kind else array))
+                native.set_input_tensor(place, ov.Tensor(shared[-1], shared_memory=True))
+        try:
+            self._wait(native, stop)
+        except BaseException:  # Ctrl-C may come before the end: nobody may read `shared` after it
+            with suppress(Exception):
+                native.cancel()
+                native.wait()
+            raise
+        found = [np.array(native.get_output_tensor(at).data) for at in range(len(self.outputs))]
+        for at, blank in enumerate(request.blanks):
+            native.set_input_tensor(at, blank)  # what the caller gave is his alone again
+        return [
+            border.outward(array, kind) if kind else array
+            for array, kind in zip(found, self._outward, strict=True)
+        ]
+
+    def _wait(self, native: Any, stop: Stop | None) -> None:
+        """Run a request to its end, or until it is stopped."""
+        if stop is None:
+            self._start(native, self._has_streams and not self._is_own)
+            native.wait()
+            return
+        with stop.handle(_Runs, _Runs.cancel).of(native, stop):
+            self._start(native, not self._is_own)
+            if stop.fired:  # which may have come before there was something to cancel
+                native.cancel()
+            native.wait()
+
+    def _start(self, native: Any, queued: bool) -> None:
+        if queued:
+            native.start_async()
+        else:
+            native.infer(share_outputs=True)  # they are copied later
+
+    def skeleton(self) -> bytes:
+        """The untouched ONNX graph without its large weights."""
+        return self._skeleton
+
+    def close(self) -> None:
+        """Drop the compiled model; runs under way finish undisturbed."""
+        self._native = None
+
+    def _unusable(self) -> Exception:
+        if self._forked:
+            return EngineError(f"the session cannot be used here: {FORKED}")
+        return ClosedError("the session is closed; build the model again to run it")
+
+    def _leave_to_parent(self) -> None:
+        if self._native is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._native))  # never destroyed
+            self._native = None
+            self._forked = True
+
+
+class _Runs:
+    """The runs that a Stop ends: those under way, and none that later uses the same request."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[Any] = []
+
+    @contextmanager
+    def of(self, native: Any, stop: Stop) -> Iterator[None]:
+        """A run, which is over when the block ends."""
+        with self._lock:
+            if stop.fired:
+                raise StoppedError("the run was told to stop before it began")
+            self._running.append(native)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(native)
+
+    def cancel(self) -> None:
+        """End what is running, at the next operator."""
+        with self._lock:
+            for native in self._running:
+                native.cancel()
+
+
+def _request(compiled: Any) -> _Request:
+    native = compiled.create_infer_request()
+    count = len(compiled.inputs)
+    return _Request(native, tuple(native.get_input_tensor(at) for at in range(count)))
+
+
+def _after_fork() -> None:
+    for session in list(_SESSIONS):
+        session._leave_to_parent()
+
+
+_SESSIONS: weakref.WeakSet[OpenVinoSession] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
