@@ -128,7 +128,7 @@ def report(found: dict[str, list[dict[str, float]]], size: int) -> record.Table:
     table = record.Table("", "`Converter.convert`", "`onnx.load` + `onnx.save`", "ratio", "target")
     slower = f"{ratio.middle:.2f} ({ratio.quartiles()})"
     table.add("time", f"{ours_s:.2f} s", f"{theirs_s:.2f} s", slower, "at most 2.5")
-    more = f"{ours / theirs:.2f}"
+    more = f"{ours / theirs:.2f}" if theirs else "-"  # a tiny file leaves no trace
     table.add("peak memory / file", f"{ours:.2f}", f"{theirs:.2f}", more, "at most 3 (ours)")
     return table
 

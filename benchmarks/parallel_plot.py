@@ -33,10 +33,8 @@ def picture(rows: Rows, path: Path) -> None:
         _field(axes, model, [row for row in rows if row["model"] == model])
     fields[0][0].set_ylabel("requests per second", fontsize=11)
     handles = dict(zip(*reversed(fields[0][0].get_legend_handles_labels()), strict=True))
-    columns = 2 if len(models) < 3 else 4
-    figure.legend(
-        handles.values(), handles, loc="outside lower center", ncols=columns, frameon=False
-    )
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)  # inches
     pictures.save(figure, path, rows)
 
 
