@@ -111,21 +111,21 @@ def compare(
                     for name, side in ((language, ours), ("Python", theirs))
                 }
                 found = load.interleaved(bursts, args.rounds)
-            print(f"{label}, {clients} clients: ", end="")
             what = f"{label}, {clients} thread{'s'[: clients > 1]}, requests per second"
-            table.add(what, *compared(language, found), target)
+            cells = compared(f"{label}, {clients} clients", language, found)
+            table.add(what, *cells, target)
     record.write(args.json, {"calls": table})
 
 
-def compared(language: str, found: dict[str, list[tuple[float, float]]]) -> list[str]:
+def compared(label: str, language: str, found: dict[str, list[tuple[float, float]]]) -> list[str]:
     """Print what the bursts of both sides say; returns it as cells."""
     rates = {name: [rate for rate, _ in bursts] for name, bursts in found.items()}
     median = {name: np.median([us for _, us in bursts]) for name, bursts in found.items()}
     ratio = load.ratio(rates[language], rates["Python"])
     calls = f"{median[language]:.0f} us against {median['Python']:.0f} us"
     print(
-        f"{language} / Python {ratio}, {load.spread(rates[language]).middle:.0f} requests/s; "
-        f"median call {calls}"
+        f"{label}: {language} / Python {ratio}, "
+        f"{load.spread(rates[language]).middle:.0f} requests/s; median call {calls}"
     )
     return [f"{ratio.middle:.3f}", ratio.quartiles(3), calls]
 

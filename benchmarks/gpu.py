@@ -21,6 +21,7 @@ makes table and picture of it.
 
 from __future__ import annotations
 
+import datetime
 import json
 import statistics
 import time
@@ -125,7 +126,10 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    results: dict[str, Any] = {"machine": gpu_parts.machine()}
+    results: dict[str, Any] = {
+        "measured": datetime.date.today().isoformat(),
+        "machine": gpu_parts.machine(),
+    }
     print(results["machine"], flush=True)
 
     def save() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ def pyplot() -> Any:
 def save(figure: Any, path: Path, figures: Any) -> None:
     """Write a picture of these figures; its ground is white, whatever lies behind it."""
     metadata = {"Date": None, "Identifier": _digest(figures)}
-    figure.savefig(path, facecolor="white", metadata=metadata)
+    part = path.with_name(f".{path.name}.part")  # a file is there as a whole or not at all
+    figure.savefig(part, format="svg", facecolor="white", metadata=metadata)
+    os.replace(part, path)
 
 
 def shows(path: Path, figures: Any) -> bool:

@@ -25,7 +25,7 @@ _MARKS = re.compile(r"^## (.*)$|<!-- table ([\w-]+)\.", re.MULTILINE)
 
 
 class ResultsError(Exception):
-    """The README wants a table that no file of results has."""
+    """The README has a place for a table that cannot be filled."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def put(path: Path, text: str) -> None:
 
 def page(text: str) -> str:
     """The README with the tables of the results."""
+    if text.count("<!-- table ") != text.count("<!-- end -->"):
+        raise ResultsError("a table of the README has no <!-- end -->")
     return _PLACE.sub(lambda place: place[1] + _lines(place[2], place[3]), text)
 
 

@@ -4,7 +4,7 @@ Run: python benchmarks/run_all.py (--short | --full | --render) [--only NAME ...
 Example: python benchmarks/run_all.py --short --only overhead parallel
 
 --short takes about ten minutes on 2 cores; its figures are rougher than those of --full, and say
-so. --full runs what benchmarks/README.md has by each section, in two to three hours. Both write
+so. --full runs what benchmarks/README.md has by each section, for more than an hour. Both write
 benchmarks/results/NAME.json and then the tables of the README, and draw the pictures; --render does
 only the latter. What a script prints goes to build/benchmarks/NAME.log.
 

@@ -145,8 +145,8 @@ def steady(folder: Path, args: argparse.Namespace, tokens: int) -> Rows:
     found = load.interleaved({name: side(call) for name, call in once.items()}, args.rounds)
     rows = []
     for ours, theirs, what, target in [
-        ("changed", "fixed", "after an update / fixed weights", "at most 1.05"),
-        ("changed", "peer", "after an update / ONNX Runtime, fixed weights", ""),
+        ("changed", "fixed", "a request after an update / fixed weights", "at most 1.05"),
+        ("changed", "peer", "a request after an update / ONNX Runtime, fixed weights", ""),
         ("inputs", "peer", "weights as inputs / ONNX Runtime, fixed weights", "(the other design)"),
     ]:
         ratio = load.ratio(found[ours], found[theirs])

@@ -74,7 +74,7 @@ def measured(kind: str, mindir: Path, *numbers: int) -> dict[str, int]:
 def report(mindir: Path, threads: int, workers: list[int]) -> list[str]:
     """Print the cost of a worker at one number of threads; returns the row of it."""
     weights, (few, many) = mindir.stat().st_size, sorted(workers)
-    further, sizes = {}, []
+    further, sizes = {}, {}
     for kind, what in [("pool", "workers"), ("model", "callers of a Model")]:
         written = {}
         for count in (few, many):
@@ -85,7 +85,7 @@ def report(mindir: Path, threads: int, workers: list[int]) -> list[str]:
                 f"and {found['mapped'] / MIB:.1f} MiB of mapped files, after {8 * many} requests"
             )
         further[kind] = (written[many] - written[few]) / (many - few)
-        sizes += [f"{written[count] / MIB:.0f} MiB" for count in (few, many)]
+        sizes[kind] = [f"{written[count] / MIB:.0f} MiB" for count in (few, many)]
     print(
         f"{threads} threads: a further worker costs {further['pool'] / MIB:.2f} MiB = "
         f"{further['pool'] / weights:.2%} of the weights, its activations "
@@ -93,7 +93,7 @@ def report(mindir: Path, threads: int, workers: list[int]) -> list[str]:
     )
     costs = [f"{further[kind] / weights * 100:.2f} %" for kind in ("pool", "model")]
     what = f"own memory, {threads} thread{'s'[: threads > 1]} each"
-    return [what, *sizes[:2], *costs, "activations and 1 %"]
+    return [what, *sizes["pool"], *costs, "activations and 1 %"]
 
 
 def main() -> None:

@@ -182,6 +182,17 @@ def test_a_table_without_results_is_a_clear_error(tree: Path) -> None:
     assert (tree / "README.md").read_text() == PAGE
 
 
+def test_a_table_without_an_end_is_a_clear_error(tree: Path) -> None:
+    page = PAGE.replace("<!-- end -->", "", 1)
+    (tree / "README.md").write_text(page)
+    process = run_all(tree, "--render")
+    assert (
+        "failed: README.md: a table of the README has no <!-- end -->" in (process.communicate()[0])
+    )
+    assert process.returncode == 1
+    assert (tree / "README.md").read_text() == page
+
+
 def test_a_picture_of_other_figures_is_stale(tree: Path) -> None:
     path = tree / "results" / "parallel.json"
     found = json.loads(path.read_text(encoding="utf-8"))
