@@ -73,7 +73,7 @@ BENCHMARKS = {  # in the order of the README
     "overhead": Benchmark("--rounds 5", "--rounds 21"),
     "startup": Benchmark("--rounds 2"),
     "convert": Benchmark("--rounds 2"),
-    "parallel": Benchmark("--clients 1 5 16 --rounds 2 --seconds 0.25"),
+    "parallel": Benchmark("--models MobileNetV2 MiniLM --clients 1 5 16 --rounds 2 --seconds 0.3"),
     "batching": Benchmark("--rounds 3 --seconds 0.4"),
     "worker_memory": Benchmark("--threads 1"),
     "queue_overhead": Benchmark("--rounds 4 --seconds 0.4"),
