@@ -69,23 +69,23 @@ class Benchmark:
     lacks: Callable[[], str | None] = lambda: None
 
 
-BENCHMARKS = {  # in the order of the README
+BENCHMARKS = {  # in the order of the README; of less than three rounds there are no quartiles
     "overhead": Benchmark("--rounds 5", "--rounds 21"),
-    "startup": Benchmark("--rounds 2"),
-    "convert": Benchmark("--rounds 2"),
-    "parallel": Benchmark("--models MobileNetV2 MiniLM --clients 1 5 16 --rounds 2 --seconds 0.3"),
+    "startup": Benchmark("--rounds 3"),
+    "convert": Benchmark("--rounds 3"),
+    "parallel": Benchmark("--models MobileNetV2 MiniLM --clients 1 5 16 --rounds 3 --seconds 0.2"),
     "batching": Benchmark("--rounds 3 --seconds 0.4"),
     "worker_memory": Benchmark("--threads 1"),
     "queue_overhead": Benchmark("--rounds 4 --seconds 0.4"),
     "card_pool": Benchmark("--seconds 1.5"),
     "devices": Benchmark("--rounds 3 --seconds 0.4 --cycles 100"),
     "cpp": Benchmark(
-        "--rounds 4 --seconds 0.7", lacks=lambda: lacks_tool(lambda: find_compiler(None))
+        "--rounds 5 --seconds 0.5", lacks=lambda: lacks_tool(lambda: find_compiler(None))
     ),
-    "java": Benchmark("--rounds 4 --seconds 0.7", "--rounds 15", lambda: lacks_tool(find_javac)),
-    "weight_update": Benchmark("--tokens 16 --rounds 2 --seconds 0.5 --requests 2000"),
-    "weight_sharing": Benchmark("--processes 1 3 --rounds 2 --seconds 1"),
-    "model_group": Benchmark("--rounds 2 --seconds 1"),
+    "java": Benchmark("--rounds 5 --seconds 0.5", "--rounds 15", lambda: lacks_tool(find_javac)),
+    "weight_update": Benchmark("--tokens 16 --rounds 3 --seconds 0.3 --requests 2000"),
+    "weight_sharing": Benchmark("--processes 1 3 --rounds 3 --seconds 0.7"),
+    "model_group": Benchmark("--rounds 3 --seconds 0.7"),
     "gpu": Benchmark("--rounds 3 --ahead-s 0", lacks=lacks_card),
     "soak": Benchmark("--minutes 0.4 --warm-up-s 12", "--minutes 20"),
 }
