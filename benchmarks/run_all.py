@@ -83,7 +83,7 @@ BENCHMARKS = {  # in the order of the README; of less than three rounds there ar
         "--rounds 5 --seconds 0.5", lacks=lambda: lacks_tool(lambda: find_compiler(None))
     ),
     "java": Benchmark("--rounds 5 --seconds 0.5", "--rounds 15", lambda: lacks_tool(find_javac)),
-    "weight_update": Benchmark("--tokens 16 --rounds 3 --seconds 0.3 --requests 2000"),
+    "weight_update": Benchmark("--parts steady update --tokens 16 --rounds 3 --seconds 0.3"),
     "weight_sharing": Benchmark("--processes 1 3 --rounds 3 --seconds 0.7"),
     "model_group": Benchmark("--rounds 3 --seconds 0.7"),
     "gpu": Benchmark("--rounds 3 --ahead-s 0", lacks=lacks_card),
