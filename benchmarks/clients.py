@@ -122,12 +122,18 @@ def compared(label: str, language: str, found: dict[str, list[tuple[float, float
     rates = {name: [rate for rate, _ in bursts] for name, bursts in found.items()}
     median = {name: np.median([us for _, us in bursts]) for name, bursts in found.items()}
     ratio = load.ratio(rates[language], rates["Python"])
-    calls = f"{median[language]:.0f} us against {median['Python']:.0f} us"
     print(
         f"{label}: {language} / Python {ratio}, "
-        f"{load.spread(rates[language]).middle:.0f} requests/s; median call {calls}"
+        f"{load.spread(rates[language]).middle:.0f} requests/s; median call "
+        f"{median[language]:.0f} us against {median['Python']:.0f} us"
     )
+    calls = " against ".join(duration(median[side]) for side in (language, "Python"))
     return [f"{ratio.middle:.3f}", ratio.quartiles(3), calls]
+
+
+def duration(us: float) -> str:
+    """In the unit in which it is read best."""
+    return f"{us / 1e3:.1f} ms" if us >= 1000 else f"{us:.0f} us"
 
 
 if __name__ == "__main__":
