@@ -1,7 +1,7 @@
 """What joining requests brings: MiniLM on short texts, batching on against off, in one run.
 
 Run: python benchmarks/batching.py [--clients 1 16 64] [--rounds 7] [--seconds 1] [--rows 16]
-     [--wait-us 0] [--quick]
+     [--wait-us 0] [--json FILE] [--quick]
 
 Both sides are our own runner with 16 tokens a request, one row each, and differ in max_batch_rows
 alone. Beside them the bare engine computes on every core, with as many rows a run as the clients
@@ -22,10 +22,20 @@ import load
 import networks
 import numpy as np
 import onnxruntime as ort
+import record
 
 import mindspore_lite as mslite
 
 TOKENS, VOCABULARY = 16, 100
+HEAD = (
+    "clients",
+    "throughput, batched / plain",
+    "quartiles",
+    "p99 latency",
+    "batch of the median request",
+    "the engine alone",
+    "target",
+)
 
 
 def built(mindir: Path, rows: int, wait_us: int) -> mslite.ModelParallelRunner:
@@ -67,8 +77,8 @@ def measure(
     texts: list[np.ndarray],
     clients: int,
     args: argparse.Namespace,
-) -> None:
-    """Print one number of clients."""
+) -> list[str]:
+    """Print one number of clients; returns the row of it."""
     cores = runners["plain"].statistics().layout.usable
     share = max(1, min(args.rows, clients // cores))
 
@@ -88,13 +98,16 @@ def measure(
     rates = {name: [b.per_second for b in found] for name, found in bursts.items()}
     middle = {name: load.spread(found).middle for name, found in rates.items()}
     slower = load.p99_ms(bursts["batched"]) / load.p99_ms(bursts["plain"])
+    gain, size = load.ratio(rates["batched"], rates["plain"]), f"{median_size(sizes):g}"
     print(
-        f"{clients} clients: batched / plain {load.ratio(rates['batched'], rates['plain'])}, "
+        f"{clients} clients: batched / plain {gain}, "
         f"p99 latency {slower:.2f}, {middle['batched']:.0f} against {middle['plain']:.0f} /s, "
-        f"the median request in a batch of {median_size(sizes):g} rows"
+        f"the median request in a batch of {size} rows"
     )
     bound = load.ratio([share * rate for rate in rates["bare rows"]], rates["bare row"])
     print(f"  the engine alone, {cores} runs of {share} rows at a time against 1 row: {bound}")
+    ratios = [f"{gain.middle:.2f}", gain.quartiles(), f"{slower:.2f}", size, f"{bound.middle:.2f}"]
+    return [str(clients), *ratios, "at least 1.5" if clients == 16 else ""]
 
 
 def main() -> None:
@@ -113,13 +126,16 @@ def main() -> None:
         write = partial(networks.bert, layers=1, hidden=48, tokens=TOKENS, vocabulary=VOCABULARY)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, VOCABULARY, (1, TOKENS)).astype(np.int32) for _ in range(64)]
+    table = record.Table(*HEAD)
     with load.scratch() as folder:
         mindir = write(folder / "model.mindir", open_batch=True)
         with built(mindir, 0, 0) as plain, built(mindir, args.rows, args.wait_us) as batched:
             same_answers(plain, batched, texts)
             session = bare_session(networks.equivalent_onnx(mindir, folder / "model.onnx"))
             for clients in args.clients:
-                measure({"plain": plain, "batched": batched}, session, texts, clients, args)
+                runners = {"plain": plain, "batched": batched}
+                table.add(*measure(runners, session, texts, clients, args))
+    record.write(args.json, {"clients": table})
 
 
 if __name__ == "__main__":

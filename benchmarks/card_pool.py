@@ -1,6 +1,7 @@
 """What the pool costs on a card: clients that send single rows, against the card's full batches.
 
-Run: python benchmarks/card_pool.py [--clients 64] [--workers 2] [--ms 2.7] [--seconds 3] [--quick]
+Run: python benchmarks/card_pool.py [--clients 16 64 256] [--workers 2] [--ms 2.7] [--seconds 3]
+     [--json FILE] [--quick]
 
 The card is made up: it takes --ms for 64 rows and half of that for 32, one batch after the other,
 without the interpreter's lock; batches are filled up to powers of two, and streams share the card.
@@ -10,6 +11,7 @@ Target: 85 % on a machine with more than 2 cores.
 
 from __future__ import annotations
 
+import argparse
 import threading
 import time
 from collections.abc import Sequence
@@ -17,6 +19,7 @@ from typing import Any
 
 import load
 import numpy as np
+import record
 
 from mindspore_lite import feeds
 from mindspore_lite.engines.base import Stop, TensorInfo
@@ -80,17 +83,8 @@ class Stream:
         """Nothing to let go of."""
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = load.parser(__doc__)
-    parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--ms", type=float, default=2.7, help="of a batch of 64 rows")
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--quick", action="store_true", help="one tiny burst")
-    args = parser.parse_args()
-    if args.quick:
-        args.clients, args.seconds = 4, 0.05
+def measure(clients: int, args: argparse.Namespace) -> list[str]:
+    """Print one number of clients; returns the row of it."""
     card = Card(args.ms / 1e3)
     devices = ("gpu:0",) * args.workers
     places = [
@@ -106,16 +100,35 @@ def main() -> None:
         given = feeds.arrays(INPUTS, [row], any_size=True)
         return feeds.tensors(OUTPUTS, pool.run(given), None)
 
-    burst = load.closed_loop(predict, args.clients, args.seconds)
+    burst = load.closed_loop(predict, clients, args.seconds)
     found = pool.statistics()
     pool.close(None)
     most = ROWS / (args.ms / 1e3)
+    share = burst.per_second / most
     p50, p99 = np.percentile(burst.latencies_s, (50, 99)) * 1e3
     rows = sum(size * runs for size, runs in found.batches.items()) / sum(found.batches.values())
     print(
-        f"{args.clients} clients: {burst.per_second:.0f} rows/s, {burst.per_second / most:.0%} of "
+        f"{clients} clients: {burst.per_second:.0f} rows/s, {share:.0%} of "
         f"the card's {most:.0f}; {rows:.1f} rows a batch; p50 {p50:.1f} ms, p99 {p99:.1f} ms"
     )
+    return [str(clients), f"{share * 100:.0f} %", f"{rows:.0f}", f"{p50:.1f} ms", f"{p99:.1f} ms"]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = load.parser(__doc__)
+    parser.add_argument("--clients", nargs="+", type=int, default=[16, 64, 256])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--ms", type=float, default=2.7, help="of a batch of 64 rows")
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--quick", action="store_true", help="one tiny burst")
+    args = parser.parse_args()
+    if args.quick:
+        args.clients, args.seconds = [4], 0.05
+    table = record.Table("clients", "rows/s of the card's", "rows a batch", "p50", "p99")
+    for clients in args.clients:
+        table.add(*measure(clients, args))
+    record.write(args.json, {"clients": table}, packages=())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pathlib import Path
 import load
 import networks
 import numpy as np
+import record
 
 import mindspore_lite as mslite
 
@@ -72,6 +73,7 @@ def compare(
     language: str,
     command: str,
     compiled: Callable[[Path, Path], list[str]],
+    most_us: int,
 ) -> None:
     """Measure and print.
 
@@ -80,6 +82,7 @@ def compare(
         language: Its name.
         command: What `mslite sdk` calls it.
         compiled: Makes the program, of a folder and an SDK; returns how to run it on a model.
+        most_us: The target of a call of one op.
     """
     parser = load.parser(description)
     parser.add_argument("--rounds", type=int, default=9)
@@ -89,15 +92,16 @@ def compare(
     args = parser.parse_args()
     if args.quick:
         args.rounds, args.seconds = 1, 0.02
+    table = record.Table("", f"{language} / Python", "quartiles", "median call", "target")
     with load.scratch() as folder:
         sdk = args.sdk or folder / "sdk"
         if args.sdk is None:
             make = [*MSLITE, "sdk", command, str(sdk)]
             subprocess.run(make, stdout=subprocess.DEVNULL, check=True)
         program = compiled(folder, sdk)
-        for label, network, clients in (
-            ("MobileNetV2-shaped", networks.mobilenet_v2, 4),
-            ("one op", networks.one_op, 1),
+        for label, network, clients, target in (
+            ("MobileNetV2-shaped", networks.mobilenet_v2, 4, "at least 0.95"),
+            ("one op", networks.one_op, 1, f"at most {most_us} us"),
         ):
             model = str(network(folder / "model.mindir"))
             python = [sys.executable, __file__, model]
@@ -107,18 +111,29 @@ def compare(
                     for name, side in ((language, ours), ("Python", theirs))
                 }
                 found = load.interleaved(bursts, args.rounds)
-            print(f"{label}, {clients} clients: {compared(language, found)}")
+            what = f"{label}, {clients} thread{'s'[: clients > 1]}, requests per second"
+            cells = compared(f"{label}, {clients} clients", language, found)
+            table.add(what, *cells, target)
+    record.write(args.json, {"calls": table})
 
 
-def compared(language: str, found: dict[str, list[tuple[float, float]]]) -> str:
-    """What the bursts of both sides say."""
+def compared(label: str, language: str, found: dict[str, list[tuple[float, float]]]) -> list[str]:
+    """Print what the bursts of both sides say; returns it as cells."""
     rates = {name: [rate for rate, _ in bursts] for name, bursts in found.items()}
     median = {name: np.median([us for _, us in bursts]) for name, bursts in found.items()}
-    return (
-        f"{language} / Python {load.ratio(rates[language], rates['Python'])}, "
+    ratio = load.ratio(rates[language], rates["Python"])
+    print(
+        f"{label}: {language} / Python {ratio}, "
         f"{load.spread(rates[language]).middle:.0f} requests/s; median call "
         f"{median[language]:.0f} us against {median['Python']:.0f} us"
     )
+    calls = " against ".join(duration(median[side]) for side in (language, "Python"))
+    return [f"{ratio.middle:.3f}", ratio.quartiles(3), calls]
+
+
+def duration(us: float) -> str:
+    """In the unit in which it is read best."""
+    return f"{us / 1e3:.1f} ms" if us >= 1000 else f"{us:.0f} us"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Conversion of a BERT-base-sized ONNX model, against onnx.load and onnx.save of the same file.
 
-Run: python benchmarks/convert.py [--rounds 7] [--layers 12] [--quick]
+Run: python benchmarks/convert.py [--rounds 7] [--layers 12] [--json FILE] [--quick]
 
 Targets: at most 2.5 times the time of onnx.load + onnx.save, and a peak of memory of at most 3
 times the file. Every measurement is a fresh process and the two sides alternate; packages are
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import load
 import networks
+import record
 
 MIB = 2**20
 SAMPLE_S = 0.005
@@ -103,22 +104,33 @@ def main() -> None:
         found = load.interleaved(
             {side: lambda side=side: measured(side, tiny, source) for side in SIDES}, args.rounds
         )
-        report(found, source.stat().st_size)
+        table = report(found, source.stat().st_size)
+    record.write(args.json, {"cost": table}, packages=["onnx"])
 
 
-def report(found: dict[str, list[dict[str, float]]], size: int) -> None:
-    """Print what was measured."""
+def report(found: dict[str, list[dict[str, float]]], size: int) -> record.Table:
+    """Print what was measured; returns the table."""
+    middles = []
     for side, rows in found.items():
         seconds, peak, written, mapped = (
             load.spread([row[key] for row in rows]).middle
             for key in ("seconds", "peak", "written", "mapped")
         )
+        middles.append((seconds, peak / size))
         print(
             f"{side}: {seconds:.3f} s, peak memory / file {peak / size:.2f} "
             f"(written {written / size:.2f}, mapped files {mapped / size:.2f})"
         )
     times = ([row["seconds"] for row in rows] for rows in found.values())
-    print(f"convert / onnx.load + onnx.save: time {load.ratio(*times)}")
+    ratio = load.ratio(*times)
+    print(f"convert / onnx.load + onnx.save: time {ratio}")
+    (ours_s, ours), (theirs_s, theirs) = middles
+    table = record.Table("", "`Converter.convert`", "`onnx.load` + `onnx.save`", "ratio", "target")
+    slower = f"{ratio.middle:.2f} ({ratio.quartiles()})"
+    table.add("time", f"{ours_s:.2f} s", f"{theirs_s:.2f} s", slower, "at most 2.5")
+    more = f"{ours / theirs:.2f}" if theirs else "-"  # a tiny file leaves no trace
+    table.add("peak memory / file", f"{ours:.2f}", f"{theirs:.2f}", more, "at most 3 (ours)")
+    return table
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a C++ program gets of the runtime, against a Python program with the same runner.
 
-Run: python benchmarks/cpp.py [--rounds 9] [--seconds 3] [--sdk DIR] [--quick]
+Run: python benchmarks/cpp.py [--rounds 9] [--seconds 3] [--sdk DIR] [--json FILE]
+     [--quick]
 
 Both sides are processes of their own, and take turns: a C++ program that was compiled against what
 `mslite sdk cpp` makes, whose models run in its worker process, and a Python program with a
@@ -29,4 +30,4 @@ def compiled(folder: Path, sdk: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    clients.compare(__doc__, "C++", "cpp", compiled)
+    clients.compare(__doc__, "C++", "cpp", compiled, most_us=120)

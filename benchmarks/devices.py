@@ -1,6 +1,7 @@
 """What a worker process costs, against the usual Process and Pipe; what two devices bring.
 
-Run: python benchmarks/devices.py [--rounds 9] [--seconds 1] [--cycles 1000] [--quick]
+Run: python benchmarks/devices.py [--rounds 9] [--seconds 1] [--cycles 1000] [--json FILE]
+     [--quick]
 
 Transfers: one input and one output of the same size, through the worker process of a one-device
 MultiDeviceRunner and through a child that runs the same Model behind a multiprocessing.Pipe, which
@@ -30,6 +31,7 @@ import growth
 import load
 import networks
 import numpy as np
+import record
 
 import mindspore_lite as mslite
 from mindspore_lite.devices.process import WorkerProcess
@@ -77,9 +79,13 @@ def median_us(call: Callable[[], object], seconds: float) -> float:
     return statistics.median(times) * 1e6
 
 
-def transfers(folder: Path, rounds: int, seconds: float) -> None:
-    """Arrays there and back."""
-    for label, count in (("8 MB", 2 << 20), ("1 KB", 256)):
+def transfers(folder: Path, rounds: int, seconds: float) -> record.Table:
+    """Arrays there and back; returns the table."""
+    table = record.Table("", "worker", "Pipe", "Pipe / worker", "quartiles", "target")
+    for label, count, digits, target in (
+        ("8 MB", 2 << 20, 1, "at least 3"),
+        ("1 KB", 256, 2, "at most 150 us"),
+    ):
         path = networks.relu(folder / f"relu{count}.mindir", count)
         arrays = [np.ones(count, np.float32)]
         context = mslite.Context()
@@ -91,10 +97,12 @@ def transfers(folder: Path, rounds: int, seconds: float) -> None:
             }
             times = load.interleaved(sides, rounds)
         middle = {name: load.spread(found).middle for name, found in times.items()}
-        print(
-            f"{label}: Pipe / worker {load.ratio(times['pipe'], times['worker'])}, "
-            f"round trip {middle['worker']:.0f} us against {middle['pipe']:.0f} us"
-        )
+        ratio = load.ratio(times["pipe"], times["worker"])
+        worker, usual = f"{middle['worker']:.0f} us", f"{middle['pipe']:.0f} us"
+        print(f"{label}: Pipe / worker {ratio}, round trip {worker} against {usual}")
+        faster = [f"{ratio.middle:.{digits}f}", ratio.quartiles(digits)]
+        table.add(label, worker, usual, *faster, target)
+    return table
 
 
 def two_devices(folder: Path, rounds: int, seconds: float) -> None:
@@ -161,9 +169,10 @@ def main() -> None:
     if args.quick:
         args.rounds, args.seconds, args.cycles = 1, 0.02, 3
     with load.scratch() as folder:
-        transfers(folder, args.rounds, args.seconds)
+        table = transfers(folder, args.rounds, args.seconds)
         two_devices(folder, args.rounds, args.seconds)
         cycles(folder, args.cycles)
+    record.write(args.json, {"transfers": table})
 
 
 if __name__ == "__main__":

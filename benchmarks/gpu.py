@@ -21,6 +21,7 @@ makes table and picture of it.
 
 from __future__ import annotations
 
+import datetime
 import json
 import statistics
 import time
@@ -123,10 +124,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--ahead-s", type=float, default=2400.0)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    results: dict[str, Any] = {"machine": gpu_parts.machine()}
+    results: dict[str, Any] = {
+        "measured": datetime.date.today().isoformat(),
+        "machine": gpu_parts.machine(),
+    }
     print(results["machine"], flush=True)
 
     def save() -> None:

@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pictures
+
 RESULTS = Path(__file__).parent / "results"
 PEERS = ("eager", "max-autotune", "onnxruntime")
 NAMES = {
@@ -36,14 +38,10 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def picture(rows: list[dict[str, Any]], path: Path) -> None:
     """Bars: how many times as long the peers take."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "mslite"  # the same file for the same figures
-    from matplotlib import pyplot
-
     found = [peer for peer in PEERS if any(peer in row["ratio"] for row in rows)]
-    figure, axes = pyplot.subplots(figsize=(8, 0.45 * len(rows) + 1.2), layout="constrained")
+    figure, axes = pictures.pyplot().subplots(
+        figsize=(8, 0.45 * len(rows) + 1.2), layout="constrained"
+    )
     height = 0.8 / len(found)
     for number, peer in enumerate(found):
         places = [at + number * height for at, row in enumerate(rows) if peer in row["ratio"]]
@@ -56,7 +54,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("time of a call / that of mslite")
     axes.legend()
-    figure.savefig(path, metadata={"Date": None})
+    pictures.save(figure, path, rows)
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """What a Java program gets of the runtime, against a Python program with the same runner.
 
-Run: python benchmarks/java.py [--rounds 9] [--seconds 3] [--sdk DIR] [--quick]
+Run: python benchmarks/java.py [--rounds 9] [--seconds 3] [--sdk DIR] [--json FILE]
+     [--quick]
 
 Both sides are processes of their own, and take turns: a Java program that was compiled against what
 `mslite sdk java` makes, whose models run in its worker process, and a Python program with a
@@ -33,4 +34,4 @@ def compiled(folder: Path, sdk: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    clients.compare(__doc__, "Java", "java", compiled)
+    clients.compare(__doc__, "Java", "java", compiled, most_us=150)

@@ -129,6 +129,10 @@ class Spread:
     def __str__(self) -> str:
         return f"{self.middle:.3f} (quartiles {self.low:.3f} to {self.high:.3f})"
 
+    def quartiles(self, digits: int = 2) -> str:
+        """As a cell of a table."""
+        return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+
 
 def spread(values: Sequence[float]) -> Spread:
     """Median and quartiles; of a single number, that number."""
@@ -169,7 +173,9 @@ def scratch() -> Iterator[Path]:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """A command line whose --help is the script's docstring."""
-    return argparse.ArgumentParser(
+    """A command line whose --help is the script's docstring, with what all benchmarks take."""
+    made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    made.add_argument("--json", type=Path, metavar="FILE", help="write the tables there, too")
+    return made

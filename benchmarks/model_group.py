@@ -1,6 +1,7 @@
 """What a group saves: two BERT-base-sized models of different input length, with each flag.
 
-Run: python benchmarks/model_group.py [--tokens 384 128] [--layers 12] [--rounds 10] [--quick]
+Run: python benchmarks/model_group.py [--tokens 384 128] [--layers 12] [--rounds 10]
+     [--json FILE] [--quick]
 
 Every measurement of memory is a fresh process that builds both models, runs them in turn, and asks
 the kernel: for the pages of weights that it has mapped, each counted once however often it is
@@ -21,6 +22,7 @@ from pathlib import Path
 import load
 import networks
 import numpy as np
+import record
 
 import mindspore_lite as mslite
 
@@ -87,11 +89,13 @@ def measured(flag: mslite.ModelGroupFlag | None, mindirs: list[str]) -> dict[str
     return found
 
 
-def report_memory(mindirs: list[str]) -> None:
-    """Print what each flag takes."""
+def report_memory(mindirs: list[str]) -> dict[str, list[str]]:
+    """Print what each flag takes; returns it as cells."""
     measured(None, mindirs)  # compiles into the cache
+    cells = {}
     for flag in FLAGS:
         found = measured(flag, mindirs)
+        cells[name_of(flag)] = [f"{found[what] / MIB:.1f} MiB" for what in ("weights", "scratch")]
         print(
             f"{name_of(flag)}: weights {found['weights'] / MIB:.1f} MiB in memory, "
             f"scratch {found['scratch'] / MIB:.1f} MiB"
@@ -100,10 +104,14 @@ def report_memory(mindirs: list[str]) -> None:
     sizing.add_model(mindirs)
     sizing.cal_max_size_of_workspace(mslite.ModelType.MINDIR, mslite.Context())
     print(f"workspace_size says {sizing.workspace_size / MIB:.1f} MiB")
+    return cells
 
 
-def report_speed(mindirs: list[str], rounds: int, seconds: float) -> None:
-    """Print how fast models of a group are against others, having compared their results."""
+def report_speed(mindirs: list[str], rounds: int, seconds: float) -> dict[str, str]:
+    """Print how fast models of a group are against others, having compared their results.
+
+    Returns it as cells.
+    """
     pairs = {name_of(flag): Pair(mindirs, flag) for flag in FLAGS}
     wanted = pairs["no group"].run()
     for pair in pairs.values():
@@ -118,8 +126,12 @@ def report_speed(mindirs: list[str], rounds: int, seconds: float) -> None:
         for name, bursts in load.interleaved(sides, rounds).items()
     }
     base = rates.pop("no group")
+    cells = {}
     for name, rate in rates.items():
-        print(f"{name} / no group: throughput {load.ratio(rate, base)}, results are equal")
+        ratio = load.ratio(rate, base)
+        print(f"{name} / no group: throughput {ratio}, results are equal")
+        cells[name] = f"{ratio.middle:.3f} ({ratio.quartiles(3)})"
+    return cells
 
 
 def main() -> None:
@@ -145,8 +157,12 @@ def main() -> None:
         ]
         for tokens, mindir in zip(args.tokens, mindirs, strict=True):
             print(f"{tokens} tokens: a file of {mindir.stat().st_size / MIB:.1f} MiB")
-        report_memory([str(mindir) for mindir in mindirs])
-        report_speed([str(mindir) for mindir in mindirs], args.rounds, args.seconds)
+        sizes = report_memory([str(mindir) for mindir in mindirs])
+        speeds = report_speed([str(mindir) for mindir in mindirs], args.rounds, args.seconds)
+    table = record.Table("", "weights in memory", "scratch memory", "throughput / no group")
+    for name, cells in sizes.items():
+        table.add(name if name == "no group" else f"`{name}`", *cells, speeds.get(name, ""))
+    record.write(args.json, {"flags": table})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What Model.predict costs over a bare ONNX Runtime session, side by side in one run.
 
-Run: python benchmarks/overhead.py [--rounds 15]
+Run: python benchmarks/overhead.py [--rounds 15] [--json FILE] [--quick]
 
 Targets: one-op model at most 15 us more per call; MobileNetV2 at 1 and 2 threads at most 1.02 times
 the bare session's time. Both sides get the same arrays and the same thread count, and alternate in
@@ -19,6 +19,7 @@ import load
 import networks
 import numpy as np
 import onnxruntime as ort
+import record
 
 import mindspore_lite as mslite
 
@@ -51,13 +52,12 @@ def sides(
     return model, session, feed
 
 
-def measure(folder: Path, net: str, threads: int, rounds: int) -> None:
-    """Print what our side costs over the bare session, for one network."""
+def measure(folder: Path, net: str, threads: int, rounds: int, count: int) -> list[str]:
+    """Print what our side costs over the bare session, for one network; returns the row of it."""
     mindir = getattr(networks, net)(folder / f"{net}.mindir")
     onnx = networks.equivalent_onnx(mindir, folder / f"{net}.onnx")
     model, session, feed = sides(mindir, onnx, threads)
     arrays = list(feed.values())
-    count = 20000 if net == "one_op" else 40
     calls = {"ours": lambda: model.predict(arrays), "bare": lambda: session.run(None, feed)}
     found = load.interleaved(
         {name: partial(seconds_per_call, call, count) for name, call in calls.items()}, rounds
@@ -66,19 +66,28 @@ def measure(folder: Path, net: str, threads: int, rounds: int) -> None:
         pairs = zip(found["ours"], found["bare"], strict=True)
         extra = load.spread([(ours - bare) * 1e6 for ours, bare in pairs])
         print(f"one op, predict minus bare run in us: {extra}")
-    else:
-        times = load.ratio(found["ours"], found["bare"])
-        print(f"MobileNetV2, {threads} thread(s), predict / bare run: {times}")
+        what = "one op, `Model.predict` minus bare `InferenceSession.run`"
+        return [what, f"{extra.middle:.1f} µs", extra.quartiles(1), "at most 15 µs"]
+    times = load.ratio(found["ours"], found["bare"])
+    print(f"MobileNetV2, {threads} thread(s), predict / bare run: {times}")
+    what = f"MobileNetV2, {threads} thread{'s'[: threads > 1]}, `predict` / bare run"
+    return [what, f"{times.middle:.3f}", times.quartiles(3), "at most 1.02"]
 
 
 def main() -> None:
     """Measure and print."""
     parser = load.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--quick", action="store_true", help="one round of few calls")
+    args = parser.parse_args()
+    counts = {"one_op": 20000, "mobilenet_v2": 40}
+    if args.quick:
+        counts, args.rounds = dict.fromkeys(counts, 2), 1
+    table = record.Table("", "median", "quartiles", "target")
     with load.scratch() as folder:
         for net, threads in [("one_op", 1), ("mobilenet_v2", 1), ("mobilenet_v2", 2)]:
-            measure(folder, net, threads, rounds)
+            table.add(*measure(folder, net, threads, args.rounds, counts[net]))
+    record.write(args.json, {"calls": table})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the runner's queue costs: predict of a one-op model against the same threads on a session.
 
-Run: python benchmarks/queue_overhead.py [--clients 1 8] [--rounds 9] [--seconds 1] [--quick]
+Run: python benchmarks/queue_overhead.py [--clients 1 8] [--rounds 9] [--seconds 1] [--json FILE]
+     [--quick]
 
 The network adds two vectors of 16, so nearly all of a call is what surrounds it. The two sides take
 turns in every round. Target: at 8 clients at least 0.60 of the bare session's rate.
@@ -14,6 +15,7 @@ import load
 import networks
 import numpy as np
 import onnxruntime as ort
+import record
 
 import mindspore_lite as mslite
 
@@ -28,6 +30,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.quick:
         args.clients, args.rounds, args.seconds = [2], 1, 0.02
+    table = record.Table("clients", "median", "quartiles", "target")
     with load.scratch() as folder, mslite.ModelParallelRunner() as runner:
         mindir = networks.one_op(folder / "one_op.mindir")
         runner.build_from_file(str(mindir), mslite.Context())
@@ -52,6 +55,9 @@ def main() -> None:
                 f"{clients} clients: runner / bare session {kept}, "
                 f"{middle['runner']:.0f} against {middle['bare']:.0f} calls/s"
             )
+            target = "at least 0.60" if clients == 8 else ""
+            table.add(str(clients), f"{kept.middle:.2f}", kept.quartiles(), target)
+    record.write(args.json, {"clients": table})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Many kinds of callers on two runners for a long time: everything is answered and nothing grows.
 
-Run: python benchmarks/soak.py [--minutes 20] [--warm-up-s 60] [--clients 24] [--seed 0] [--quick]
+Run: python benchmarks/soak.py [--minutes 20] [--warm-up-s 60] [--clients 24] [--seed 0]
+     [--json FILE] [--quick]
 
 Threads and asyncio tasks send requests of mixed shapes to a plain and a batching runner: alone and
 in crowds that overflow the queue, with timeouts that cannot be kept, with words that make the
@@ -26,6 +27,7 @@ from pathlib import Path
 import load
 import networks
 import numpy as np
+import record
 from soak_callers import Sample, Service, asyncio_caller, thread_caller
 
 import mindspore_lite as mslite
@@ -185,6 +187,24 @@ def show(services: Sequence[Service], start: Held, warm: Held, end: Held, closed
     print(f"descriptors: {start.descriptors}, {end.descriptors}, {closed.descriptors}")
 
 
+def table_of(services: Sequence[Service], growth: int, start: Held, closed: Held) -> record.Table:
+    """The same in short, for the README."""
+    counts = [service.counts() for service in services]
+    table = record.Table("", *(service.name for service in services))
+    sent = (f"{sum(c[key] for key in (*ENDS, 'abandoned')):,}" for c in counts)
+    table.add("requests sent", *sent)
+    answered = (sum(getattr(s.runner.statistics(), e) for e in ENDS) for s in services)
+    table.add("answered", *(f"{number:,}" for number in answered))
+    for keys in (ENDS[:2], ENDS[2:]):
+        label = " / ".join(keys).replace("_", " ")
+        table.add(label, *(" / ".join(f"{c[key]:,}" for key in keys) for c in counts))
+    table.add("growth of own memory after warm-up, both together", f"{growth / 1e6:.2f} MB", "")
+    threads = f"{start.threads} / {closed.threads}"
+    descriptors = f"{start.descriptors} / {closed.descriptors}"
+    table.add("threads and descriptors, start / closed", f"{threads}, {descriptors}", "")
+    return table
+
+
 def soaked(args: argparse.Namespace, mindir: Path) -> list[str]:
     """Run it all and print the table; returns what was wrong."""
     samples = made_samples(mindir, args.seed)
@@ -202,7 +222,9 @@ def soaked(args: argparse.Namespace, mindir: Path) -> list[str]:
         service.runner.close(timeout_s=HANGS_S)
     closed = held()
     show(services, start, *marks, closed)
-    if marks[1].memory - marks[0].memory > MAX_GROWTH:
+    growth = marks[1].memory - marks[0].memory
+    record.write(args.json, {"counts": table_of(services, growth, start, closed)})
+    if growth > MAX_GROWTH:
         soak.problems.append(f"memory grew by more than {MAX_GROWTH / 1e6:g} MB")
     if closed.threads > start.threads or closed.descriptors > start.descriptors:
         soak.problems.append("threads or descriptors were left behind")

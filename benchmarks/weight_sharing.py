@@ -1,6 +1,7 @@
 """What a further process costs that uses another's weights: BERT-base-sized, 1, 3 and 8 processes.
 
-Run: python benchmarks/weight_sharing.py [--processes 1 3 8] [--layers 12] [--rounds 7] [--quick]
+Run: python benchmarks/weight_sharing.py [--processes 1 3 8] [--layers 12] [--rounds 7]
+     [--json FILE] [--quick]
 
 Own memory is what the kernel calls private, clean and dirty: pages that no other process maps. Each
 process reads it before it builds, with all packages imported, and after its requests. The first
@@ -27,11 +28,21 @@ import load
 import networks
 import numpy as np
 import onnxruntime as ort
+import record
 
 import mindspore_lite as mslite
 
 MIB = 2**20
 HANDLE = "shareable_weight_mem_handle"
+HEAD = (
+    "processes",
+    "who shares, own memory",
+    "each further one, at most",
+    "target",
+    "plain ONNX Runtime, each",
+)
+
+Rows = list[list[str]]
 
 
 # --- inside of a process --------------------------------------------------------------------------
@@ -136,32 +147,40 @@ def sharing(stack: ExitStack, path: Path, threads: int, count: int) -> list[Proc
     return made
 
 
-def report_memory(what: str, found: Sequence[tuple[int, int]], weights: int) -> None:
-    """Print own memory; of several processes, that of the largest."""
+def report_memory(what: str, found: Sequence[tuple[int, int]], weights: int) -> int:
+    """Print own memory; of several processes, that of the largest. Returns what the build cost."""
     before, after = max(found, key=lambda one: one[1] - one[0])
     print(
         f"{what}: owns {after / MIB:.1f} MiB, {before / MIB:.1f} of it before the build; the build "
         f"and its requests cost {(after - before) / MIB:.1f} MiB = "
         f"{(after - before) / weights:.1%} of the weights"
     )
+    return after - before
 
 
-def memory(mindir: Path, onnx: Path, threads: int, counts: Sequence[int], peers: int) -> None:
-    """Own memory with several numbers of processes."""
-    weights = mindir.stat().st_size
+def memory(mindir: Path, onnx: Path, threads: int, counts: Sequence[int], peers: int) -> Rows:
+    """Own memory with several numbers of processes; returns the rows of the table."""
+    weights, rows = mindir.stat().st_size, {}
     for count in counts:
         with ExitStack() as stack:
             main, *others = sharing(stack, mindir, threads, count)
-            report_memory(f"{_processes(count)}, the one that shares", [main.owned()], weights)
+            what = f"{_processes(count)}, the one that shares"
+            cost = report_memory(what, [main.owned()], weights)
+            rows[count] = [str(count), f"{cost / MIB:.1f} MiB", "", "", ""]
             if others:
                 what = f"{_processes(count)}, each of the {count - 1} others, at most"
-                report_memory(what, [other.owned() for other in others], weights)
+                cost = report_memory(what, [other.owned() for other in others], weights)
+                share = f"{cost / MIB:.1f} MiB = {cost / weights * 100:.1f} % of the weights"
+                rows[count][2:4] = [share, "at most 8 %"]
     with ExitStack() as stack:
         made = [stack.enter_context(started("peer", onnx, threads)) for _ in range(peers)]
         for one in made:
             one.told(None)
         what = f"{_processes(peers)} of plain ONNX Runtime, each, at most"
-        report_memory(what, [one.owned() for one in made], weights)
+        cost = report_memory(what, [one.owned() for one in made], weights)
+    if peers in rows:
+        rows[peers][4] = f"{cost / MIB:.1f} MiB = {cost / weights * 100:.0f} %"
+    return list(rows.values())
 
 
 def _processes(count: int) -> str:
@@ -207,8 +226,12 @@ def main() -> None:
         mindir = networks.bert(folder / "bert.mindir", **sizes)
         onnx = networks.equivalent_onnx(mindir, folder / "bert.onnx")
         print(f"weights {mindir.stat().st_size / MIB:.1f} MiB")
-        memory(mindir, onnx, args.threads, args.processes, args.peers)
+        rows = memory(mindir, onnx, args.threads, args.processes, args.peers)
         speed(mindir, onnx, args.threads, args.rounds, args.seconds)
+    table = record.Table(*HEAD)
+    for row in rows:
+        table.add(*row)
+    record.write(args.json, {"processes": table})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Weights that change while a model runs: what that costs, and whether anybody notices.
 
 Run: python benchmarks/weight_update.py [--parts steady update versions memory] [--rounds 7]
-     [--tokens 128 16] [--layers 12] [--threads 1] [--requests 10000] [--quick]
+     [--tokens 128 16] [--layers 12] [--threads 1] [--requests 10000] [--json FILE]
+     [--quick]
 Example: python benchmarks/weight_update.py --parts steady --tokens 16 --rounds 3
 
 A BERT-base-sized model, the four attention projections of each layer variable: 48 matrices, 113 MB.
@@ -38,6 +39,7 @@ import networks
 import numpy as np
 import onnx
 import onnxruntime as ort
+import record
 
 import mindspore_lite as mslite
 from mindspore_lite.engines import heap
@@ -46,6 +48,8 @@ MIB = 2**20
 PARTS = ("steady", "update", "versions", "memory")
 CLIENTS, EVERY_S = 16, 0.05
 ROWS, HIDDEN, PIECES = 64, 256, 8  # of the network that tells its version
+
+Rows = list[list[str]]
 
 
 def projections(layers: int) -> list[str]:
@@ -115,8 +119,8 @@ def bound(
     return run
 
 
-def steady(folder: Path, args: argparse.Namespace, tokens: int) -> None:
-    """Print the latency of one caller, design by design."""
+def steady(folder: Path, args: argparse.Namespace, tokens: int) -> Rows:
+    """Print the latency of one caller, design by design; returns rows of the table."""
     names = projections(args.layers)
     weights = tensors(names, args.hidden, 1)
     mindir = networks.bert(folder / f"steady{tokens}.mindir", tokens=tokens, **args.sizes)
@@ -139,16 +143,19 @@ def steady(folder: Path, args: argparse.Namespace, tokens: int) -> None:
         return lambda: statistics.median(load.closed_loop(call, 1, args.seconds).latencies_s)
 
     found = load.interleaved({name: side(call) for name, call in once.items()}, args.rounds)
-    for ours, theirs, what in [
-        ("changed", "fixed", "after an update / fixed weights"),
-        ("changed", "peer", "after an update / ONNX Runtime, fixed weights"),
-        ("inputs", "peer", "weights as bound inputs / ONNX Runtime, fixed weights"),
+    rows = []
+    for ours, theirs, what, target in [
+        ("changed", "fixed", "a request after an update / fixed weights", "at most 1.05"),
+        ("changed", "peer", "a request after an update / ONNX Runtime, fixed weights", ""),
+        ("inputs", "peer", "weights as inputs / ONNX Runtime, fixed weights", "(the other design)"),
     ]:
         ratio = load.ratio(found[ours], found[theirs])
         ms = [statistics.median(found[name]) * 1e3 for name in (ours, theirs)]
         print(f"{tokens} tokens: {what} {ratio}, {ms[0]:.2f} ms against {ms[1]:.2f} ms")
+        rows.append([f"{tokens} tokens: {what}", f"{ratio.middle:.3f}", ratio.quartiles(3), target])
     for file in (mindir, path, path.with_name("inputs.onnx")):
         file.unlink()
+    return rows
 
 
 # --- an update ------------------------------------------------------------------------------------
@@ -161,8 +168,11 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def update(folder: Path, args: argparse.Namespace) -> None:
-    """Print the time of an update against those of builds, and of requests beside updates."""
+def update(folder: Path, args: argparse.Namespace) -> Rows:
+    """Print the time of an update against those of builds, and of requests beside updates.
+
+    Returns rows of the table.
+    """
     names = projections(args.layers)
     mindir = networks.bert(folder / "update.mindir", tokens=args.tokens[0], **args.sizes)
     sets = [tensors(names, args.hidden, seed) for seed in (1, 2)]
@@ -190,13 +200,19 @@ def update(folder: Path, args: argparse.Namespace) -> None:
     }
     found = load.interleaved(sides, args.rounds)
     middle = {name: statistics.median(times) for name, times in found.items()}
-    for other, what in (("fresh", "fresh build"), ("cached", "build of a cached model")):
-        print(
-            f"update of {nbytes / 1e6:.0f} MB / {what} {load.ratio(found['update'], found[other])},"
-            f" {middle['update']:.3f} s against {middle[other]:.3f} s"
-        )
+    rows = []
+    for other, what, target in (
+        ("fresh", "fresh build", "at most 0.20"),
+        ("cached", "build of a cached model", ""),
+    ):
+        ratio, label = load.ratio(found["update"], found[other]), f"update of {nbytes / 1e6:.0f} MB"
+        times = [f"{middle[name]:.3f} s" for name in ("update", other)]
+        print(f"{label} / {what} {ratio}, {' against '.join(times)}")
+        label = f"{label} / {what} ({' / '.join(times)})"
+        rows.append([label, f"{ratio.middle:.3f}", ratio.quartiles(3), target])
     ids = np.zeros((1, args.tokens[0]), np.int32)
     beside(lambda: model.predict([ids]), change, args)
+    return rows
 
 
 def beside(
@@ -363,13 +379,21 @@ def main() -> None:
         print(json.dumps(of_process(sys.argv[2], *map(int, sys.argv[3:]))))
         return
     args = arguments()
+    rows: Rows = []
     with load.scratch() as folder:
-        for part in args.parts:
-            if part == "steady":
-                for tokens in args.tokens:
-                    steady(folder, args, tokens)
-            else:
-                {"update": update, "versions": versions, "memory": memory}[part](folder, args)
+        if "steady" in args.parts:
+            for tokens in args.tokens:
+                rows += steady(folder, args, tokens)
+        if "update" in args.parts:
+            rows += update(folder, args)
+        if "versions" in args.parts:
+            versions(folder, args)
+        if "memory" in args.parts:
+            memory(folder, args)
+    table = record.Table("", "median", "quartiles", "target")
+    for row in rows:
+        table.add(*row)
+    record.write(args.json, {"updates": table})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a further worker costs in memory: a BERT-base-sized model with 1 and with 8 workers.
 
-Run: python benchmarks/worker_memory.py [--workers 1 8] [--threads 1 2] [--layers 12] [--quick]
+Run: python benchmarks/worker_memory.py [--workers 1 8] [--threads 1 2] [--layers 12]
+     [--json FILE] [--quick]
 
 Every measurement is a fresh process that answers 8 requests per worker of the larger pool, all sent
 at once, and then reads its own memory: what it wrote, and apart from that the mapped files, which
@@ -21,6 +22,7 @@ from pathlib import Path
 import load
 import networks
 import numpy as np
+import record
 
 import mindspore_lite as mslite
 
@@ -69,10 +71,10 @@ def measured(kind: str, mindir: Path, *numbers: int) -> dict[str, int]:
     return found
 
 
-def report(mindir: Path, threads: int, workers: list[int]) -> None:
-    """Print the cost of a worker at one number of threads."""
+def report(mindir: Path, threads: int, workers: list[int]) -> list[str]:
+    """Print the cost of a worker at one number of threads; returns the row of it."""
     weights, (few, many) = mindir.stat().st_size, sorted(workers)
-    further = {}
+    further, sizes = {}, {}
     for kind, what in [("pool", "workers"), ("model", "callers of a Model")]:
         written = {}
         for count in (few, many):
@@ -83,11 +85,15 @@ def report(mindir: Path, threads: int, workers: list[int]) -> None:
                 f"and {found['mapped'] / MIB:.1f} MiB of mapped files, after {8 * many} requests"
             )
         further[kind] = (written[many] - written[few]) / (many - few)
+        sizes[kind] = [f"{written[count] / MIB:.0f} MiB" for count in (few, many)]
     print(
         f"{threads} threads: a further worker costs {further['pool'] / MIB:.2f} MiB = "
         f"{further['pool'] / weights:.2%} of the weights, its activations "
         f"{further['model'] / MIB:.2f} MiB = {further['model'] / weights:.2%}"
     )
+    costs = [f"{further[kind] / weights * 100:.2f} %" for kind in ("pool", "model")]
+    what = f"own memory, {threads} thread{'s'[: threads > 1]} each"
+    return [what, *sizes["pool"], *costs, "activations and 1 %"]
 
 
 def main() -> None:
@@ -106,12 +112,22 @@ def main() -> None:
     if args.quick:
         sizes = {"layers": 1, "hidden": 48, "vocabulary": 100}
         args.workers, args.threads = [1, 2], [1]
+    few, many = sorted(args.workers)
+    table = record.Table(
+        "",
+        f"{few} worker{'s'[: few > 1]}",
+        f"{many} workers",
+        "a further worker / weights",
+        "activations / weights",
+        "target",
+    )
     with load.scratch() as folder:
         mindir = networks.bert(folder / "bert.mindir", **sizes)
         print(f"weights {mindir.stat().st_size / MIB:.1f} MiB")
         measured("model", mindir, args.threads[0], 1, 1)  # compiles into the cache
         for threads in args.threads:
-            report(mindir, threads, args.workers)
+            table.add(*report(mindir, threads, args.workers))
+    record.write(args.json, {"workers": table})
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Runs each benchmark of the runner in its smallest setting, and reads what it prints."""
+"""Runs each benchmark in its smallest setting, and reads what it prints and what it records."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,21 +18,43 @@ RATIO = r"\d+\.\d{3} \(quartiles \d+\.\d{3} to \d+\.\d{3}\)"
 
 def printed(script: str, *arguments: object) -> str:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / "benchmarks" / script), "--quick"]
-        + [str(argument) for argument in arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder, "results.json")
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(ROOT / "benchmarks" / script), "--quick"]
+            + [str(argument) for argument in (*arguments, "--json", results)],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stderr == ""
+        assert_recorded(Path(script).stem, json.loads(results.read_text(encoding="utf-8")))
     return done.stdout
+
+
+def assert_recorded(name: str, found: dict[str, object]) -> None:
+    """The committed results have the same tables, but for numbers in their heads."""
+    committed = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    assert found["name"] == name
+    assert re.fullmatch(rf"python benchmarks/{name}\.py --quick( --sdk \S+)?", found["command"])
+    assert found["machine"].keys() == committed["machine"].keys()
+    wanted, heads = (
+        {
+            table: [re.sub(r"\d+", "N", cell) for cell in parts["head"]]
+            for table, parts in each["tables"].items()
+        }
+        for each in (committed, found)
+    )
+    assert heads == wanted
+    assert all(table["rows"] for table in found["tables"].values())
 
 
 @pytest.mark.parametrize(
     ("script", "wanted"),
     [
+        ("overhead.py", r"one op, predict minus bare run in us: .*\nMobileNetV2, 1 .*\nMobileN"),
+        ("startup.py", r"build: mslite \d\.\d{3} s, ONNX Runtime .*\npeak .*\nfirst run, .* ratio"),
         ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
         ("engines.py", rf"mslite / the better of \(b\) and \(c\): throughput {RATIO}"),
         ("batching.py", rf"4 clients: batched / plain {RATIO}, .* a batch of [1-4]"),
@@ -75,13 +99,3 @@ def test_the_soak_counts_every_request_on_both_sides() -> None:
     assert sent == answered
     assert min(sent) > 0
     assert text.endswith("all is well\n")
-
-
-def test_the_table_of_a_card_is_made_of_the_committed_figures() -> None:
-    script = ROOT / "benchmarks" / "gpu_plot.py"
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    head, _, *rows = done.stdout.splitlines()
-    assert head.startswith("| model | precision | batch | mslite, ms | eager |")
-    page = (ROOT / "benchmarks" / "README.md").read_text()
-    for row in rows:  # the page leaves out peers that nobody was compared with yet
-        assert row.removesuffix("  |  |").rstrip() in page
