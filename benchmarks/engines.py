@@ -1,7 +1,7 @@
 """Throughput of ModelParallelRunner with engine=auto, beside OpenVINO and ONNX Runtime by hand.
 
 Run: python benchmarks/engines.py [--models MobileNetV2 ...] [--clients 5 16] [--rounds 7]
-     [--seconds 0.7] [--quick]
+     [--seconds 0.7] [--json FILE] [--quick]
 
 First each engine of the CPU is measured under the runner, and the better one remembered for the
 model, as `mslite bench --tune` does; the runner that is compared is built with engine=auto and
@@ -22,6 +22,7 @@ from pathlib import Path
 import load
 import networks
 import parallel
+import record
 
 import mindspore_lite as mslite
 from mindspore_lite.engines.choice import Choice, remember
@@ -68,13 +69,13 @@ def report(model: str, clients: int, bursts: parallel.Bursts) -> list[str]:
     middles = {name: load.spread(parallel.rates(found)).middle for name, found in bursts.items()}
     for name, found in bursts.items():
         print(f"  {name:44} {middles[name]:9.1f} /s   p99 {load.p99_ms(found):8.1f} ms")
-    tuned = max((name for name in bursts if name.startswith("(b)")), key=middles.__getitem__)
+    tuned = parallel.best_tuned(bursts)
     best = max((tuned, parallel.OPENVINO), key=middles.__getitem__)
     cells = [model, str(clients)]
     for label, name in ((tuned, tuned), (parallel.OPENVINO, parallel.OPENVINO), (BEST, best)):
         times = load.ratio(parallel.rates(bursts[OURS]), parallel.rates(bursts[name]))
         print(f"  mslite / {label}: throughput {times}")
-        cells.append(f"{times.middle:.2f} ({times.low:.2f} to {times.high:.2f})")
+        cells.append(f"{times.middle:.2f} ({times.quartiles()})")
     return cells
 
 
@@ -113,9 +114,12 @@ def main() -> None:
     models = {name: parallel.MODELS[name] for name in args.models}
     if args.quick:
         models, args.clients, args.rounds, args.seconds = parallel.QUICK, [3], 1, 0.02
-    rows = [row for name, write in models.items() for row in measure(name, write, args)]
-    print(f"\n| model | clients | / best of (b) | / (c) | / {BEST} |")
-    for row in rows:
+    table = record.Table("model", "clients", "/ best of (b)", "/ (c)", f"/ {BEST}, at least 1")
+    for name, write in models.items():
+        for row in measure(name, write, args):
+            table.add(*row)
+    record.write(args.json, {"clients": table}, packages=["onnxruntime", "openvino"])
+    for row in (table.head, *table.rows):
         print(f"| {' | '.join(row)} |")
 
 

@@ -51,6 +51,11 @@ def lacks_card() -> str | None:
     return None if torch.cuda.is_available() else "PyTorch sees no NVIDIA card"
 
 
+def lacks_openvino() -> str | None:
+    """Why engines.py cannot run."""
+    return "openvino is not installed" if find_spec("openvino") is None else None
+
+
 def lacks_tool(find: Callable[[], object]) -> str | None:
     """Why something that must be compiled cannot be."""
     try:
@@ -74,6 +79,9 @@ BENCHMARKS = {  # in the order of the README; of less than three rounds there ar
     "startup": Benchmark("--rounds 3"),
     "convert": Benchmark("--rounds 3"),
     "parallel": Benchmark("--models MobileNetV2 MiniLM --clients 1 5 16 --rounds 3 --seconds 0.2"),
+    "engines": Benchmark(
+        "--models MobileNetV2 MiniLM --clients 5 --rounds 3 --seconds 0.2", lacks=lacks_openvino
+    ),
     "batching": Benchmark("--rounds 3 --seconds 0.4"),
     "worker_memory": Benchmark("--threads 1"),
     "queue_overhead": Benchmark("--rounds 4 --seconds 0.4"),
