@@ -10,7 +10,6 @@ import datetime
 import json
 import os
 import platform
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mindspore_lite.engines.cpu_name import cpu_name
 from mindspore_lite.pool import cores
 from mindspore_lite.version import __version__
 
@@ -76,10 +76,9 @@ def command(argv: Sequence[str]) -> str:
 
 def machine() -> dict[str, str | int]:
     """The one that this runs on."""
-    names = re.findall(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "cpu": names[0] if names else platform.machine(),
+        "cpu": cpu_name(),
         "cores": cores.usable().limit,
         "memory": f"{size / 2**30:.0f} GiB",
         "python": platform.python_version(),

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterable
 
 from mindspore_lite.bench.result import Machine
+from mindspore_lite.engines.cpu_name import cpu_name
 from mindspore_lite.pool import cores
 from mindspore_lite.version import __version__
 
@@ -20,7 +21,7 @@ def machine(packages: Iterable[str]) -> Machine:
         except importlib.metadata.PackageNotFoundError:
             continue
     return Machine(
-        cpu=cores.cpu_name(),
+        cpu=cpu_name(),
         cores=cores.usable().limit,
         python=platform.python_version(),
         versions=versions,

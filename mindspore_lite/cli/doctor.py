@@ -15,6 +15,7 @@ from mindspore_lite.cli.inspect import printable, size_text
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
 from mindspore_lite.engines import ascend, cache, select
+from mindspore_lite.engines.cpu_name import cpu_name
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import Given, source_of
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
@@ -63,7 +64,7 @@ def _version(package: str) -> str:
 
 def _show_devices(root: Path = Path("/")) -> None:
     say("devices:")
-    say(f"  cpu: {cores.cpu_name(root / 'proc')}")
+    say(f"  cpu: {cpu_name(root / 'proc')}")
     for name, pattern in {"gpu": "nvidia[0-9]*", "ascend": "davinci[0-9]*"}.items():
         count = len(list((root / "dev").glob(pattern)))
         more = _emulation() if name == "ascend" else ""

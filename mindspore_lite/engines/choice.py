@@ -12,8 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
-import re
 import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -22,6 +20,7 @@ from typing import Any
 
 from mindspore_lite.engines import cache, digest
 from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.cpu_name import cpu_name
 from mindspore_lite.engines.select import ENGINES
 
 _FOLDER = "choices"
@@ -106,13 +105,9 @@ def _key(source: Source, store: cache.Cache) -> str | None:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+def _machine(proc_root: Path = Path("/proc")) -> str:
     """The kind of CPU, and how many cores of it this process may use."""
-    name = None
-    with suppress(OSError):
-        name = re.search(r"^model name\s*:\s*(.*)$", cpuinfo.read_text(), re.MULTILINE)
-    kind = name[1].strip() if name else platform.machine()
-    return f"{kind}, {len(os.sched_getaffinity(0))} cores"
+    return f"{cpu_name(proc_root)}, {len(os.sched_getaffinity(0))} cores"
 
 
 def _forget_old(folder: Path) -> None:

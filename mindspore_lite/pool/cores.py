@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import platform
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,16 +88,6 @@ class Cores:
                 f"thread affinity core list {given} holds a core twice; name each once"
             )
         return tuple(given)
-
-
-def cpu_name(proc_root: Path = Path("/proc")) -> str:
-    """What the processor calls itself, else the architecture."""
-    try:
-        text = (proc_root / "cpuinfo").read_text()
-    except OSError:
-        text = ""
-    found = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
-    return found[1] if found else platform.machine()
 
 
 def default_threads(cores: Cores) -> int:

@@ -42,10 +42,9 @@ def test_another_machine_has_none(dense: Any, monkeypatch: pytest.MonkeyPatch) -
 def test_a_machine_is_known_by_its_cpu_and_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text("processor: 0\nmodel name\t: Some CPU @ 2 GHz\n")
+    (tmp_path / "cpuinfo").write_text("processor: 0\nmodel name\t: Some CPU @ 2 GHz\n")
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 5})
-    assert choice._machine(cpuinfo) == "Some CPU @ 2 GHz, 2 cores"
+    assert choice._machine(tmp_path) == "Some CPU @ 2 GHz, 2 cores"
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert choice._machine(tmp_path / "none") == "riscv64, 2 cores"
 

@@ -239,9 +239,3 @@ def test_impossible_picks_say_got_and_wanted(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         call(machine.usable(0, 1))
-
-
-def test_the_processor_is_named_where_the_kernel_names_it(tmp_path: Path) -> None:
-    assert cores.cpu_name(tmp_path / "nowhere")  # the architecture
-    (tmp_path / "cpuinfo").write_text("processor : 0\nmodel name\t: Fast CPU\nflags : avx\n")
-    assert cores.cpu_name(tmp_path) == "Fast CPU"
