@@ -157,9 +157,10 @@ class Card:
         return int(generator.get_offset())
 
     def error_text(self, number: int) -> str:
-        """What an error of CUDA is called."""
+        """What an error of CUDA is called, which CUDA then forgets: torch would tell it again."""
         library = ctypes.CDLL(f"libcudart.so.{self._torch.version.cuda.partition('.')[0]}")
         library.cudaGetErrorString.restype = ctypes.c_char_p
+        library.cudaGetLastError()
         return str(library.cudaGetErrorString(number).decode())
 
     # --- memory ---
