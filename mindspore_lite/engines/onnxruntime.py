@@ -26,7 +26,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines import artefact, binding, border, cache, digest, heap, profile, variable
+from mindspore_lite.engines import (
+    artefact,
+    binding,
+    border,
+    cache,
+    cached,
+    digest,
+    heap,
+    profile,
+    variable,
+)
 from mindspore_lite.engines.alignment import align_weights
 from mindspore_lite.engines.base import Keep, Options, Session, Source, Stop, TensorInfo
 from mindspore_lite.engines.skeleton import LARGE_BYTES, Parts, take_apart
@@ -316,70 +326,32 @@ def _load_cached(
     identity = _identity(source, content, entries)
     key = digest.key(identity)
 
-    def opened(folder: Path | None) -> OrtSession | None:  # under the key's lock
-        session = _try_open(folder, source, options, entries)
-        if session is not None and folder is not None and keep is not None:
+    def opened(folder: Path) -> OrtSession | None:
+        try:
+            session = _open_stored(folder, options, entries, source)
+        except (EngineError, OSError):
+            return None
+        if keep is not None:
             keep(folder, identity)
         return session
 
-    return _find_or_build(store, key, opened, lambda: _build(store, key, parts(), content, entries))
+    def build() -> Path:
+        made = parts()
+        try:
+            return cached.write(
+                store, key, made.size_bytes, content, lambda folder: _compile(folder, made, entries)
+            )
+        except EngineError as exc:
+            # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will
+            raise cache.CacheTroubleError(f"compiling failed ({exc})") from exc
+
+    return cached.find_or_build(store, key, opened, build)
 
 
 def _identity(source: Source, content: digest.Content, entries: dict[str, str]) -> Identity:
-    """Whatever decides what is compiled, but for the CPU."""
     makers = digest.code_of("widen", "quirks", "variable")
-    made_by = digest.joined([source.recipe, makers, str(artefact.FORMAT)])
-    return Identity(
-        digest.joined([*source.digests, *content.sha256]),
-        {
-            "version of mslite": made_by,
-            "version of the engine": f"{OnnxRuntimeEngine.name} {VERSION}",
-            "precision": str(entries),
-        },
-    )
-
-
-def _find_or_build(
-    store: cache.Cache,
-    key: str,
-    opened: Callable[[Path | None], OrtSession | None],
-    build: Callable[[], Path],
-) -> OrtSession:
-    with store.locked(key, alone=False):
-        session = opened(store.find(key))
-    if session is not None:
-        return session
-    with store.locked(key, alone=True):  # another builder may have been faster
-        session = opened(store.repair(key))
-        if session is not None:
-            return session
-        store.discard(key)  # right to the last bit, but refused
-        session = opened(build())
-        if session is None:
-            store.discard(key)
-            raise cache.CacheTroubleError("ONNX Runtime refuses to open what it just wrote")
-    store.evict(keep=key)
-    return session
-
-
-def _build(
-    store: cache.Cache, key: str, parts: Parts, content: digest.Content, entries: dict[str, str]
-) -> Path:
-    """Compile into the cache."""
-    if parts.size_bytes > store.max_bytes:  # known before the work is done
-        raise store.too_large(parts.size_bytes)
-
-    def fill(folder: Path) -> None:
-        _compile(folder, parts, entries)
-        if not content.unchanged():
-            # what was translated need not be what was hashed: a later load must not find it
-            raise cache.CacheTroubleError("the model file changed while it was read")
-
-    try:
-        return store.build(key, fill)
-    except EngineError as exc:
-        # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will
-        raise cache.CacheTroubleError(f"compiling failed ({exc})") from exc
+    engine = f"{OnnxRuntimeEngine.name} {VERSION}"
+    return cached.identity(source, content, engine, makers, {"precision": str(entries)})
 
 
 def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
@@ -407,18 +379,6 @@ def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
         (folder / artefact.SKELETON).write_bytes(parts.skeleton)
     except OSError as exc:
         raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
-
-
-def _try_open(
-    folder: Path | None, source: Source, options: Options, entries: dict[str, str]
-) -> OrtSession | None:
-    """Open an artefact with the weights as they are now; None when that cannot be done."""
-    if folder is None:
-        return None
-    try:
-        return _open_stored(folder, options, entries, source)
-    except (EngineError, OSError):
-        return None
 
 
 def _open_stored(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 from contextlib import suppress
 
@@ -58,29 +59,28 @@ def _onnxruntime(target: str) -> Engine:
 
 
 def _openvino() -> Engine:
-    try:
-        import openvino  # noqa: F401 - alone, so that a fault of ours does not look like its absence
-    except (ImportError, OSError) as exc:  # the second: libraries of it are missing
-        raise EngineUnavailableError(
-            f"engine 'openvino' needs OpenVINO, which cannot be imported ({exc}): "
-            "pip install 'mslite[openvino]', or leave [common_context] engine out"
-        ) from exc
+    _require("openvino", "OpenVINO", "openvino")
     from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 
     return OpenVinoEngine()
 
 
 def _torch() -> Engine:
-    try:
-        import torch  # noqa: F401 - alone, so that a fault of ours does not look like its absence
-    except (ImportError, OSError) as exc:  # the second: libraries of it are missing
-        raise EngineUnavailableError(
-            f"engine 'torch' needs PyTorch, which cannot be imported ({exc}): "
-            "pip install 'mslite[gpu]', or leave [common_context] engine out"
-        ) from exc
+    _require("torch", "PyTorch", "gpu")
     from mindspore_lite.engines.torch.engine import TorchEngine
 
     return TorchEngine()
+
+
+def _require(engine: str, name: str, extra: str) -> None:
+    """Import the package of an engine, alone, so that a fault of ours does not look like its."""
+    try:
+        importlib.import_module(engine)
+    except (ImportError, OSError) as exc:  # the second: libraries of it are missing
+        raise EngineUnavailableError(
+            f"engine {engine!r} needs {name}, which cannot be imported ({exc}): "
+            f"pip install 'mslite[{extra}]', or leave [common_context] engine out"
+        ) from exc
 
 
 def installed(engine: str) -> bool:

@@ -19,7 +19,7 @@ from mindspore_lite.engines import artefact, cache, digest
 from mindspore_lite.engines import onnxruntime as engine_module
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.weights.identity import Identity
 
 ENGINE = OnnxRuntimeEngine()
@@ -218,7 +218,10 @@ def test_artefact_the_runtime_refuses_is_rebuilt_once(dense: Any, cache_place: P
 def test_runtime_that_refuses_its_own_work_is_done_without(
     dense: Any, cache_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "_try_open", lambda *args: None)
+    def refused(*args: object) -> None:
+        raise EngineError("no such format")
+
+    monkeypatch.setattr(engine_module, "_open_stored", refused)
     with pytest.warns(RuntimeWarning, match="refuses to open"):
         load(dense)
     assert (dense.translations, keys(cache_place)) == (1, [])

@@ -8,7 +8,6 @@ compiled at every start and update; so is one that OpenVINO would not read back 
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import math
@@ -23,7 +22,7 @@ import numpy as np
 import openvino as ov
 
 from mindspore_lite.dtypes import BY_NAME
-from mindspore_lite.engines import artefact, binding, cache, digest, heap, variable
+from mindspore_lite.engines import artefact, binding, cache, cached, digest, variable
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
 from mindspore_lite.engines.openvino import reading
@@ -111,15 +110,8 @@ def _settings(options: Options) -> dict[str, Any]:
 
 
 def _identity(source: Source, content: digest.Content, options: Options) -> Identity:
-    made_by = digest.joined([source.recipe, digest.code_of(*_MAKERS), str(artefact.FORMAT)])
-    return Identity(
-        digest.joined([*source.digests, *content.sha256]),
-        {
-            "version of mslite": made_by,
-            "version of the engine": f"{OpenVinoEngine.name} {VERSION}",
-            "precision": options.precision,
-        },
-    )
+    engine, makers = f"{OpenVinoEngine.name} {VERSION}", digest.code_of(*_MAKERS)
+    return cached.identity(source, content, engine, makers, {"precision": options.precision})
 
 
 def _load_cached(
@@ -130,9 +122,7 @@ def _load_cached(
     identity = _identity(source, content, options)
     key = digest.key(identity)
 
-    def opened(folder: Path | None) -> OpenVinoSession | None:  # under the key's lock
-        if folder is None:
-            return None
+    def opened(folder: Path) -> OpenVinoSession | None:
         try:
             session = _opened(folder, source.replaced, options)
         except (EngineError, OSError, ValueError, KeyError):
@@ -141,41 +131,13 @@ def _load_cached(
             keep(folder, identity)
         return session
 
-    with store.locked(key, alone=False):
-        session = opened(store.find(key))
-    if session is not None:
-        return session
-    with store.locked(key, alone=True):  # another builder may have been faster
-        session = opened(store.repair(key))
-        if session is not None:
-            return session
-        store.discard(key)  # right to the last bit, but refused
-        session = opened(_build(store, key, reading.parts_of(source), content, options))
-        if session is None:
-            store.discard(key)
-            raise cache.CacheTroubleError("OpenVINO refuses to open what it just wrote")
-    gc.collect()  # graphs hold themselves in circles
-    heap.give_back()
-    store.evict(keep=key)
-    return session
+    def build() -> Path:
+        parts = reading.parts_of(source)
+        return cached.write(
+            store, key, parts.size_bytes, content, lambda folder: _write(folder, parts, options)
+        )
 
-
-def _build(
-    store: cache.Cache, key: str, parts: Parts, content: digest.Content, options: Options
-) -> Path:
-    if parts.size_bytes > store.max_bytes:  # known before the work is done
-        raise store.too_large(parts.size_bytes)
-
-    def fill(folder: Path) -> None:
-        try:
-            _write(folder, parts, options)
-        except OSError as exc:
-            raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
-        if not content.unchanged():
-            # what was translated need not be what was hashed: a later load must not find it
-            raise cache.CacheTroubleError("the model file changed while it was read")
-
-    return store.build(key, fill)
+    return cached.find_or_build(store, key, opened, build)
 
 
 def _write(folder: Path, parts: Parts, options: Options) -> None:

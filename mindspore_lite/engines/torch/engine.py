@@ -7,7 +7,6 @@ compiles of it is kept apart, by torch (compile.py).
 
 from __future__ import annotations
 
-import gc
 import warnings
 from functools import cache as remembered
 from pathlib import Path
@@ -17,7 +16,7 @@ import onnx_ir as ir
 import torch
 from google.protobuf.message import DecodeError
 
-from mindspore_lite.engines import artefact, binding, cache, digest, heap, variable
+from mindspore_lite.engines import artefact, binding, cache, cached, digest, variable
 from mindspore_lite.engines.base import Keep, Options, Source
 from mindspore_lite.engines.skeleton import Parts, take_apart
 from mindspore_lite.engines.torch import ipc, stored
@@ -96,15 +95,9 @@ def _checked(options: Options) -> Card | None:
 
 
 def _identity(source: Source, content: digest.Content, options: Options) -> Identity:
-    made_by = digest.joined([source.recipe, digest.code_of(*_MAKERS), str(artefact.FORMAT)])
-    return Identity(
-        digest.joined([*source.digests, *content.sha256]),
-        {
-            "version of mslite": made_by,
-            "version of the engine": f"{TorchEngine.name} {VERSION}",
-            "kind of device": options.device.partition(":")[0],
-        },
-    )
+    engine, makers = f"{TorchEngine.name} {VERSION}", digest.code_of(*_MAKERS)
+    kind = {"kind of device": options.device.partition(":")[0]}
+    return cached.identity(source, content, engine, makers, kind)
 
 
 def _load_cached(
@@ -114,58 +107,28 @@ def _load_cached(
     content = digest.read(source.files, store.seen)
     identity = _identity(source, content, options)
     key = digest.key(identity)
-    with store.locked(key, alone=False):
-        found = _read(store.find(key), identity, keep)
-    if found is None:
-        with store.locked(key, alone=True):  # another builder may have been faster
-            found = _read(store.repair(key), identity, keep)
-            if found is None:
-                _build(store, key, source, content)
-                found = _read(store.find(key), identity, keep)
-        if found is None:
-            raise cache.CacheTroubleError("what was just written cannot be read")
-        gc.collect()  # graphs hold themselves in circles
-        heap.give_back()
-        store.evict(keep=key)
-    return _opened(*found, source, options, card)
 
-
-Found = tuple[ir.Model, bytes, Path]
-
-
-def _read(folder: Path | None, identity: Identity, keep: Keep | None) -> Found | None:
-    """What lies in a folder; under the key's lock."""
-    if folder is None:
-        return None
-    try:
-        model, skeleton = stored.read(folder)
-    except (OSError, ValueError, DecodeError):
-        return None
-    if keep is not None:
-        keep(folder, identity)
-    return model, skeleton, folder
-
-
-def _build(store: cache.Cache, key: str, source: Source, content: digest.Content) -> None:
-    model, skeleton = _prepared(source)
-    size = len(skeleton) + sum(
-        value.const_value.nbytes
-        for value in model.graph.initializers.values()
-        if value.const_value is not None
-    )
-    if size > store.max_bytes:
-        raise store.too_large(size)
-
-    def fill(folder: Path) -> None:
+    def read(folder: Path) -> tuple[ir.Model, bytes, Path] | None:
         try:
-            stored.write(folder, model, skeleton)
-        except OSError as exc:
-            raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
-        if not content.unchanged():
-            # what was translated need not be what was hashed: a later load must not find it
-            raise cache.CacheTroubleError("the model file changed while it was read")
+            model, skeleton = stored.read(folder)
+        except (OSError, ValueError, DecodeError):
+            return None
+        if keep is not None:
+            keep(folder, identity)
+        return model, skeleton, folder
 
-    store.build(key, fill)
+    def build() -> Path:
+        model, skeleton = _prepared(source)
+        size = len(skeleton) + sum(
+            value.const_value.nbytes
+            for value in model.graph.initializers.values()
+            if value.const_value is not None
+        )
+        return cached.write(
+            store, key, size, content, lambda folder: stored.write(folder, model, skeleton)
+        )
+
+    return _opened(*cached.find_or_build(store, key, read, build), source, options, card)
 
 
 def _prepared(source: Source) -> tuple[ir.Model, bytes]:

@@ -1,0 +1,98 @@
+"""What engines do alike with the cache: a key goes in, what was compiled for it comes out.
+
+An engine says how to write a folder, and how to open one; who waits for whom, and what a later load
+must not find, is decided here.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from mindspore_lite.engines import artefact, cache, digest, heap
+from mindspore_lite.engines.base import Source
+from mindspore_lite.weights.identity import Identity
+
+T = TypeVar("T")
+
+
+def identity(
+    source: Source, content: digest.Content, engine: str, makers: str, more: Mapping[str, str]
+) -> Identity:
+    """Whatever decides what is compiled, but for the CPU.
+
+    Args:
+        source: The model.
+        content: What its files hold.
+        engine: The engine, with its version.
+        makers: A digest of the code that decides; see digest.code_of.
+        more: What else decides, each by a name that people understand.
+    """
+    made_by = digest.joined([source.recipe, makers, str(artefact.FORMAT)])
+    return Identity(
+        digest.joined([*source.digests, *content.sha256]),
+        {"version of mslite": made_by, "version of the engine": engine, **more},
+    )
+
+
+def find_or_build(
+    store: cache.Cache,
+    key: str,
+    opened: Callable[[Path], T | None],
+    build: Callable[[], Path],
+) -> T:
+    """What `opened` makes of the folder of a key; it returns None where it refuses one.
+
+    Raises:
+        CacheTroubleError: What `build` has written is refused.
+    """
+
+    def tried(folder: Path | None) -> T | None:  # under the key's lock
+        return None if folder is None else opened(folder)
+
+    with store.locked(key, alone=False):
+        found = tried(store.find(key))
+    if found is not None:
+        return found
+    with store.locked(key, alone=True):  # another builder may have been faster
+        found = tried(store.repair(key))
+        if found is not None:
+            return found
+        store.discard(key)  # right to the last bit, but refused
+        found = opened(build())
+        if found is None:
+            store.discard(key)
+            raise cache.CacheTroubleError("the engine refuses to open what it just wrote")
+    gc.collect()  # graphs hold themselves in circles
+    heap.give_back()
+    store.evict(keep=key)
+    return found
+
+
+def write(
+    store: cache.Cache,
+    key: str,
+    size_bytes: int,
+    content: digest.Content,
+    fill: Callable[[Path], None],
+) -> Path:
+    """The folder of a key, filled; size_bytes: how much that will be, about.
+
+    Raises:
+        CacheTroubleError: It is too much, cannot be written, or the model's files changed.
+    """
+    if size_bytes > store.max_bytes:  # known before the work is done
+        raise store.too_large(size_bytes)
+
+    def filled(folder: Path) -> None:
+        try:
+            fill(folder)
+        except OSError as exc:
+            raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
+        if not content.unchanged():
+            # what was translated need not be what was hashed: a later load must not find it
+            raise cache.CacheTroubleError("the model file changed while it was read")
+
+    return store.build(key, filled)
