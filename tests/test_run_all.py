@@ -208,7 +208,7 @@ def test_a_picture_of_other_figures_is_stale(tree: Path) -> None:
 
 
 def test_a_picture_has_the_same_bytes_each_time(tree: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="needs the extra bench")
     drawn = []
     for _ in range(2):
         process = run_all(tree, "--render")
