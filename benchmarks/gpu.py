@@ -92,8 +92,10 @@ def rounds_of(found: dict[str, gpu_sides.Call], rounds: int) -> dict[str, list[f
 def latency(args: Any, folder: Path) -> Iterator[dict[str, Any]]:
     """The table, line by line."""
     cases = [(m, p, b) for b in args.batches for p in args.precisions for m in args.models]
-    compiled = gpu_ahead.compiled(cases, args.ahead_s) if args.ahead_s else set()
-    for case in cases:
+    for name in args.models:
+        gpu_models.mindir(name, folder)
+    compiled = gpu_ahead.compiled(cases, args.ahead_s, folder) if args.ahead_s else set()
+    for case in sorted(cases, key=lambda case: case not in compiled):
         name, precision, batch = case
         path = gpu_models.mindir(name, folder)
         found, missing = sides(path, case, case in compiled)

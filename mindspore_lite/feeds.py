@@ -133,7 +133,9 @@ def _on_card(info: TensorInfo, given: Tensor, data: Any, any_size: bool) -> Any:
             f"wants {info.dtype} for input {info.name!r}; convert it before, on the card"
         )
     given._settle()
-    return data.reshape(_shape(info, tuple(data.shape), any_size))  # a view, for nothing moves
+    have = tuple(data.shape)
+    shape = _shape(info, have, any_size)
+    return data if shape == have else data.reshape(shape)  # a view, for nothing moves
 
 
 def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:

@@ -253,7 +253,10 @@ class Tensor:
     def __dlpack__(self, **asked: Any) -> Any:
         """The memory, for another library that shares it from then on."""
         given = {name: value for name, value in asked.items() if value is not None}
-        return self._exported().__dlpack__(**given)
+        data = self._exported()
+        if isinstance(data, np.ndarray):
+            return data.__dlpack__(**given)
+        return _memory().exported(data, **given)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Kind and number of the device, as DLPack counts them."""

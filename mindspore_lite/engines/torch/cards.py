@@ -71,6 +71,10 @@ class Card:
         """What tells this very card from others, whatever number a process gives it."""
         return str(getattr(self._module.get_device_properties(self.device), "uuid", ""))
 
+    def properties(self) -> str:
+        """What code for this card follows from."""
+        return str(self._module.get_device_properties(self.device))
+
     # --- order of work ---
 
     def stream(self) -> Any:

@@ -24,7 +24,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from mindspore_lite.engines import digest
 from mindspore_lite.engines.fork_lock import ForkLock
-from mindspore_lite.engines.torch import kept
+from mindspore_lite.engines.torch import hear, kept
 
 Run = Callable[..., Sequence[torch.Tensor]]
 TUNINGS = ("fast", "full", "off")
@@ -100,7 +100,7 @@ def _made(
     weights = [weight.detach() for weight in module.parameters()]
     given = [*inputs, *weights]
     try:
-        with _quiet(), torch.no_grad():
+        with _quiet(), torch.no_grad(), hear.listening():
             file = kept.file(_name(origin, given, options)) if origin else None
             code = _found(file, given)
             if code is None:
@@ -193,12 +193,14 @@ def _artefacts() -> Any:
 
 
 def _keep_files() -> None:
-    """Let the compiler keep its files in our cache, if the user has named no other place."""
-    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
-        return
-    place = kept.place()
+    """Let the compilers keep their files in our cache, if the user has named no other places.
+
+    Triton's would otherwise lie in the user's home.
+    """
+    place = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or kept.place()
     if place is not None:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(place)
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
+        os.environ.setdefault("TRITON_CACHE_DIR", str(Path(place) / "triton"))
 
 
 @contextmanager

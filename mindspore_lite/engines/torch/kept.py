@@ -19,6 +19,7 @@ import torch
 from mindspore_lite.engines import cache, digest
 
 _KERNELS = Path(__file__).parents[2] / "kernels"
+_MAKERS = ("torch/compile", "torch/rows", "torch/hear", "torch/tape", "torch/kept_plan")
 
 
 def name_of(parts: Sequence[str]) -> str:
@@ -72,4 +73,4 @@ def _code() -> str:
         triton = importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
         triton = ""
-    return digest.joined([triton, digest.code_of("torch/compile", "torch/rows", *names)])
+    return digest.joined([triton, digest.code_of(*_MAKERS, *names)])

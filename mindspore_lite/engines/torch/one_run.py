@@ -96,6 +96,8 @@ class OneRun:
             start, size = len(sources), 0
             for request in requests:
                 one = request[at]
+                if not isinstance(one, np.ndarray):
+                    return False
                 size += one.nbytes
                 sources.append(one.__array_interface__["data"][0])
                 sources.append(one.nbytes)

@@ -19,7 +19,7 @@ import torch
 from mindspore_lite.engines import border
 from mindspore_lite.engines.base import Options, TensorInfo, Variable
 from mindspore_lite.engines.torch import compile as compiler
-from mindspore_lite.engines.torch import kept, rows
+from mindspore_lite.engines.torch import kept, kept_plan, rows
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.precision import half_of, switched
 from mindspore_lite.engines.torch.store import Store
@@ -136,6 +136,9 @@ class Program:
     def _made(self, shapes: Shapes) -> Plan:
         options = self.options
         compiler.tell(f"preparing inputs of {', '.join(str(list(dims)) for dims in shapes)}")
+        place = self._place(shapes)
+        if place is not None and (run := kept_plan.find(place, self.store, self.device)):
+            return Plan(shapes, run)
         lowered = lower(self._model, shapes, self._target)
         self.store.fill(lowered)
         if lowered.dynamic:
@@ -157,7 +160,22 @@ class Program:
 
             origin = f"{self._key} {options.precision}" if self._key else ""
             run = compiler.compiled(lowered.module, examples, tuning, measure, origin)
+            if place is not None:
+                kept_plan.keep(place, run, examples, lowered)
             return Plan(shapes, run)
+
+    def _place(self, shapes: Shapes) -> kept_plan.Kept | None:
+        """Where a compiled plan is kept; None: nowhere."""
+        options = self.options
+        if not self._key or self.card is None or self.card.kind != "cuda":
+            return None
+        if options.tuning == "off":
+            return None
+        parts = (options.precision, options.tuning, options.tf32, shapes, str(self.device))
+        name = kept.name_of([self._key, "plan", self.card.properties(), repr(parts)])
+        tensors = {n: value.const_value for n, value in self._model.graph.initializers.items()}
+        arrays = {n: of_numpy(one.numpy()) for n, one in tensors.items() if one is not None}
+        return kept_plan.Kept(name, arrays, self._target.variable)
 
 
 def replay_ms(card: Card, run: Callable[[], Sequence[torch.Tensor]], count: int = 20) -> float:

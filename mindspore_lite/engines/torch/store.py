@@ -14,7 +14,7 @@ On the host weights are pages of a file, but for those that may change, which ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -60,10 +60,16 @@ class Store:
     def fill(self, lowered: Lowered) -> None:
         """Put its weights into a module, and into the bodies of its nodes."""
         with self._lock:
-            self._add(lowered)
+            self._add(_weights(lowered), lowered.constants)
             self._put(lowered)
-            stored = (tensor.untyped_storage() for tensor in self._tensors.values())
-            self.addresses = frozenset(storage.data_ptr() for storage in stored)
+
+    def tensors(
+        self, weights: Sequence[Weight], constants: Mapping[str, torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Weights of the device, made if need be of the values of those that never change."""
+        with self._lock:
+            self._add(weights, constants)
+            return [self._tensors[weight] for weight in weights]
 
     def update(self, replaced: Mapping[str, np.ndarray]) -> None:
         """Let weights be those of the file but for these; on an error nothing has changed."""
@@ -87,9 +93,9 @@ class Store:
 
     # --- putting in ---
 
-    def _add(self, lowered: Lowered) -> None:
-        missing = dict.fromkeys(w for w in _weights(lowered) if w not in self._tensors)
-        values = {w: self._value(w, lowered) for w in missing}
+    def _add(self, weights: Iterable[Weight], constants: Mapping[str, torch.Tensor]) -> None:
+        missing = dict.fromkeys(w for w in weights if w not in self._tensors)
+        values = {w: self._value(w, constants) for w in missing}
         on_host = {w: v for w, v in values.items() if w.on_host or self.card is None}
         for weight, value in on_host.items():
             own = value.clone() if weight.name in self._first else value
@@ -100,13 +106,15 @@ class Store:
             self._tensors |= {w: _part(flat, w, *place) for w, place in places.items()}
             if self.flat is None and not any(w.name in self._first for w in places):
                 self.flat, self.places = flat, places
+        stored = (tensor.untyped_storage() for tensor in self._tensors.values())
+        self.addresses = frozenset(storage.data_ptr() for storage in stored)
 
-    def _value(self, weight: Weight, lowered: Lowered) -> torch.Tensor:
+    def _value(self, weight: Weight, constants: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """What a weight is now, on the host."""
         for arrays in (self._replaced, self._first):
             if weight.name in arrays:
                 return of_numpy(arrays[weight.name])
-        return lowered.constants[weight.name]
+        return constants[weight.name]
 
     def _put(self, lowered: Lowered) -> None:
         for name, weight in lowered.weights.items():

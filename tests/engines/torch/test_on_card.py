@@ -18,6 +18,7 @@ from support.torch_graphs import SIDE, computed, dense, reshaping, rows, source
 
 from mindspore_lite.engines import sharing
 from mindspore_lite.engines.base import Options
+from mindspore_lite.engines.torch import program
 from mindspore_lite.engines.torch.cards import check, listed
 from mindspore_lite.engines.torch.engine import TorchEngine
 from mindspore_lite.errors import EngineUnavailableError, ResourceError
@@ -77,6 +78,31 @@ def test_one_tuned_model_says_nothing_and_agrees(
     session = ENGINE.load(source(tmp_path, dense()), options(tuning="full", batches=(1, 8)))
     close_to(computed(rows(8)), session.run([rows(8)])[0], 1e-3)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("more", [{"tf32": False}, {"precision": "preferred_fp16"}])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_second_start_follows_the_tape_of_the_first(
+    name: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = DATA / f"models/{name}.mindir"
+    given, _ = fixture_arrays(path.with_suffix(".npz"))
+    first = ENGINE.load(source_of(Given("MINDIR", path)), options(tuning="fast", **more))
+    wanted = first.run(given)
+    monkeypatch.setattr(program, "lower", lambda *_: pytest.fail("it was lowered again"))
+    second = ENGINE.load(source_of(Given("MINDIR", path)), options(tuning="fast", **more))
+    for a, b in zip(wanted, second.run(given), strict=True):
+        close_to(a, b, 1e-5 if "tf32" in more else 1e-3)
+
+
+def test_a_second_start_can_change_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = source(tmp_path, dense(rows=2), variable=[("w", ""), ("b", "")])
+    ENGINE.load(given, options(tf32=False, tuning="fast"))
+    monkeypatch.setattr(program, "lower", lambda *_: pytest.fail("it was lowered again"))
+    session = ENGINE.load(given, options(tf32=False, tuning="fast"))
+    close_to(computed(rows(2)), session.run([rows(2)])[0], 1e-5)
+    session.update({"w": np.eye(SIDE, dtype=np.float32), "b": np.zeros(SIDE, np.float32)})
+    close_to(np.maximum(rows(2), 0), session.run([rows(2)])[0], 1e-5)
 
 
 def test_buckets_pad_and_part(tmp_path: Path) -> None:

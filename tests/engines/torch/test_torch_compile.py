@@ -21,8 +21,10 @@ X = torch.from_numpy(rows(3))
 
 @pytest.fixture(autouse=True)
 def own_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the compiler's files go to the test's own cache."""
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    """Let the compilers' files go to the test's own cache."""
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        monkeypatch.setenv(name, "")  # so that it is put back at the end of the test
+        monkeypatch.delenv(name)
 
 
 def module() -> Any:
@@ -40,11 +42,9 @@ def test_off_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_compiled_graph_follows_its_weights_and_keeps_its_files_in_the_cache(
-    cache_place: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cache_place: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     own = module()
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # put back at the end of the test
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
     run = compiler.compiled(own, [X], "fast")
     assert run is not own
     np.testing.assert_allclose(run(X)[0].numpy(), computed(rows(3)), rtol=1e-5)
@@ -54,6 +54,7 @@ def test_a_compiled_graph_follows_its_weights_and_keeps_its_files_in_the_cache(
     place = cache_place / "torch"
     assert place.stat().st_mode & 0o777 == 0o700
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(place)
+    assert os.environ["TRITON_CACHE_DIR"] == str(place / "triton")
     assert any(path.is_file() for path in place.rglob("*"))
     assert capfd.readouterr() == ("", "")
 
@@ -156,6 +157,7 @@ def test_a_place_that_the_user_has_named_stays(
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "mine"))
     compiler._keep_files()
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "mine")
+    assert os.environ["TRITON_CACHE_DIR"] == str(tmp_path / "mine" / "triton")
     assert not cache_place.exists()
 
 

@@ -1,0 +1,68 @@
+"""Plans of earlier starts: what is followed, and for which weights, in one file of the cache.
+
+With it a start neither lowers a graph nor loads torch's compiler. A file that is damaged, or of no
+use here, is as good as none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from mindspore_lite.engines.torch import hear, kept, tape
+from mindspore_lite.engines.torch.compile import Run
+from mindspore_lite.engines.torch.store import Store
+from mindspore_lite.kernels.lower import Lowered, Weight
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES = 64 << 20  # of constants that the model does not have, and that are kept; guess
+
+Constants = Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A place for a plan, and the weights that the model itself has."""
+
+    name: str
+    constants: Constants
+    variable: frozenset[str]
+
+
+def keep(place: Kept, run: Run, examples: Sequence[torch.Tensor], lowered: Lowered) -> None:
+    """Let later starts find what runs a lowered graph, where that can be put on tape."""
+    if lowered.bodies:
+        return
+    names = [name for name, _ in lowered.module.named_parameters()]
+    weights = [lowered.weights[name] for name in names]
+    computed = {
+        one.name: lowered.constants[one.name]
+        for one in weights
+        if one.name not in place.constants and one.name not in place.variable
+    }
+    if sum(value.nbytes for value in computed.values()) > _MOST_BYTES:
+        return
+    tensors = [parameter.detach() for parameter in lowered.module.parameters()]
+    found = hear.recorded(run, examples, tensors)
+    if found is not None:
+        spelled = [[w.name, str(w.dtype).removeprefix("torch."), w.layout] for w in weights]
+        kept.write(place.name, tape.written(found, {"weights": spelled}, computed))
+
+
+def find(place: Kept, store: Store, device: torch.device) -> Run | None:
+    """What an earlier start has kept, with the weights of this one; None if there is nothing."""
+    content = kept.read(place.name)
+    if content is None:
+        return None
+    try:
+        found, more, computed = tape.read(content)
+        weights = [Weight(name, getattr(torch, kind), lay) for name, kind, lay in more["weights"]]
+        player = tape.Player(found, device)
+    except Exception as exc:  # noqa: BLE001 - damaged, or the driver does not take it
+        _LOG.debug("what was kept cannot be used", exc_info=exc)
+        return None
+    tensors = store.tensors(weights, {**place.constants, **computed})
+    return lambda *given: player(*given, *tensors)
