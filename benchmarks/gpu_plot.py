@@ -23,11 +23,12 @@ NAMES = {
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The lines of a Markdown table."""
-    lines = ["| model | precision | batch | mslite, ms | " + " | ".join(PEERS) + " |"]
-    lines.append("| --- | --- | --- | --- |" + " --- |" * len(PEERS))
+    peers = [peer for peer in PEERS if any(peer in row["ratio"] for row in rows)]
+    lines = ["| model | precision | batch | mslite, ms | " + " | ".join(peers) + " |"]
+    lines.append("| --- | --- | --- | --- |" + " --- |" * len(peers))
     for row in rows:
         cells = [row["model"], row["precision"], str(row["batch"]), f"{row['ms']['mslite']:.3f}"]
-        for peer in PEERS:
+        for peer in peers:
             ratio = row["ratio"].get(peer)
             cells.append(
                 "" if ratio is None else f"{row['ms'][peer]:.2f} ({ratio['middle']:.2f} x)"

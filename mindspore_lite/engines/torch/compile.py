@@ -1,8 +1,9 @@
 """Compiles lowered graphs: an FX module and example inputs go in, a faster callable comes out.
 
 torch's compiler (inductor) takes the graph as it is, with the weights as further inputs. What it
-makes of a graph is kept in a file of our cache, so that a later start neither translates nor
-compiles; files of its own it keeps there too, unless the user has put them elsewhere. That a graph
+makes of a graph is kept in a file of our cache, so that a later start need not compile, unless it
+is on tape (tape.py), which is faster to load; files of its own it keeps there too, unless the user
+has put them elsewhere. That a graph
 cannot be compiled, because there is no C compiler, no Triton, or by a fault of the compiler, costs
 speed only: it is warned of once, and the graph is run step by step.
 """
@@ -76,12 +77,14 @@ def compiled(
     tuning: str,
     measure: Callable[[Run], float] | None = None,
     origin: str = "",
+    taped: Callable[[Run], bool] = lambda run: False,
 ) -> Run:
     """The module as fast as tuning allows; the caller holds BUILDING.
 
     measure: how long a run takes; the fastest of several ways is kept.
     origin: what the module follows from, beside the inputs and the switches of torch that are set;
         code of modules without one is not kept for later starts.
+    taped: keeps what a later start needs of code; False: it cannot, the code itself must be kept.
     """
     plain: Run = module
     if tuning == "off":
@@ -90,29 +93,51 @@ def compiled(
     made = [one for way in _WAYS[tuning] if (one := _made(module, inputs, way, origin))]
     if not made:
         return plain
-    return made[0] if len(made) == 1 or measure is None else min(made, key=measure)
+    best = made[0] if len(made) == 1 or measure is None else min(made, key=measure)
+    if not taped(best):
+        for one in made:  # which of them is the best is found out again
+            one.keep()
+    return best
+
+
+class _Code:
+    """Compiled code with its weights; `file` is where it is kept, None: nowhere, or there."""
+
+    def __init__(self, code: Any, weights: Sequence[torch.Tensor], file: Path | None) -> None:
+        self._code, self._weights, self._file = code, weights, file
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        return self._code(*tensors, *self._weights)
+
+    def keep(self) -> None:
+        """Let a later start find what was compiled, where it can be put into a file."""
+        try:
+            if self._file is not None:
+                self._code.save(path=str(self._file), format="binary")
+        except Exception as exc:  # noqa: BLE001 - not all that can be compiled can be kept
+            _LOG.debug("what was compiled cannot be kept", exc_info=exc)
 
 
 def _made(
     module: fx.GraphModule, inputs: Sequence[torch.Tensor], options: dict[str, Any], origin: str
-) -> Run | None:
+) -> _Code | None:
     """What the compiler makes of a module; None, with a warning, where it fails."""
     weights = [weight.detach() for weight in module.parameters()]
     given = [*inputs, *weights]
     try:
         with _quiet(), torch.no_grad(), hear.listening():
             file = kept.file(_name(origin, given, options)) if origin else None
-            code = _found(file, given)
-            if code is None:
-                code = _inductor()(_traced(module, given, len(inputs)), given, options)
-                code(*given)  # what is compiled on first use fails here, not in a request
-                _keep(code, file)
+            found = _found(file, given)
+            if found is not None:
+                return _Code(found, weights, None)
+            code = _inductor()(_traced(module, given, len(inputs)), given, options)
+            code(*given)  # what is compiled on first use fails here, not in a request
+            return _Code(code, weights, file)
     except torch.OutOfMemoryError:
         raise
     except Exception as exc:  # noqa: BLE001 - the compiler raises anything
         _warn(exc)
         return None
-    return lambda *tensors: code(*tensors, *weights)
 
 
 def _traced(module: fx.GraphModule, given: Sequence[torch.Tensor], inputs: int) -> fx.GraphModule:
@@ -157,15 +182,6 @@ def _found(file: Path | None, given: Sequence[torch.Tensor]) -> Run | None:
         _LOG.debug("what was compiled cannot be used", exc_info=exc)
         return None
     return code
-
-
-def _keep(code: Any, file: Path | None) -> None:
-    """Let a later start find what was compiled, where it can be put into a file."""
-    try:
-        if file is not None:
-            code.save(path=str(file), format="binary")
-    except Exception as exc:  # noqa: BLE001 - not all that can be compiled can be kept
-        _LOG.debug("what was compiled cannot be kept", exc_info=exc)
 
 
 def _inductor() -> Callable[..., Any]:

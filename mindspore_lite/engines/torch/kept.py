@@ -44,10 +44,13 @@ def file(name: str) -> Path | None:
 
 
 def read(name: str) -> bytes | None:
-    """What was kept; None if nothing was."""
+    """What was kept; None if nothing was. What is read will not be removed for long."""
     path = file(name)
     with suppress(OSError):
-        return path.read_bytes() if path is not None else None
+        if path is not None:
+            content = path.read_bytes()
+            os.utime(path)
+            return content
     return None
 
 

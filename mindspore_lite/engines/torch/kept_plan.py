@@ -32,10 +32,10 @@ class Kept:
     variable: frozenset[str]
 
 
-def keep(place: Kept, run: Run, examples: Sequence[torch.Tensor], lowered: Lowered) -> None:
-    """Let later starts find what runs a lowered graph, where that can be put on tape."""
+def keep(place: Kept, run: Run, examples: Sequence[torch.Tensor], lowered: Lowered) -> bool:
+    """Let later starts find what runs a lowered graph; False where it cannot be put on tape."""
     if lowered.bodies:
-        return
+        return False
     names = [name for name, _ in lowered.module.named_parameters()]
     weights = [lowered.weights[name] for name in names]
     computed = {
@@ -44,12 +44,14 @@ def keep(place: Kept, run: Run, examples: Sequence[torch.Tensor], lowered: Lower
         if one.name not in place.constants and one.name not in place.variable
     }
     if sum(value.nbytes for value in computed.values()) > _MOST_BYTES:
-        return
+        return False
     tensors = [parameter.detach() for parameter in lowered.module.parameters()]
     found = hear.recorded(run, examples, tensors)
-    if found is not None:
-        spelled = [[w.name, str(w.dtype).removeprefix("torch."), w.layout] for w in weights]
-        kept.write(place.name, tape.written(found, {"weights": spelled}, computed))
+    if found is None:
+        return False
+    spelled = [[w.name, str(w.dtype).removeprefix("torch."), w.layout] for w in weights]
+    kept.write(place.name, tape.written(found, {"weights": spelled}, computed))
+    return True
 
 
 def find(place: Kept, store: Store, device: torch.device) -> Run | None:

@@ -159,9 +159,11 @@ class Program:
                 return replay_ms(self.card, lambda: list(run(*examples)))
 
             origin = f"{self._key} {options.precision}" if self._key else ""
-            run = compiler.compiled(lowered.module, examples, tuning, measure, origin)
-            if place is not None:
-                kept_plan.keep(place, run, examples, lowered)
+
+            def taped(run: compiler.Run) -> bool:
+                return place is not None and kept_plan.keep(place, run, examples, lowered)
+
+            run = compiler.compiled(lowered.module, examples, tuning, measure, origin, taped)
             return Plan(shapes, run)
 
     def _place(self, shapes: Shapes) -> kept_plan.Kept | None:

@@ -25,6 +25,14 @@ def test_what_is_written_is_read_and_lies_in_the_cache(cache_place: Path) -> Non
     assert [path.name for path in (cache_place / "torch" / name).iterdir()] == ["kept"]
 
 
+def test_what_is_read_counts_as_new(cache_place: Path) -> None:
+    kept.write("name", b"one")
+    path = cache_place / "torch" / "name" / "kept"
+    os.utime(path, (0, 0))
+    kept.read("name")
+    assert path.stat().st_mtime > 0
+
+
 def test_names_tell_parts_apart() -> None:
     parts = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["ab", "d"]]
     assert len({kept.name_of(one) for one in parts}) == len(parts)
