@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from mindspore_lite.bench import peers
 from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.campaign import Findings, places, taking_part
-from mindspore_lite.bench.compare import Plan
+from mindspore_lite.bench.compare import Plan, rounds_for
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune, plain
@@ -52,7 +54,7 @@ def bench(model: Path, /, *, options: Options | None = None) -> None:
     options = options or Options()
     check_tune(options)
     loads, names = loads_of(options), peers_of(options)
-    plan = plan_of(options, names)
+    plan = plan_of(options)
     check_writable(options.json, options.html)
     with tidy_end():
         if options.tune:
@@ -89,6 +91,9 @@ def _measure(
             for name in names:
                 if name in peers.NOTES:
                     say(peers.NOTES[name])
+            if names and not options.rounds:
+                rounds = rounds_for(plan.duration_s, loads, _answer_s(ours, feed))
+                plan = replace(plan, rounds=rounds)
             with bar(len(loads) * len(sides.sides) * plan.rounds) as watch:
                 found = sides.measure(loads, feed, plan, watch)
     if found.interrupted and not found.runs:
@@ -106,6 +111,17 @@ def _measure(
         layout=places(layout),
     )
     _finish(result, options, found)
+
+
+def _answer_s(ours: Ours, feed: Feed) -> float:
+    """About how long an answer takes when nobody else asks."""
+    with ours.desk(Load(clients=1), feed) as desk:
+        times = []
+        for _ in range(5):  # the first ones may still prepare something
+            begin = time.perf_counter()
+            desk.call()
+            times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def _finish(result: Result, options: Options, found: Findings) -> None:

@@ -18,7 +18,6 @@ from mindspore_lite.bench.sides import Wish
 from mindspore_lite.cli.console import fail
 
 CLIENTS = "1,4,16"
-ROUNDS = 7  # of a comparison, unless somebody says otherwise
 _MOST_CLIENTS = 1024  # threads of this process; guess
 _MOST_RATE = 100_000.0  # a second, more than one thread can send; guess
 
@@ -60,7 +59,8 @@ class Options:
     compare
         Peers to run as well, in turns: onnxruntime, openvino, torch.
     rounds
-        Turns of each side; without it 7 where there is a peer, else 1.
+        Turns of each side; without it 7 to 30 where there is a peer, more where answers come
+        faster, else 1.
     seed
         Of the times at which the requests of an open loop come.
     json
@@ -118,8 +118,8 @@ def peers_of(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def plan_of(options: Options, peers: tuple[str, ...]) -> Plan:
-    """How long; ends the program where a number makes no sense."""
+def plan_of(options: Options) -> Plan:
+    """How long, in one round unless told; ends the program where a number makes no sense."""
     for name, value in (("duration", options.duration), ("warmup", options.warmup)):
         least = 0.0 if name == "warmup" else 1e-3
         if not (math.isfinite(value) and least <= value <= 86400):
@@ -127,8 +127,7 @@ def plan_of(options: Options, peers: tuple[str, ...]) -> Plan:
     for name in ("rounds", "workers", "threads", "batch", "seed"):
         if getattr(options, name) < 0:
             fail(f"--{name} is {getattr(options, name)}, wanted 0 or more", code=2)
-    rounds = options.rounds or (ROUNDS if peers else 1)
-    return Plan(options.duration, options.warmup, rounds, options.seed)
+    return Plan(options.duration, options.warmup, options.rounds or 1, options.seed)
 
 
 def check_tune(options: Options) -> None:

@@ -6,7 +6,7 @@ from support.bench_world import Answering, Silent
 
 from mindspore_lite.bench import compare
 from mindspore_lite.bench.burst import Burst, Load
-from mindspore_lite.bench.compare import Plan, check_alike, ratios, turns
+from mindspore_lite.bench.compare import Plan, check_alike, ratios, rounds_for, turns
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.sides import Desk
 from mindspore_lite.errors import EngineError
@@ -60,6 +60,22 @@ def test_only_the_first_round_has_a_long_warm_up() -> None:
     plan = Plan(duration_s=7.0, warmup_s=0.5, rounds=7)
     assert plan.lengths(0) == (0.5, 1.0)
     assert plan.lengths(1) == (0.2, 1.0)
+
+
+@pytest.mark.parametrize(
+    "duration_s, loads, answer_s, rounds",
+    [
+        (3.0, [Load(clients=1)], 1e-4, 30),
+        (1.0, [Load(clients=1)], 1e-4, 14),
+        (3.0, [Load(clients=1)], 0.04, 7),
+        (60.0, [Load(clients=1)], 0.04, 15),
+        (3.0, [Load(clients=1), Load(rate=50.0)], 1e-4, 7),
+    ],
+)
+def test_the_faster_the_answers_the_more_rounds(
+    duration_s: float, loads: list[Load], answer_s: float, rounds: int
+) -> None:
+    assert rounds_for(duration_s, loads, answer_s) == rounds
 
 
 def test_a_real_round_of_each_loop() -> None:
