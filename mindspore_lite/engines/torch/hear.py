@@ -10,6 +10,7 @@ unless its outputs are those of the code.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,7 @@ _TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
 Run = Callable[..., Sequence[torch.Tensor]]
 Load = Callable[[Kernel, torch.device], tape.Launch]
-_heard: list[Notes] = []  # of the run that is listened to; the caller holds BUILDING
+_own = threading.local()  # notes: of the run of this thread that is listened to
 
 
 class Notes:
@@ -58,8 +59,8 @@ class Notes:
 
     def empty(self, found: torch.Tensor, size: Any, stride: Any, dtype: torch.dtype) -> None:
         """Write new memory down."""
-        kind = str(dtype).removeprefix("torch.")
-        self.steps.append(["empty", self.made(found), list(size), list(stride), kind])
+        what = [list(size), list(stride), dtype, found.device]
+        self.steps.append(["empty", self.made(found), *tape.encoded(what, self.number)])
 
     def view(
         self, found: torch.Tensor, source: torch.Tensor, size: Any, stride: Any, offset: int = 0
@@ -116,12 +117,12 @@ def recorded(
 
 def _listened(run: Run, inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor]) -> Tape:
     notes = Notes([*inputs, *weights])
-    _heard.append(notes)
+    _own.notes = notes
     try:
         with _Operators():
             outputs = run(*inputs)
     finally:
-        _heard.pop()
+        _own.notes = None
     if notes.trouble is not None:
         raise notes.trouble
     return Tape(notes.steps, [notes.number(one) for one in outputs], notes.kernels)
@@ -165,12 +166,13 @@ class _Operators(TorchDispatchMode):  # type: ignore[misc] # torch is untyped to
 
 def _tell(note: Callable[..., None], *parts: Any, **more: Any) -> None:
     """Write something down if anybody listens; what goes wrong there does not concern the run."""
-    if not _heard or _heard[-1].trouble is not None:
+    notes: Notes | None = getattr(_own, "notes", None)
+    if notes is None or notes.trouble is not None:
         return
     try:
-        note(_heard[-1], *parts, **more)
-    except Exception as exc:  # noqa: BLE001
-        _heard[-1].trouble = exc
+        note(notes, *parts, **more)
+    except Exception as exc:  # noqa: BLE001 - then there is no tape
+        notes.trouble = exc
 
 
 # --- what no mode of torch sees ---
@@ -225,7 +227,8 @@ def _telling(make: Any, note: Callable[..., None]) -> Any:
 
 def _telling_kernel(load: Any) -> Any:
     def load_kernel(self: Any, device: int) -> None:
-        self.C_impl = _Launcher(self.C_impl)
+        if not isinstance(self.C_impl, _Launcher):
+            self.C_impl = _Launcher(self.C_impl)
         load(self, device)
 
     return load_kernel

@@ -54,8 +54,10 @@ def keep(place: Kept, run: Run, examples: Sequence[torch.Tensor], lowered: Lower
     return True
 
 
-def find(place: Kept, store: Store, device: torch.device) -> Run | None:
-    """What an earlier start has kept, with the weights of this one; None if there is nothing."""
+def find(
+    place: Kept, store: Store, device: torch.device, examples: Sequence[torch.Tensor]
+) -> Run | None:
+    """What an earlier start has kept, with the weights of this one; None if nothing is of use."""
     content = kept.read(place.name)
     if content is None:
         return None
@@ -63,8 +65,12 @@ def find(place: Kept, store: Store, device: torch.device) -> Run | None:
         found, more, computed = tape.read(content)
         weights = [Weight(name, getattr(torch, kind), lay) for name, kind, lay in more["weights"]]
         player = tape.Player(found, device)
+        tensors = store.tensors(weights, {**place.constants, **computed})
+        with torch.no_grad():
+            player(*examples, *tensors)
+    except torch.OutOfMemoryError:
+        raise
     except Exception as exc:  # noqa: BLE001 - damaged, or the driver does not take it
         _LOG.debug("what was kept cannot be used", exc_info=exc)
         return None
-    tensors = store.tensors(weights, {**place.constants, **computed})
     return lambda *given: player(*given, *tensors)

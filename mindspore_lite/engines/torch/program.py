@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.precision import half_of, switched
 from mindspore_lite.engines.torch.store import Store
 from mindspore_lite.errors import EngineError
-from mindspore_lite.kernels.lower import Target, check_operators, lower
+from mindspore_lite.kernels.lower import Lowered, Target, check_operators, lower
 from mindspore_lite.kernels.types import of_numpy, to_numpy, torch_type
 
 MAX_PLANS = 16  # shapes besides those of batches; beyond, those unused for longest go; guess
@@ -134,11 +135,13 @@ class Program:
             return found
 
     def _made(self, shapes: Shapes) -> Plan:
-        options = self.options
         compiler.tell(f"preparing inputs of {', '.join(str(list(dims)) for dims in shapes)}")
         place = self._place(shapes)
-        if place is not None and (run := kept_plan.find(place, self.store, self.device)):
-            return Plan(shapes, run)
+        if place is not None:
+            with self._on_card():
+                run = kept_plan.find(place, self.store, self.device, self._examples(shapes))
+            if run is not None:
+                return Plan(shapes, run)
         lowered = lower(self._model, shapes, self._target)
         self.store.fill(lowered)
         if lowered.dynamic:
@@ -147,24 +150,37 @@ class Program:
             return Plan(shapes, lowered.module, lowered.dynamic[0])
         if self.card is None or self.card.kind != "cuda":  # torch_npu has no compiler of its own
             return Plan(shapes, lowered.module)
-        tuning = options.tuning
-        with self.card.using(self.card.current()), switched(options.tf32, tuning == "full"):
-            examples = [
-                torch.zeros(dims, dtype=dtype, device=self.device)
-                for dims, dtype in zip(shapes, self.types, strict=True)
-            ]
+        with self._on_card():
+            return Plan(shapes, self._compiled(lowered, self._examples(shapes), place))
 
-            def measure(run: compiler.Run) -> float:
-                assert self.card is not None
-                return replay_ms(self.card, lambda: list(run(*examples)))
+    def _compiled(
+        self, lowered: Lowered, examples: Sequence[torch.Tensor], place: kept_plan.Kept | None
+    ) -> compiler.Run:
+        def measure(run: compiler.Run) -> float:
+            assert self.card is not None
+            return replay_ms(self.card, lambda: list(run(*examples)))
 
-            origin = f"{self._key} {options.precision}" if self._key else ""
+        def taped(run: compiler.Run) -> bool:
+            return place is not None and kept_plan.keep(place, run, examples, lowered)
 
-            def taped(run: compiler.Run) -> bool:
-                return place is not None and kept_plan.keep(place, run, examples, lowered)
+        options = self.options
+        origin = f"{self._key} {options.precision}" if self._key else ""
+        return compiler.compiled(lowered.module, examples, options.tuning, measure, origin, taped)
 
-            run = compiler.compiled(lowered.module, examples, tuning, measure, origin, taped)
-            return Plan(shapes, run)
+    @contextmanager
+    def _on_card(self) -> Iterator[None]:
+        """Let torch work on the card, with the switches of this model."""
+        assert self.card is not None
+        options = self.options
+        stream = self.card.current()
+        with self.card.using(stream), switched(options.tf32, options.tuning == "full"):
+            yield
+
+    def _examples(self, shapes: Shapes) -> list[torch.Tensor]:
+        return [
+            torch.zeros(dims, dtype=dtype, device=self.device)
+            for dims, dtype in zip(shapes, self.types, strict=True)
+        ]
 
     def _place(self, shapes: Shapes) -> kept_plan.Kept | None:
         """Where a compiled plan is kept; None: nowhere."""

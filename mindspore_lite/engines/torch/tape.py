@@ -75,11 +75,10 @@ def read(content: bytes) -> tuple[Tape, dict[str, Any], dict[str, torch.Tensor]]
 
 
 class Player:
-    """Follows a tape: tensors of a device and weights go in, the outputs come out."""
+    """Follows a tape: inputs and weights go in, the outputs come out; kernels run on the device."""
 
     def __init__(self, tape: Tape, device: torch.device, load: Any = None) -> None:
         """load: makes of a kernel what starts it; the driver of CUDA does unless told."""
-        self._device = device
         self._outputs = tape.outputs
         load = load or driver.loaded
         self._launches: list[Launch] = [load(kernel, device) for kernel in tape.kernels]
@@ -101,11 +100,11 @@ class Player:
                 del values[number]
         return [values[number] for number in self._outputs]
 
-    def _empty(self, made: int, size: list[int], stride: list[int], dtype: str) -> Any:
-        kind, device = getattr(torch, dtype), self._device
+    def _empty(self, made: int, size: list[int], stride: list[int], dtype: Any, device: Any) -> Any:
+        kind, place = decoded(dtype, {}), decoded(device, {})
 
         def step(values: dict[int, Any], spoiled: bool) -> None:
-            values[made] = torch.empty_strided(size, stride, dtype=kind, device=device)
+            values[made] = torch.empty_strided(size, stride, dtype=kind, device=place)
             if spoiled:
                 values[made].fill_(float("nan") if kind.is_floating_point else 1)
 

@@ -122,6 +122,20 @@ def test_a_damaged_file_is_as_good_as_none(
     assert len(lowered) == 3
 
 
+def test_a_tape_that_does_not_run_here_is_as_good_as_none(
+    on_card: OnCard, lowered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_card(dense(rows=3))
+
+    def fails(*given: Any, **more: Any) -> Any:
+        raise RuntimeError("CUDA error: no kernel image is available")
+
+    monkeypatch.setattr(kept_plan.tape.Player, "__call__", fails)
+    session = on_card(dense(rows=3))
+    np.testing.assert_allclose(session.run([rows(3)])[0], computed(rows(3)), rtol=1e-5)
+    assert len(lowered) == 2
+
+
 def test_what_is_not_heard_is_not_kept(
     on_card: OnCard, lowered: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

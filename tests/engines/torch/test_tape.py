@@ -14,9 +14,9 @@ CPU = torch.device("cpu")
 ADD = Kernel(b"code", "add", 128, 0)
 # out = (x @ w + 1 by a kernel), seen as columns
 STEPS: list[Any] = [
-    ["empty", 2, [2, 2], [2, 1], "float32"],
+    ["empty", 2, [2, 2], [2, 1], {"dtype": "float32"}, {"device": "cpu"}],
     ["call", [2], "aten.mm.out", [{"tensor": 0}, {"tensor": 1}], {"out": {"tensor": 2}}],
-    ["empty", 3, [2, 2], [2, 1], "float32"],
+    ["empty", 3, [2, 2], [2, 1], {"dtype": "float32"}, {"device": "cpu"}],
     ["run", 0, [4, 1, 1], "OOfO", [{"tensor": 2}, {"tensor": 3}, 1.5, None]],
     ["view", 4, 3, [2, 2], [1, 2], 0],
 ]
