@@ -135,7 +135,7 @@ class CallingCard(FakeCard):
         return 0
 
     def drawn(self) -> int:
-        return int(torch.random.get_rng_state().sum())
+        return hash(torch.random.get_rng_state().numpy().tobytes())  # sums of bytes may agree
 
     def error_text(self, number: int) -> str:
         return f"the error {number}"
