@@ -72,8 +72,9 @@ class Card:
         return str(getattr(self._module.get_device_properties(self.device), "uuid", ""))
 
     def properties(self) -> str:
-        """What code for this card follows from."""
-        return str(self._module.get_device_properties(self.device))
+        """What code for this card follows from: that of others of its kind is the same."""
+        found = self._module.get_device_properties(self.device)
+        return f"{found.name} {found.major}.{found.minor} {found.multi_processor_count}"
 
     # --- order of work ---
 

@@ -26,6 +26,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from mindspore_lite.engines import digest
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.torch import hear, kept
+from mindspore_lite.engines.torch.cards import Card
 
 Run = Callable[..., Sequence[torch.Tensor]]
 TUNINGS = ("fast", "full", "off")
@@ -162,7 +163,7 @@ def _name(origin: str, given: Sequence[torch.Tensor], options: dict[str, Any]) -
     return kept.name_of(
         [
             origin,
-            str(torch.cuda.get_device_properties(cuda[0])) if cuda else digest.cpu_features(),
+            Card(str(cuda[0])).properties() if cuda else digest.cpu_features(),
             repr((sorted(options.items()), switches)),
             repr([(one.dtype, one.shape, one.stride(), one.device) for one in given]),
         ]

@@ -43,6 +43,10 @@ class FakeModule:
     def get_device_name(self, device: torch.device) -> str:
         return f"Card {device.index}"
 
+    def get_device_properties(self, device: torch.device) -> Any:
+        kind = {"name": "A card", "major": 9, "minor": 0, "multi_processor_count": 132}
+        return SimpleNamespace(**kind, uuid=device.index)
+
     def mem_get_info(self, device: torch.device) -> tuple[int, int]:
         return 5, 1000 + device.index
 
@@ -63,6 +67,12 @@ def refusal(device: str, **more: Any) -> str:
     with pytest.raises(EngineUnavailableError) as told:
         check(device, fake_torch(**more))
     return str(told.value)
+
+
+def test_cards_of_one_kind_take_the_same_code() -> None:
+    first, second = (Card(f"cuda:{number}", fake_torch()) for number in range(2))
+    assert first.properties() == second.properties() == "A card 9.0 132"
+    assert first.identity() != second.identity()
 
 
 def test_cards_that_are_there_are_listed() -> None:
