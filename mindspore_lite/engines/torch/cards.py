@@ -153,8 +153,7 @@ class Card:
 
     def current_address(self) -> int:
         """Of the stream on which this thread's own work with torch is done."""
-        raw = getattr(self._torch._C, "_cuda_getCurrentRawStream", None)  # 1 us, the other takes 8
-        return self.address(self.current()) if raw is None else int(raw(self.device.index))
+        return stream_address(self.device, self._torch)
 
     def drawn(self) -> int:
         """Counts up with every random number; a graph that draws some must be replayed by torch."""
@@ -198,6 +197,14 @@ class Card:
                 f"device {str(self.device)!r} failed before in this process ({self.broken}), and "
                 "cannot be used again by it; restart the process"
             )
+
+
+def stream_address(device: Any, torch: Any) -> int:
+    """Of the stream of CUDA on which this thread's own work is done; 0 is the default one."""
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # 1 us, the other takes 8
+    if raw is not None:
+        return int(raw(device.index or 0))
+    return int(torch.cuda.current_stream(device).cuda_stream)
 
 
 def card_for(device: str) -> Card:

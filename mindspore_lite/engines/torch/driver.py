@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from mindspore_lite.engines.torch.cards import stream_address
+
 if TYPE_CHECKING:
     from mindspore_lite.engines.torch.tape import Kernel
 
@@ -43,7 +45,7 @@ def loaded(kernel: Kernel, device: torch.device) -> Callable[[Sequence[int], str
     def launch(grid: Sequence[int], kinds: str, args: Sequence[Any]) -> None:
         values = [_TYPES[kind](_plain(arg)) for kind, arg in zip(kinds, args, strict=True)]
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        stream = ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(device.index or 0))
+        stream = ctypes.c_void_p(stream_address(device, torch))
         _check(
             _library().cuLaunchKernel(
                 function, *grid, kernel.threads, 1, 1, kernel.shared, stream, addresses, None

@@ -46,12 +46,12 @@ def file(name: str) -> Path | None:
 def read(name: str) -> bytes | None:
     """What was kept; None if nothing was. What is read will not be removed for long."""
     path = file(name)
-    with suppress(OSError):
+    content = None
+    with suppress(OSError):  # a cache that cannot be written to is of use all the same
         if path is not None:
             content = path.read_bytes()
             os.utime(path)
-            return content
-    return None
+    return content
 
 
 def write(name: str, content: bytes) -> None:

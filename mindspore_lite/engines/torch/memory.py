@@ -79,7 +79,7 @@ def exported(tensor: torch.Tensor, **asked: Any) -> Any:
 def _stream_address(device: torch.device) -> int:
     """Of the stream on which this thread's own work with torch is done; 0 is the default one."""
     if device.type == "cuda":
-        return int(torch._C._cuda_getCurrentRawStream(device.index or 0))
+        return cards.stream_address(device, torch)
     module = getattr(torch, device.type)
     current = module.current_stream(device)
     return 0 if current == module.default_stream(device) else 1

@@ -33,6 +33,14 @@ def test_what_is_read_counts_as_new(cache_place: Path) -> None:
     assert path.stat().st_mtime > 0
 
 
+def test_what_cannot_be_marked_as_read_is_read(
+    cache_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.write("name", b"one")
+    monkeypatch.setattr(os, "utime", lambda *_: (_ for _ in ()).throw(PermissionError()))
+    assert kept.read("name") == b"one"
+
+
 def test_names_tell_parts_apart() -> None:
     parts = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["ab", "d"]]
     assert len({kept.name_of(one) for one in parts}) == len(parts)
