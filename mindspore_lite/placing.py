@@ -28,6 +28,7 @@ from mindspore_lite.engines.flip import Flip
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.pool import cores
+from mindspore_lite.pool.ahead import places_ahead
 from mindspore_lite.pool.desk import Place
 from mindspore_lite.pool.layout import Layout, Wanted, layout
 from mindspore_lite.pool.width import Lane
@@ -148,7 +149,10 @@ def place(
     changing = Changing(made) if weights.variable else None
     faces = changing.sessions if changing else [any_shape(one) for one in made]
     sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))
-    return Placed(changing or built, plan, tuple(_places(plan, sessions)))
+    places = _places(plan, sessions)
+    if built.engine.queues and not any(plan.cores):  # bound workers compute themselves
+        places += _places_ahead(places)
+    return Placed(changing or built, plan, tuple(places))
 
 
 def _why_unmapped(built: Built) -> str:
@@ -196,7 +200,7 @@ def _sessions(plan: Layout, is_shared: bool) -> list[tuple[int, int]]:
     return found
 
 
-def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> Sequence[Place]:
+def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> list[Place]:
     return [
         Place(
             worker,
@@ -209,4 +213,13 @@ def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> Sequence[
             plan.nodes[worker],
         )
         for worker in range(plan.workers)
+    ]
+
+
+def _places_ahead(places: Sequence[Place]) -> list[Place]:
+    """Further places of the session that all workers share."""
+    count = len(places)
+    return [
+        replace(places[0], index=count + number, ahead=True)
+        for number in range(places_ahead(count))
     ]

@@ -263,7 +263,7 @@ class _Loaded:
         # a number of workers that the user chose is kept to, however short the runs are
         is_quick = 0 < run_s < _QUICK_S and not settings.workers_num and not engine.on_card
         self.pool = Pool(
-            self._placed.places,
+            [place for place in self._placed.places if not (place.ahead and batching)],
             self._placed.layout,
             queue_size=settings.queue_size,
             batching=batching,

@@ -112,6 +112,7 @@ class Engine(Protocol):
     """A runtime that can load models."""
 
     name: str
+    queues: bool  # runs of a session beyond Options.streams wait inside of it, in their order
 
     def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; `keep` is called if that lies on a disk."""

@@ -96,6 +96,7 @@ class OnnxRuntimeEngine:
     """
 
     name = "onnxruntime"
+    queues = False
 
     def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; binding and precision are checked first."""

@@ -11,6 +11,10 @@ What always holds:
 
 A slot whose engine hangs is replaced by a new one in its place; the old one is `lost`, and whatever
 its thread still brings is thrown away.
+
+An engine with a queue of its own is given a few requests ahead, in slots beyond its streams
+(ahead.py). The time of such a request counts as waiting until one of the others has left; which
+stream computes it is not known, so that workers are credited in turn.
 """
 
 from __future__ import annotations
@@ -21,12 +25,13 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import ClosedError, QueueFullError
+from mindspore_lite.pool.ahead import Line
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Histogram
 from mindspore_lite.pool.width import Lane, Widths, averaged, remembered
@@ -47,6 +52,7 @@ class Place:
     cores: tuple[int, ...] = ()
     node: int = -1
     card: str = ""  # which workers with the same share; "" is none
+    ahead: bool = False  # what is put there waits inside of the engine; not with batching
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,11 @@ class Desk:
         batching: Batching | None = None,
         widths: Widths | None = None,
     ) -> None:
-        self.slots = [Slot(place, Tally()) for place in places]
+        self.workers = [(place, Tally()) for place in places if not place.ahead]
+        tallies = [tally for _, tally in self.workers]
+        self.slots = [Slot(place, tallies[place.index % len(tallies)]) for place in places]
+        self._turns = cycle(tallies)
+        self._line = Line[Slot](len(tallies)) if len(tallies) < len(places) else None
         self.queue: OrderedDict[Request, None] = OrderedDict()
         self.queue_size = queue_size
         self.batching = batching
@@ -193,7 +203,7 @@ class Desk:
         self.ended[state] += count
         if state in (State.CANCELLED, State.CLOSED):
             return
-        tally = self.slots[0].tally
+        _, tally = self.workers[0]
         if state is State.DONE:
             tally.done += count
         else:
@@ -269,6 +279,10 @@ class Desk:
         error: BaseException | None = None,
     ) -> bool:
         """End a request with what the engine made of it; False when it had ended before."""
+        if self._line is not None:
+            begun = self._line.leave(slot)
+            if begun is not None:
+                self._begin(begun, slot.started_ns if begun is slot else now_ns)
         if request.state is not State.RUNNING:
             return False
         request.outputs, request.error = outputs, error
@@ -369,11 +383,20 @@ class Desk:
         if len(slot.place.lanes) > 1:
             slot.lane = self._widths.choose(slot.place.lanes, self._runs())
         self.running += len(batch)
-        waits = slot.tally.waits
         for request in batch:
             request.state = State.RUNNING
-            waits.add(now_ns - request.arrived_ns)
+        if self._line is None or self._line.enter(slot):
+            self._begin(slot, now_ns)
         self._count_rows(batch[0].rows if len(batch) == 1 else sum(r.rows for r in batch))
+
+    def _begin(self, slot: Slot, now_ns: int) -> None:
+        """The engine works on what is in the slot."""
+        slot.started_ns = now_ns
+        if self._line is not None:
+            slot.tally = next(self._turns)
+        waits = slot.tally.waits
+        for request in slot.batch:
+            waits.add(now_ns - request.arrived_ns)
 
     def _count_rows(self, rows: int) -> None:
         most = rows if self.batching is None else self.batching.max_rows

@@ -11,7 +11,6 @@ from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, togethe
 def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
     """Everything at this moment; `inside` requests are in the quick lane."""
     ended = desk.ended
-    places = [(slot.place, slot.tally) for slot in desk.slots]
     return Statistics(
         sent=desk.sent + inside,
         queued=len(desk.queue),
@@ -24,8 +23,8 @@ def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
         closed=ended[State.CLOSED],
         stuck=desk.stuck,
         batches=dict(sorted(desk.batches.items())),
-        queue_wait=together(tally.waits for _, tally in places),
-        run_time=together(tally.runs for _, tally in places),
+        queue_wait=together(tally.waits for _, tally in desk.workers),
+        run_time=together(tally.runs for _, tally in desk.workers),
         workers=tuple(
             WorkerStatistics(
                 place.index,
@@ -38,7 +37,7 @@ def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
                 tally.runs.latency(),
                 layout.devices[place.index] if layout.devices else "cpu",
             )
-            for place, tally in places
+            for place, tally in desk.workers
         ),
         layout=layout,
     )

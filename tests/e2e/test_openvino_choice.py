@@ -79,6 +79,25 @@ def test_all_workers_share_one_compiled_model(parallel: dict[str, int], wanted: 
         np.testing.assert_allclose(arrays, wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("settings", "ahead"), [({}, 1), ({"max_batch_rows": 4}, 0), ({"workers_num": 1}, 0)]
+)
+def test_a_request_waits_inside_of_openvino_so_that_no_stream_waits_for_us(
+    settings: dict[str, int], ahead: int
+) -> None:
+    with mslite.ModelParallelRunner() as runner:
+        runner.build_from_file(str(DIGITS), context("openvino", **{"workers_num": 2, **settings}))
+        workers = settings.get("workers_num", 2)
+        slots = runner._loaded.pool._desk.slots
+        assert [slot.place.ahead for slot in slots] == [False] * workers + [True] * ahead
+        with ThreadPoolExecutor(5) as clients:
+            list(clients.map(lambda row: runner.predict([row[None]], timeout_s=60), ROWS))
+        found = runner.statistics()
+        assert len(found.workers) == found.layout.workers == workers
+        assert sum(worker.done for worker in found.workers) == found.done == len(ROWS)
+        assert found.queue_wait.count == found.run_time.count == len(ROWS)
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_bound_workers_compute_on_their_cores(wanted: np.ndarray) -> None:
     made = context("openvino", workers_num=2)
@@ -86,6 +105,7 @@ def test_bound_workers_compute_on_their_cores(wanted: np.ndarray) -> None:
     with mslite.ModelParallelRunner() as runner:
         runner.build_from_file(str(DIGITS), made)
         assert built(runner).built.options.caller_computes
+        assert not any(place.ahead for place in built(runner).places)
         with ThreadPoolExecutor(4) as clients:
             found = list(clients.map(lambda row: runner.predict([row[None]]), ROWS))
         arrays = np.concatenate([one[0].get_data_to_numpy() for one in found])

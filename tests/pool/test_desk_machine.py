@@ -32,6 +32,7 @@ class DeskMachine(RuleBasedStateMachine):
         wait_ns=st.sampled_from([0, 10, 40]),
         buckets=st.sampled_from([(), (), (1, 2, 4), (2, 6)]),
         cards=st.sampled_from([("",), ("",), ("a",), ("a", "b")]),
+        ahead=st.integers(0, 2),
     )
     def build(
         self,
@@ -41,10 +42,13 @@ class DeskMachine(RuleBasedStateMachine):
         wait_ns: int,
         buckets: tuple[int, ...],
         cards: tuple[str, ...],
+        ahead: int,
     ) -> None:
         batching = Batching(max_rows, wait_ns, buckets) if max_rows else None
         lanes = (Lane(workers, SESSION),)
         places = [Place(at, lanes, card=cards[at % len(cards)]) for at in range(workers)]
+        if batching is None:
+            places += [Place(workers + at, lanes, ahead=True) for at in range(ahead)]
         self.desk = Desk(places, queue_size, batching)
         self.now_ns = 1000
         self.requests: list[Request] = []  # in the order in which they came
@@ -346,7 +350,12 @@ class DeskMachine(RuleBasedStateMachine):
         assert sum(rows * runs for rows, runs in self.desk.batches.items()) == self.rows_run
         most = self.desk.batching.max_rows if self.desk.batching else 1
         assert all(rows <= most for rows in self.desk.batches)
-        assert sum(slot.tally.waits.count for slot in self.desk.slots) == self.runs
+        line = self.desk._line
+        waiting = 0 if line is None else len(line._waiting)
+        assert sum(tally.waits.count for _, tally in self.desk.workers) == self.runs - waiting
+        if line is not None:
+            inside = sum(bool(s.batch) for s in [*self.desk.slots, *self.lost])
+            assert waiting == max(0, inside - len(self.desk.workers))
 
     @invariant()
     def drained_means_that_nothing_is_left(self) -> None:

@@ -46,6 +46,7 @@ class OpenVinoEngine:
     """
 
     name = "openvino"
+    queues = True
 
     def load(self, source: Source, options: Options, keep: Keep | None = None) -> OpenVinoSession:
         """Compile, or find compiled, and open; settings are checked first."""

@@ -47,6 +47,7 @@ class TorchEngine:
     """
 
     name = "torch"
+    queues = False
 
     def load(self, source: Source, options: Options, keep: Keep | None = None) -> AnySession:
         """Prepare the graph, or find it prepared, and open it; settings are checked first."""
