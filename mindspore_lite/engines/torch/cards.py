@@ -12,8 +12,8 @@ import ctypes
 import importlib
 import re
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,10 +125,29 @@ class Card:
         with (
             _CAPTURING,
             self._module.device(self.device),
+            self._own_workspace(),
             self._module.graph(graph, pool=pool, stream=stream, **more),
         ):
             result = run()
         return graph, result
+
+    @contextmanager
+    def _own_workspace(self) -> Iterator[None]:
+        """Let matrix products of a graph find their scratch memory in the graph's own pool.
+
+        torch has a piece of memory for those of a stream, which a graph knows by its address alone.
+        Others free it: torch's compiler whenever it records a graph, and newer versions of torch
+        whenever one of that stream goes. So there must be none before, and none is left behind.
+        """
+        clear = getattr(self._torch._C, "_cuda_clearCublasWorkspaces", None)
+        if self.kind != "cuda" or clear is None:
+            yield
+            return
+        clear()
+        try:
+            yield
+        finally:
+            clear()
 
     # --- for one_run.c ---
 

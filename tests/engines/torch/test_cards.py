@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -154,6 +155,33 @@ def test_errors_after_which_a_card_is_lost_are_remembered() -> None:
 def test_a_card_that_cannot_record_says_so() -> None:
     assert not Card("npu:0", fake_torch(kind="npu")).captures
     assert cards.Card("cuda:0", torch).captures
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("cannot be recorded")])
+def test_scratch_memory_of_matrix_products_is_of_the_graph_that_is_recorded(
+    error: Exception | None,
+) -> None:
+    """Whoever clears it later would else unmap what the graph writes to."""
+    done: list[str] = []
+
+    @contextmanager
+    def graph(*given: object, **more: object) -> Iterator[None]:
+        done.append("recording")
+        yield
+
+    def run() -> str:
+        done.append("run")
+        if error is not None:
+            raise error
+        return "outputs"
+
+    torch_like = fake_torch()
+    torch_like._C = SimpleNamespace(_cuda_clearCublasWorkspaces=lambda: done.append("cleared"))
+    torch_like.cuda.CUDAGraph, torch_like.cuda.graph = list, graph
+    torch_like.cuda.device = nullcontext
+    with nullcontext() if error is None else pytest.raises(RuntimeError):
+        assert Card("cuda:0", torch_like).captured(run, None, None) == ([], "outputs")
+    assert done == ["cleared", "recording", "run", "cleared"]
 
 
 def test_work_goes_to_a_stream_by_its_own_context_where_it_has_one() -> None:

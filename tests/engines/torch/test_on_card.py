@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from onnx import helper
 from support.fake_engine import Client
 from support.running import DATA, fixture_arrays
 from support.sharing import python, said, tell
-from support.torch_graphs import SIDE, computed, dense, reshaping, rows, source
+from support.torch_graphs import SIDE, computed, dense, model, reshaping, rows, source
 
 from mindspore_lite.engines import sharing
 from mindspore_lite.engines.base import Options
@@ -178,6 +179,20 @@ def test_updates_under_load_are_seen_whole(tmp_path: Path) -> None:
         assert one.error is None
         assert one.result and one.result <= {1016.0, 2032.0}
     assert session._open_program().store.last_update_ms > 0
+
+
+def test_memory_that_others_clear_is_not_that_of_a_recorded_run(tmp_path: Path) -> None:
+    """As torch.compile does when it records: a long product is summed up in scratch memory."""
+    deep = 1 << 16
+    weights = {"w": np.full((deep, 8), 1 / deep, np.float32)}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    long = model(nodes, {"x": [8, deep]}, {"y": [8, 8]}, weights)
+    session = ENGINE.load(source(tmp_path, long), options())
+    given = [np.ones((8, deep), np.float32)]
+    for _ in range(3):
+        close_to(np.ones((8, 8), np.float32), session.run(given)[0], 1e-3)
+        torch._C._cuda_clearCublasWorkspaces()
+        torch.cuda.empty_cache()
 
 
 def test_a_graph_that_depends_on_data_runs(tmp_path: Path) -> None:
