@@ -113,9 +113,9 @@ static void *helper(void *argument) {
 
 /* Put rows of one length together; nobody else is inside of a job when this returns. */
 static void gather(Team *team, const Row *rows, size_t count, char *to) {
-  if (team->helpers == 0 || rows->size * count < WORTH_IT) {
+  if (rows->size * count < WORTH_IT) { /* within the caches, where the card finds it, too */
     for (size_t i = 0; i < count; i++)
-      copied(to + i * rows->size, (const char *)(uintptr_t)rows[i].from, rows->size);
+      memcpy(to + i * rows->size, (const void *)(uintptr_t)rows[i].from, rows->size);
     return;
   }
   pthread_mutex_lock(&team->lock);
