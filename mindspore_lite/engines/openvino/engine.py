@@ -22,7 +22,7 @@ import numpy as np
 import openvino as ov
 
 from mindspore_lite.dtypes import BY_NAME
-from mindspore_lite.engines import artefact, binding, cache, cached, digest, variable
+from mindspore_lite.engines import artefact, binding, cache, cached, digest, huge_pages, variable
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
 from mindspore_lite.engines.openvino import reading
@@ -203,7 +203,10 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
     # private pages that OpenVINO may write to, which it never does
     blob = np.memmap(folder / artefact.BLOB, np.uint8, "c")
     try:
-        with binding.bound(options.cores):  # threads that are made now inherit these
+        with (
+            binding.bound(options.cores),  # threads that are made now inherit these
+            huge_pages.for_new_memory(),
+        ):
             tensor = ov.Tensor(blob, shared_memory=True)
             compiled = _core()[0].import_model(tensor, "CPU", _settings(options))
     except Exception as exc:
@@ -238,7 +241,8 @@ def _from_weights(
     options: Options,
 ) -> OpenVinoSession:
     weights = {**first, **replaced}
-    compiled = _compiled(reading.read(_core()[0], skeleton, weights), options)
+    with huge_pages.for_new_memory():
+        compiled = _compiled(reading.read(_core()[0], skeleton, weights), options)
     variables = variable.from_memory(ends.metadata, first)
     return OpenVinoSession(compiled, weights, ends, skeleton, options, variables)
 
