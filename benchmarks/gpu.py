@@ -56,7 +56,7 @@ def sides(
     except Exception as exc:  # noqa: BLE001 - whatever keeps a peer away is reported
         missing[ORT] = f"{type(exc).__name__}: {exc}"[:200]
     if is_compiled:
-        found[COMPILED], _ = gpu_sides.max_autotune(name, precision, batch)
+        found[COMPILED] = gpu_sides.max_autotune(name, precision, batch)
     else:
         missing[COMPILED] = "no time was left to compile it"
     return found, missing

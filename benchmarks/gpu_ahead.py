@@ -1,9 +1,8 @@
 """Compiles the peers of gpu.py ahead: models and lines go in, files of torch's own cache come out.
 
-torch.compile max-autotune takes one to two minutes for a line, most of it on the host. So each
-model has a process of its own for each precision, which compiles its lines one after the other
-until the time is up. What is compiled here is found again by the process that measures, and costs
-it seconds. Ours are compiled beside, which is short.
+torch.compile max-autotune takes two to nine minutes for a line, most of it on the host. So each
+line has a process of its own, some at once, until the time is up. What is compiled here is found
+again by the process that measures, and costs it seconds. Ours are compiled beside, which is short.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 Line = tuple[str, str, int]  # model, precision, batch
+_AT_ONCE = 6  # they share the card, too, on which kernels are tried
 
 _ONE = """
 import json, pathlib, sys
@@ -26,12 +26,9 @@ import torch
 import gpu_models, gpu_sides
 
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-for line in json.loads(sys.argv[1]):
-    name, precision, batch = line
-    path = gpu_models.mindir(name, pathlib.Path(sys.argv[2]))
-    gpu_sides.built(path, precision, batch)
-    _, seconds = gpu_sides.max_autotune(*line)
-    print(json.dumps([line, seconds]), flush=True)
+name, precision, batch = json.loads(sys.argv[1])
+gpu_sides.built(gpu_models.mindir(name, pathlib.Path(sys.argv[2])), precision, batch)
+gpu_sides.max_autotune(name, precision, batch)
 """
 
 
@@ -40,32 +37,28 @@ def compiled(lines: Sequence[Line], seconds: float, mindirs: Path) -> set[Line]:
 
     mindirs: where our models lie, which are there already.
     """
-    groups = list(dict.fromkeys(line[:2] for line in lines))
-    threads = max(1, (os.cpu_count() or 1) // len(groups))
+    at_once = min(_AT_ONCE, len(lines))
     env = os.environ | {
-        "TORCHINDUCTOR_COMPILE_THREADS": str(threads),
+        "TORCHINDUCTOR_COMPILE_THREADS": str(max(1, (os.cpu_count() or 1) // at_once)),
         "PYTHONPATH": f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}",
     }
     until = time.monotonic() + seconds
-    done: set[Line] = set()
-    with tempfile.TemporaryDirectory() as folder:
-        running = []
-        for number, group in enumerate(groups):
-            own = [line for line in lines if line[:2] == group]
-            with open(Path(folder) / str(number), "w") as told:
-                command = [sys.executable, "-c", _ONE, json.dumps(own), str(mindirs)]
-                running.append(
-                    subprocess.Popen(command, stdout=told, env=env, start_new_session=True)
-                )
-        for process in running:
-            try:
-                process.wait(max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it has started
-                process.wait()
-        for number in range(len(groups)):
-            for text in (Path(folder) / str(number)).read_text().splitlines():
-                line, took_s = json.loads(text)
-                print(f"max-autotune of {line}: {took_s:.0f} s", flush=True)
-                done.add((line[0], line[1], line[2]))
-    return done
+
+    def done(line: Line) -> bool:
+        begin = time.monotonic()
+        if begin >= until:
+            return False
+        command = [sys.executable, "-c", _ONE, json.dumps(line), str(mindirs)]
+        process = subprocess.Popen(command, env=env, start_new_session=True)
+        try:
+            if process.wait(until - begin):
+                return False
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it has started
+            process.wait()
+            return False
+        print(f"max-autotune of {line}: {time.monotonic() - begin:.0f} s", flush=True)
+        return True
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return {line for line, is_done in zip(lines, pool.map(done, lines), strict=True) if is_done}

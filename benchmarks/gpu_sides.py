@@ -10,7 +10,6 @@ onnxruntime   the CUDA provider with graphs and channels last, where onnxruntime
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,15 +61,14 @@ def eager(name: str, precision: str, batch: int) -> Call:
     return _module(gpu_models.module(name).cuda().to(TYPES[precision]), precision, batch)
 
 
-def max_autotune(name: str, precision: str, batch: int) -> tuple[Call, float]:
-    """The compiled PyTorch module, and how long that took in seconds."""
+def max_autotune(name: str, precision: str, batch: int) -> Call:
+    """The compiled PyTorch module."""
     torch._dynamo.reset()
     module = gpu_models.module(name).cuda().to(TYPES[precision])
-    begin = time.perf_counter()
     call = _module(torch.compile(module, mode="max-autotune"), precision, batch)
     for _ in range(3):  # compiles, warms up, records
         call()
-    return call, time.perf_counter() - begin
+    return call
 
 
 def _module(module: Any, precision: str, batch: int) -> Call:

@@ -9,6 +9,7 @@ than before. Where the system has no such pages to give, or `transparent_hugepag
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 import mmap
 from collections.abc import Iterator, Sequence
@@ -40,7 +41,7 @@ def for_new_memory() -> Iterator[None]:
 def _page_bytes() -> int:
     """The size of a huge page; 0 where there are none to be had."""
     try:
-        if "[never]" in (_SETTINGS / "enabled").read_text():
+        if "[never]" in (_SETTINGS / "enabled").read_text() or not _MAPS.exists():
             return 0
         return int((_SETTINGS / "hpage_pmd_size").read_text())
     except (OSError, ValueError):
@@ -50,7 +51,7 @@ def _page_bytes() -> int:
 def _mapped() -> list[Span]:
     """Memory of this process that is of no file, and can be written to."""
     found = []
-    for line in _MAPS.read_text().splitlines():
+    for line in _MAPS.read_text(errors="replace").splitlines():
         span, rights, _, _, _, *name = line.split(maxsplit=5)
         if rights == "rw-p" and name in ([], ["[heap]"]):
             start, _, end = span.partition("-")
@@ -60,12 +61,14 @@ def _mapped() -> list[Span]:
 
 def _without(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[Span]:
     """What of the spans is in none of the others; both are in order, and do not overlap."""
+    ends = [end for _, end in others]
     for start, end in spans:
-        for left, right in others:
-            if left < end and right > start:
-                if start < left:
-                    yield start, left
-                start = right
+        at = bisect.bisect_right(ends, start)  # those before end before it
+        while at < len(others) and others[at][0] < end:
+            if start < others[at][0]:
+                yield start, others[at][0]
+            start = others[at][1]
+            at += 1
         if start < end:
             yield start, end
 
