@@ -52,7 +52,7 @@ def lacks_card() -> str | None:
 
 
 def lacks_openvino() -> str | None:
-    """Why engines.py cannot run."""
+    """Why engines.py and openvino_parts.py cannot run."""
     return "openvino is not installed" if find_spec("openvino") is None else None
 
 
@@ -81,6 +81,9 @@ BENCHMARKS = {  # in the order of the README; of less than three rounds there ar
     "parallel": Benchmark("--models MobileNetV2 MiniLM --clients 1 5 16 --rounds 3 --seconds 0.2"),
     "engines": Benchmark(
         "--models MobileNetV2 MiniLM --clients 5 --rounds 3 --seconds 0.2", lacks=lacks_openvino
+    ),
+    "openvino_parts": Benchmark(
+        "--models MobileNetV2 --builds 1 --rounds 3 --seconds 0.3", lacks=lacks_openvino
     ),
     "batching": Benchmark("--rounds 3 --seconds 0.4"),
     "worker_memory": Benchmark("--threads 1"),

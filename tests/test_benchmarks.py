@@ -57,6 +57,7 @@ def assert_recorded(name: str, found: dict[str, object]) -> None:
         ("startup.py", r"build: mslite \d\.\d{3} s, ONNX Runtime .*\npeak .*\nfirst run, .* ratio"),
         ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
         ("engines.py", rf"mslite / the better of \(b\) and \(c\): throughput {RATIO}"),
+        ("openvino_parts.py", rf"ahead {RATIO}\ntiny, 3 clients: with / without huge .* {RATIO}"),
         ("batching.py", rf"4 clients: batched / plain {RATIO}, .* a batch of [1-4]"),
         ("queue_overhead.py", rf"2 clients: runner / bare session {RATIO}"),
         ("card_pool.py", r"4 clients: \d+ rows/s, \d+% of the card's 23704; .* p99 \d+\.\d ms"),
