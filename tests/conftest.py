@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -17,12 +18,16 @@ DATA = Path(__file__).parent / "data"
 
 
 def pytest_configure() -> None:
-    """Let Python keep what it compiles, whatever the shell says, as images with Python often do.
+    """Undo what the shell may have said of this process and of all that it starts.
 
-    Tests start some hundred processes, each of which would compile the package anew.
+    Python shall keep what it compiles: tests start some hundred processes, each of which would
+    compile the package anew. Ctrl-C and a hang-up shall be heard, which nohup and scripts that run
+    the suite in the background switch off: tests that send them would wait for ever.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
