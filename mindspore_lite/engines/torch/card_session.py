@@ -112,10 +112,10 @@ class CardSession(Base):
 
     def _run(self, program: Program, given: Request, stop: Stop | None) -> list[Any]:
         shapes = shapes_of(given)
-        counts = rows.counts([given]) if self._batches else None
-        if counts is None or not self._cuts(program, shapes, counts[0]):
+        count = rows.count(given) if self._batches else 0
+        if not count or not self._cuts(program, shapes, count):
             return self._replayed(program, [given], shapes, ())[0]
-        count, most = counts[0], max(self._batches)
+        most = max(self._batches)
         if count <= most:
             return self._in_batch(program, [given], [count])[0]
         parts = []

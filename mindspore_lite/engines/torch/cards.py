@@ -32,7 +32,7 @@ _CAPTURING = threading.Lock()
 # in the order of `Card` in one_run.c
 _FUNCTIONS = (
     "cudaMemcpyAsync", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaEventRecord",
-    "cudaStreamWaitEvent",
+    "cudaStreamWaitEvent", "cudaGetDevice", "cudaSetDevice",
 )  # fmt: skip
 _FULL = re.compile("out of memory|ALLOC_FAILED", re.IGNORECASE)
 

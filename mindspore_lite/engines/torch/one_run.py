@@ -33,6 +33,7 @@ _LOG = logging.getLogger(__name__)
 _SOURCE = Path(__file__).with_suffix(".c")
 _THREADS = 4  # that copy rows of a run; 6 and 8 were hardly faster, on 16 cores
 _COMPILE_S = 60
+_NONE = array("Q")
 
 Rows = Sequence[int]  # of each request; none: one request, which fills the inputs
 
@@ -42,9 +43,11 @@ class Caller:
 
     def __init__(self, library: ctypes.CDLL, card: Card, stream: Any) -> None:
         self._call = library.one_run
-        self._functions = (ctypes.c_void_p * 5)(*card.addresses())
+        addresses = card.addresses()
+        self._functions = (ctypes.c_void_p * len(addresses))(*addresses)
+        self._device = card.device.index or 0
         self._card = card
-        self.stream = stream
+        self._stream = stream  # its address is of use while it lives
         self._at = card.address(stream)
         self._event = card.event()
         self._event.record(stream)  # it has no address before
@@ -60,12 +63,11 @@ class Caller:
     ) -> None:
         """Run; `waits`: when what this thread has asked of the card so far is done."""
         before = self._card.current_address() if waits else None
-        with self._card.using(self.stream):
-            error = self._call(
-                self._team, self._functions, inputs.buffer_info()[0], len(inputs) // 3,
-                rows.buffer_info()[0], graph, backs.buffer_info()[0], len(backs) // 3, self._at,
-                before, self._event_at if waits else None,
-            )  # fmt: skip
+        error = self._call(
+            self._team, self._functions, self._device, inputs.buffer_info()[0], len(inputs) // 3,
+            rows.buffer_info()[0], graph, backs.buffer_info()[0], len(backs) // 3, self._at, before,
+            self._event_at if waits else None,
+        )  # fmt: skip
         if error:
             raise RuntimeError(f"CUDA error: {self._card.error_text(error)}")
 
@@ -88,9 +90,16 @@ class OneRun:
             (inner.data_ptr(), outer.data_ptr())
             for inner, outer in zip(staged, inputs, strict=True)
         ]
+        # of a request that fills the inputs, which is the usual one: only its addresses are new
+        self._sizes = [place.nbytes for place in inputs]
+        self._whole = array("Q", [part for size in self._sizes for part in (0, size)])
+        self._whole_inputs = array("Q", [part for at in self._places for part in (1, *at)])
 
     def of_arrays(self, requests: Sequence[Sequence[np.ndarray]], rows: Rows, graph: int) -> bool:
         """Run on arrays of the host; False: not these, nothing was done."""
+        if len(requests) == 1 and self._fill(requests[0]):
+            self._caller(self._whole_inputs, self._whole, graph, _NONE)
+            return True
         sources, inputs = array("Q"), array("Q")
         for at, (staged, place) in enumerate(self._places):
             start, size = len(sources), 0
@@ -99,12 +108,20 @@ class OneRun:
                 if not isinstance(one, np.ndarray):
                     return False
                 size += one.nbytes
-                sources.append(one.__array_interface__["data"][0])
+                sources.append(_address(one))
                 sources.append(one.nbytes)
             if not self._filled(at, sources, start, size, sum(rows)):
                 return False
             inputs.extend(((len(sources) - start) // 2, staged, place))
-        self._caller(inputs, sources, graph, array("Q"))
+        self._caller(inputs, sources, graph, _NONE)
+        return True
+
+    def _fill(self, request: Sequence[Any]) -> bool:
+        """Note where the arrays of a request lie that fills the inputs; False: it does not."""
+        for at, (one, size) in enumerate(zip(request, self._sizes)):  # noqa: B905 - it fits
+            if type(one) is not np.ndarray or one.nbytes != size or not size:
+                return False
+            self._whole[2 * at] = _address(one)
         return True
 
     def of_tensors(
@@ -156,6 +173,15 @@ class OneRun:
         if not target.is_floating_point():
             sources.extend([sources[start], row] * (len(target) - rows))
         return True
+
+
+def _address(array: Any) -> int:
+    """Where an array of NumPy lies."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # not to be written, or bfloat16; this takes 3 times as long
+        found: int = array.__array_interface__["data"][0]
+        return found
 
 
 def caller(card: Card, stream: Any) -> Caller | None:
@@ -214,6 +240,7 @@ def _typed(library: ctypes.CDLL) -> ctypes.CDLL:
     library.end_team.restype, library.end_team.argtypes = None, [address]
     library.one_run.restype = ctypes.c_int
     library.one_run.argtypes = [
-        address, address, address, size, address, address, address, size, address, address, address,
+        address, address, ctypes.c_int, address, size, address, address, address, size, address,
+        address, address,
     ]  # fmt: skip
     return library

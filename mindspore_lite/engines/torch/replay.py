@@ -15,7 +15,7 @@ and what one wrote is copied away before another is started.
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,6 +33,7 @@ from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
 _SMALL_BYTES = 64 << 10  # copied within a few microseconds; guess
+_SMALL_SIZES = 256  # that are remembered
 _THREADS_BYTES = 4 << 20  # from here on torch copies an array, with several threads; guess
 
 Given = Any  # an array, or a tensor of the card
@@ -226,11 +227,11 @@ def _parts(
     """The outputs of each request, in memory of their own."""
     if not rows:
         return [[own(output) for output in outputs]]
-    ends = list(itertools.accumulate(rows))
-    return [
-        [own(output[end - count : end]) for output in outputs]
-        for count, end in zip(rows, ends, strict=True)
-    ]
+    parts, end = [], 0
+    for count in rows:
+        parts.append([own(output[end : end + count]) for output in outputs])
+        end += count
+    return parts
 
 
 def _copied(part: np.ndarray) -> np.ndarray:
@@ -241,10 +242,15 @@ def _copied(part: np.ndarray) -> np.ndarray:
     """
     if not 0 < part.nbytes <= _SMALL_BYTES:
         return part.copy()
-    own = np.empty_like(part)
-    element = f"V{part.nbytes}"
+    own = np.empty(part.shape, part.dtype)
+    element = _bytes_type(part.nbytes)
     own.reshape(-1).view(element)[0] = part.reshape(-1).view(element)[0]
     return own
+
+
+@functools.lru_cache(_SMALL_SIZES)
+def _bytes_type(size: int) -> np.dtype[Any]:
+    return np.dtype((np.void, size))
 
 
 def _used_on(tensor: torch.Tensor, stream: Any) -> None:

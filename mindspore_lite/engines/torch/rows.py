@@ -19,19 +19,24 @@ Arrays = Sequence[np.ndarray]
 Compute = Callable[[Arrays], Arrays]
 
 
+def count(request: Sequence[Any]) -> int:
+    """How many rows a request has; 0 where its inputs do not agree on that, or it has none."""
+    found: int = request[0].shape[0]
+    for one in request:
+        if one.shape[0] != found:
+            return 0
+    return found
+
+
 def counts(requests: Sequence[Sequence[Any]]) -> list[int] | None:
     """How many rows each request has; None where they cannot run as one, or one has no rows.
 
-    Their inputs must agree on the rows, and on all other dims with those of other requests.
+    All dims but the first must be the same in all requests.
     """
     tails = [one.shape[1:] for one in requests[0]]
-    found = []
-    for request in requests:
-        count = request[0].shape[0]
-        for one, tail in zip(request, tails, strict=True):
-            if one.shape[1:] != tail or one.shape[0] != count:
-                return None
-        found.append(count)
+    if any([one.shape[1:] for one in request] != tails for request in requests):
+        return None
+    found = [count(request) for request in requests]
     return found if all(found) else None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -53,6 +54,23 @@ def test_arrays_are_copied_sent_run_and_waited_for(on_card: OnCard, card: Callin
     assert card.calls == ["copy", "launch", "synchronize"]
     run(session, [1, 3, 2])
     assert card.calls[3:] == ["copy", "copy", "copy", "launch", "synchronize"]  # of 3 lengths
+
+
+def test_a_thread_has_its_own_device_again_afterwards(on_card: OnCard, card: CallingCard) -> None:
+    session = on_card(dense(), batches=(1, 8))
+    run(session, [1])
+    assert card.devices == []  # it was the right one
+    card.current_device = 3
+    run(session, [1])
+    assert card.devices == [0, 3]
+
+
+def test_arrays_are_found_whatever_they_hold() -> None:
+    for kind in ("float32", "float16", "bool", "complex64", ml_dtypes.bfloat16):
+        for writeable in (True, False):
+            array = np.ones((2, 3), kind)
+            array.flags.writeable = writeable
+            assert one_run._address(array) == array.__array_interface__["data"][0]
 
 
 def test_tensors_wait_for_their_stream_and_stay_on_the_card(
