@@ -78,8 +78,28 @@ def _host(batch: int) -> np.ndarray:
     return np.random.default_rng(batch).standard_normal((batch, *gpu_models.SHAPE), np.float32)
 
 
+def one(folder: Path) -> dict[str, Any]:
+    """The latency of one client, of a hand-written replay with the same copies, and of none."""
+    path = gpu_models.mindir("ResNet-50", folder)
+    runner, row = _runner(path, 0, "1"), [_host(1)]
+    model = gpu_sides.built(path, "fp16", 1)
+    times = load.interleaved(
+        {
+            "runner_ms": lambda: _median_ms(lambda: runner.predict(row)),
+            "replay_and_copies_ms": lambda: _bare_ms(model, 1, copies=True),
+            "replay_alone_ms": lambda: _bare_ms(model, 1, copies=False),
+        },
+        15,
+    )
+    runner.close()
+    ratio = load.ratio(times["runner_ms"], times["replay_and_copies_ms"])
+    found: dict[str, Any] = {side: statistics.median(one) for side, one in times.items()}
+    print(f"one client / replay and copies: {ratio}, {json.dumps(found)}", flush=True)
+    return found | {"ratio": vars(ratio)}
+
+
 def clients(folder: Path) -> dict[str, Any]:
-    """64 clients beside the best fixed batch, and one client beside a bare replay."""
+    """64 clients beside the best fixed batch."""
     path = gpu_models.mindir("ResNet-50", folder)
     direct = {batch: gpu_sides.built(path, "fp16", batch) for batch in FIXED}
     sides = {f"batch {batch}": _loop(model, batch) for batch, model in direct.items()}
@@ -90,8 +110,6 @@ def clients(folder: Path) -> dict[str, Any]:
         name = f"{CLIENTS} clients, {workers or 'default'} workers"
         runners[name] = runner
         sides[name] = lambda runner=runner: _many(runner, rows)
-    one = _one_client(next(iter(runners.values())), path)
-    print(json.dumps(one), flush=True)
     bursts = load.interleaved(sides, 4)
     images = {side: [b.per_second for b in one] for side, one in bursts.items()}
     for batch in FIXED:
@@ -106,7 +124,6 @@ def clients(folder: Path) -> dict[str, Any]:
         p99 = load.p99_ms(bursts[name])
         found[name] = {"ratio": vars(ratio), "p99_ms": p99}
         print(f"{name} / {best}: {ratio}, p99 {p99:.1f} ms", flush=True)
-    found["one"] = one
     print(json.dumps(found["images_per_second"]), flush=True)
     for runner in runners.values():
         runner.close()
@@ -130,18 +147,6 @@ def _many(runner: mslite.ModelParallelRunner, rows: list[np.ndarray]) -> load.Bu
         runner.predict(mine.row)
 
     return load.closed_loop(call, len(rows), 0.7)
-
-
-def _one_client(runner: mslite.ModelParallelRunner, path: Path) -> dict[str, float]:
-    """The latency of one client, of a hand-written replay with the same copies, and of none."""
-    row = [_host(1)]
-    model = gpu_sides.built(path, "fp16", 1)
-    sides = {
-        "runner_ms": lambda: _median_ms(lambda: runner.predict(row)),
-        "replay_and_copies_ms": lambda: _bare_ms(model, 1, copies=True),
-        "replay_alone_ms": lambda: _bare_ms(model, 1, copies=False),
-    }
-    return {side: statistics.median(times) for side, times in load.interleaved(sides, 5).items()}
 
 
 def _median_ms(call: Callable[[], object], count: int = 200) -> float:

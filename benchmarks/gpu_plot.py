@@ -37,6 +37,16 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def joined(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of a file, each with the ratios of peers that were measured in later runs."""
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["model"], row["precision"], row["batch"]
+
+    later = {key(row): row["ratio"] for row in found.get("autotune", ())}
+    return [row | {"ratio": later.get(key(row), {}) | row["ratio"]} for row in found["latency"]]
+
+
 def picture(rows: list[dict[str, Any]], path: Path) -> None:
     """Bars: how many times as long the peers take."""
     found = [peer for peer in PEERS if any(peer in row["ratio"] for row in rows)]
@@ -66,10 +76,10 @@ def main() -> None:
     parser.add_argument("json", nargs="?", type=Path, default=RESULTS / "gpu.json")
     parser.add_argument("--svg", type=Path)
     args = parser.parse_args()
-    rows = json.loads(args.json.read_text())["latency"]
-    print(table(rows))
+    found = json.loads(args.json.read_text())
+    print(table(found["latency"]))
     if args.svg:
-        picture(rows, args.svg)
+        picture(joined(found), args.svg)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,12 @@ TYPES = {"fp16": torch.float16, "fp32": torch.float32}  # the second with TF32
 MODES = {"fp16": "preferred_fp16", "fp32": "enforce_fp32"}
 
 
+def allow_tf32() -> None:
+    """Let PyTorch round the operands of float32 products, in all that the peers do."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.fp32_precision = "tf32"  # Triton's convolutions do not heed allow_tf32
+
+
 def images(batch: int) -> torch.Tensor:
     """Random images on the card."""
     torch.manual_seed(1)

@@ -40,7 +40,7 @@ class Picture:
 
 PICTURES = (
     Picture("clients.svg", "parallel", lambda r: r["figures"]["throughput"], parallel_plot.picture),
-    Picture("gpu.svg", "gpu", lambda r: r["latency"], gpu_plot.picture),
+    Picture("gpu.svg", "gpu", gpu_plot.joined, gpu_plot.picture),
 )
 
 
