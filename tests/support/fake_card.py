@@ -70,6 +70,9 @@ class FakeCard(Card):
     def current(self) -> Any:
         return _Stream()
 
+    def is_current(self) -> bool:
+        return True
+
     def using(self, stream: Any) -> AbstractContextManager[Any]:
         return nullcontext()
 
@@ -106,15 +109,12 @@ class CallingCard(FakeCard):
     """One whose runs go through one_run.c, as those of CUDA do: its functions are Python's.
 
     `errors`: numbers that its next functions return. What a function raises would be lost.
-    `current_device` is the thread's own device; changes of it are in `devices`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[str] = []
         self.errors: list[int] = []
-        self.current_device = 0
-        self.devices: list[int] = []
         self._things: list[Any] = [None]  # an address is an index here
         one, number = ctypes.c_void_p, ctypes.c_int
         kinds = {
@@ -125,11 +125,6 @@ class CallingCard(FakeCard):
             "wait": ctypes.CFUNCTYPE(number, one, one, ctypes.c_uint),
         }
         self._functions = [kind(partial(self._called, name)) for name, kind in kinds.items()]
-        own = (
-            ctypes.CFUNCTYPE(number, ctypes.POINTER(number))(self._get_device),
-            ctypes.CFUNCTYPE(number, number)(self._set_device),
-        )
-        self._functions.extend(own)
 
     def addresses(self) -> list[int]:
         return [ctypes.cast(one, ctypes.c_void_p).value or 0 for one in self._functions]
@@ -156,13 +151,4 @@ class CallingCard(FakeCard):
             ctypes.memmove(*arguments[:3])
         elif name == "launch":
             self._things[arguments[0]].replay()
-        return 0
-
-    def _get_device(self, found: Any) -> int:
-        found[0] = self.current_device
-        return 0
-
-    def _set_device(self, device: int) -> int:
-        self.devices.append(device)
-        self.current_device = device
         return 0

@@ -32,7 +32,7 @@ _CAPTURING = threading.Lock()
 # in the order of `Card` in one_run.c
 _FUNCTIONS = (
     "cudaMemcpyAsync", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaEventRecord",
-    "cudaStreamWaitEvent", "cudaGetDevice", "cudaSetDevice",
+    "cudaStreamWaitEvent",
 )  # fmt: skip
 _FULL = re.compile("out of memory|ALLOC_FAILED", re.IGNORECASE)
 
@@ -85,6 +85,10 @@ class Card:
     def current(self) -> Any:
         """The stream on which this thread's own work with torch is done."""
         return self._module.current_stream(self.device)
+
+    def is_current(self) -> bool:
+        """Whether this thread's work with torch goes to this card anyway."""
+        return int(self._module.current_device()) == (self.device.index or 0)
 
     def using(self, stream: Any) -> AbstractContextManager[Any]:
         """Let this thread's work go to a stream of this card."""

@@ -27,8 +27,6 @@ typedef struct {
   int (*synchronize)(void *stream);
   int (*record)(void *event, void *stream);
   int (*wait)(void *stream, void *event, unsigned flags);
-  int (*get_device)(int *device);
-  int (*set_device)(int device);
 } Card;
 
 typedef struct {
@@ -184,27 +182,16 @@ static int asked(Team *team, const Card *card, const Input *inputs, size_t count
   return 0;
 }
 
-static int waited(Team *team, const Card *card, const Input *inputs, size_t count, const Row *rows,
-                  void *graph, const Back *backs, size_t returned, void *stream, void *before,
-                  void *event) {
+/* The number of the first error, 0 if there was none. Nothing is under way on return.
+ * event: not NULL, then the run begins when what `before` was asked for by now is done. */
+int one_run(Team *team, const Card *card, const Input *inputs, size_t count, const Row *rows,
+            void *graph, const Back *backs, size_t returned, void *stream, void *before,
+            void *event) {
   int error = 0;
   if (event && !(error = card->record(event, before))) error = card->wait(stream, event, 0);
   if (!error) error = asked(team, card, inputs, count, rows, graph, backs, returned, stream);
   int last = card->synchronize(stream);
   return error ? error : last;
-}
-
-/* The number of the first error, 0 if there was none. Nothing is under way on return, and the
- * thread's own device is what it was.
- * event: not NULL, then the run begins when what `before` was asked for by now is done. */
-int one_run(Team *team, const Card *card, int device, const Input *inputs, size_t count,
-            const Row *rows, void *graph, const Back *backs, size_t returned, void *stream,
-            void *before, void *event) {
-  int own, error = card->get_device(&own);
-  if (error || (own != device && (error = card->set_device(device)))) return error;
-  error = waited(team, card, inputs, count, rows, graph, backs, returned, stream, before, event);
-  if (own != device) card->set_device(own);
-  return error;
 }
 
 void end_team(Team *team) {

@@ -45,9 +45,8 @@ class Caller:
         self._call = library.one_run
         addresses = card.addresses()
         self._functions = (ctypes.c_void_p * len(addresses))(*addresses)
-        self._device = card.device.index or 0
         self._card = card
-        self._stream = stream  # its address is of use while it lives
+        self._stream = stream
         self._at = card.address(stream)
         self._event = card.event()
         self._event.record(stream)  # it has no address before
@@ -63,11 +62,16 @@ class Caller:
     ) -> None:
         """Run; `waits`: when what this thread has asked of the card so far is done."""
         before = self._card.current_address() if waits else None
-        error = self._call(
-            self._team, self._functions, self._device, inputs.buffer_info()[0], len(inputs) // 3,
+        given = (
+            self._team, self._functions, inputs.buffer_info()[0], len(inputs) // 3,
             rows.buffer_info()[0], graph, backs.buffer_info()[0], len(backs) // 3, self._at, before,
             self._event_at if waits else None,
         )  # fmt: skip
+        if self._card.is_current():
+            error = self._call(*given)
+        else:  # by torch: CUDA alone, going back to a card not used yet, would take memory there
+            with self._card.using(self._stream):
+                error = self._call(*given)
         if error:
             raise RuntimeError(f"CUDA error: {self._card.error_text(error)}")
 
@@ -240,7 +244,6 @@ def _typed(library: ctypes.CDLL) -> ctypes.CDLL:
     library.end_team.restype, library.end_team.argtypes = None, [address]
     library.one_run.restype = ctypes.c_int
     library.one_run.argtypes = [
-        address, address, ctypes.c_int, address, size, address, address, address, size, address,
-        address, address,
+        address, address, address, size, address, address, address, size, address, address, address,
     ]  # fmt: skip
     return library

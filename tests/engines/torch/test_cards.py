@@ -184,6 +184,12 @@ def test_scratch_memory_of_matrix_products_is_of_the_graph_that_is_recorded(
     assert done == ["cleared", "recording", "run", "cleared"]
 
 
+def test_the_card_of_a_thread_is_known() -> None:
+    torch_like = fake_torch()
+    torch_like.cuda.current_device = lambda: 1
+    assert [Card(f"cuda:{number}", torch_like).is_current() for number in range(2)] == [False, True]
+
+
 def test_work_goes_to_a_stream_by_its_own_context_where_it_has_one() -> None:
     module = FakeModule(1)
     module.stream = lambda stream: ("torch.npu.stream", stream)  # type: ignore[attr-defined]

@@ -8,7 +8,8 @@ import select
 import shutil
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,24 @@ def test_arrays_are_copied_sent_run_and_waited_for(on_card: OnCard, card: Callin
     assert card.calls[3:] == ["copy", "copy", "copy", "launch", "synchronize"]  # of 3 lengths
 
 
-def test_a_thread_has_its_own_device_again_afterwards(on_card: OnCard, card: CallingCard) -> None:
+def test_threads_of_other_cards_change_over_by_torch(
+    on_card: OnCard, card: CallingCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUDA's own function would make a context on the card that a thread goes back to."""
+
+    @contextmanager
+    def using(stream: Any) -> Iterator[None]:
+        card.calls.append("there")
+        yield
+        card.calls.append("back")
+
     session = on_card(dense(), batches=(1, 8))
+    monkeypatch.setattr(card, "using", using)
     run(session, [1])
-    assert card.devices == []  # it was the right one
-    card.current_device = 3
+    assert card.calls == ["copy", "launch", "synchronize"]
+    monkeypatch.setattr(card, "is_current", lambda: False)
     run(session, [1])
-    assert card.devices == [0, 3]
+    assert card.calls[3:] == ["there", "copy", "launch", "synchronize", "back"]
 
 
 def test_arrays_are_found_whatever_they_hold() -> None:
