@@ -48,8 +48,8 @@ def check(found: dict[str, gpu_sides.Call], precision: str) -> float:
         side: float((call().float() - wanted).abs().max() / wanted.abs().max())
         for side, call in found.items()
     }
-    for side, error in errors.items():  # with TF32, Triton's convolutions are off by a percent
-        limit = 2e-2 if precision == "fp16" or side != OURS else 5e-3
+    for side, error in errors.items():  # max-autotune of ResNet-50 was off by 1.3 % in TF32
+        limit = 2e-2 if precision == "fp16" or side == COMPILED else 5e-3
         assert error < limit, f"{side} is off by {error}"
     return errors[OURS]
 

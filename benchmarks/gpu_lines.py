@@ -36,6 +36,7 @@ class Process:
         command.append(COMPILES if compiles else AS_IS)
         threads = max(1, (os.cpu_count() or 1) // 2)  # of each; they seldom compile all at once
         self._line, self._ending = line, threading.Lock()
+        self.is_late = False
         self._process = subprocess.Popen(
             command,
             env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": str(threads)},
@@ -45,30 +46,30 @@ class Process:
             start_new_session=True,  # so that it ends with the compilers that it has started
         )
 
-    def ready(self, models: threading.Event, seconds: float) -> bool:
-        """Wait until it can measure; if that takes too long or fails, it is ended.
+    def ready(self, models: threading.Event, seconds: float) -> None:
+        """Wait until it can measure, has failed, or is late and therefore ended.
 
         models: set when the MindIR files lie in the folder.
         """
         begin = time.monotonic()
-        timer = threading.Timer(max(seconds, 0), self.end)
+        timer = threading.Timer(seconds, self._expire)
         timer.start()
         try:
             models.wait()
-            is_ready = self._asked() == READY
+            words = "is ready" if self._asked() == READY else "has ended"
         finally:
             timer.cancel()
-        if not is_ready:
-            self.end()
-        words = "is ready" if is_ready else "has ended"
         print(f"{self._line} {words} after {time.monotonic() - begin:.0f} s", file=sys.stderr)
-        return is_ready
 
     def row(self) -> dict[str, Any] | None:
         """Let it measure; None: it failed, and has said why."""
         answer = self._asked()
         self.end()
         return json.loads(answer) if answer else None
+
+    def _expire(self) -> None:
+        self.is_late = True
+        self.end()
 
     def end(self) -> None:
         """End it, whatever it does; from any thread."""
@@ -98,35 +99,37 @@ def rows(
     """
     until = time.monotonic() + seconds
     made = threading.Event()
+    processes: dict[Line, Process] = {}
 
-    def prepared(line: Line) -> Process | None:
+    def prepare(line: Line) -> None:
         left = until - time.monotonic()
-        if left <= 0:
-            return None
-        process = Process(line, rounds, folder, compiles=True)
-        return process if process.ready(made, left) else None
+        if left > 0:
+            processes[line] = Process(line, rounds, folder, compiles=True)
+            processes[line].ready(made, left)
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        preparing = pool.map(prepared, lines)
-        try:
-            make()
-        finally:
-            made.set()
-        processes = dict(zip(lines, preparing, strict=True))
+    def without(line: Line) -> bool:
+        return line not in processes or processes[line].is_late
+
     failed = []
+    pool = ThreadPoolExecutor(_AT_ONCE)
     try:
-        for line in sorted(lines, key=lambda line: processes[line] is None):
-            process = processes[line]
-            if process is None:
-                process = processes[line] = Process(line, rounds, folder, compiles=False)
-                process.ready(made, threading.TIMEOUT_MAX)
-            found = process.row()
+        preparing = pool.map(prepare, lines)
+        make()
+        made.set()
+        list(preparing)
+        for line in sorted(lines, key=without):
+            if without(line):
+                processes[line] = Process(line, rounds, folder, compiles=False)
+                processes[line].ready(made, threading.TIMEOUT_MAX)
+            found = processes[line].row()
             if found is None:
                 failed.append(line)
             else:
                 yield found
     finally:
-        for left in filter(None, processes.values()):
-            left.end()
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(processes.values()):
+            process.end()
+        made.set()  # nobody waits any longer
     if failed:
         raise RuntimeError(f"these lines failed: {failed}")

@@ -29,19 +29,26 @@ import json, pathlib, sys
 import gpu_lines
 
 gpu_lines._PROGRAM = pathlib.Path(sys.argv[1])
-folder, seconds = pathlib.Path(sys.argv[2]), float(sys.argv[3])
-lines = [(name, "fp32", batch) for batch, name in enumerate(sys.argv[4:])]
-for row in gpu_lines.rows(lines, 3, folder, seconds, (folder / "made").touch):
+folder, seconds, way = pathlib.Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+lines = [(name, "fp32", batch) for batch, name in enumerate(sys.argv[5:])]
+def broken():
+    while len(list(folder.glob("*-*"))) < len(lines):  # until all have begun
+        pass
+    raise ValueError("no models")
+make = broken if way == "broken" else (folder / "made").touch
+for row in gpu_lines.rows(lines, 3, folder, seconds, make):
     print(json.dumps(row), flush=True)
 """
 
 
-def ran(tmp_path: Path, seconds: float, *names: str) -> tuple[list[list[object]], str]:
+def ran(
+    tmp_path: Path, seconds: float, *names: str, make: str = ""
+) -> tuple[list[list[object]], str]:
     program = tmp_path / "line.py"
     program.write_text(LINE)
     path = os.pathsep.join([str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, str(program), str(tmp_path), str(seconds), *names],
+        [sys.executable, "-c", MAIN, str(program), str(tmp_path), str(seconds), make, *names],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -70,6 +77,17 @@ def test_who_is_late_is_measured_without_that_peer_and_who_fails_is_named(tmp_pa
     found, errors = ran(tmp_path, 5, "dead", "late", "b")
     assert found == [["b", 2, 3, "compiles"], ["late", 1, 3, "as-is"]]
     assert "these lines failed: [('dead', 'fp32', 0)]" in errors
+
+
+def test_a_line_that_failed_is_not_taken_for_a_late_one(tmp_path: Path) -> None:
+    ran(tmp_path, 60, "dead")
+    assert not (tmp_path / "dead-as-is").exists()
+
+
+def test_all_end_when_the_models_cannot_be_made(tmp_path: Path) -> None:
+    found, errors = ran(tmp_path, 3600, "late", "a", make="broken")
+    assert found == []
+    assert "ValueError: no models" in errors
 
 
 def test_without_time_nothing_is_compiled(tmp_path: Path) -> None:
