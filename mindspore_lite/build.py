@@ -79,7 +79,7 @@ def build(
     engine = _engine(context, settings, options)
     if options is None:
         options = replace(_options(context, settings), group=group)
-    given = replace(given, variable=weights.variable)
+    given = replace(given, variable=weights.variable, budget=settings.budget)
     source = source_of(given)
     stamps = _stamps(source.files)
     any_rank: tuple[str, ...] = ()

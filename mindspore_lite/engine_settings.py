@@ -28,6 +28,7 @@ from functools import cache
 
 from mindspore_lite.config import Sections
 from mindspore_lite.context import Context
+from mindspore_lite.core.budget import DEFAULT, Budget, budget_of
 from mindspore_lite.engines import ascend, choice
 from mindspore_lite.engines.base import Options
 from mindspore_lite.engines.choice import Choice
@@ -66,6 +67,7 @@ class EngineSettings:
     tuning: str = "fast"
     batches: tuple[int, ...] = ()  # numbers of rows to prepare; (): nobody said
     profile: str = ""  # the absolute path that a trace of what operators take goes to
+    budget: Budget = DEFAULT  # of the build
     measured: Choice | None = None  # what engine=auto found; it counts where the user said nothing
 
     @property
@@ -124,6 +126,7 @@ def engine_settings(context: Context, sections: Sections) -> EngineSettings:
         tuning=entries.word("tuning", TUNINGS) or ("off" if kind == "cpu" else "fast"),
         batches=entries.numbers("batch_buckets"),
         profile=os.path.abspath(profile) if profile else "",
+        budget=budget_of(sections),
     )
 
 

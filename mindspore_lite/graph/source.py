@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.open_rank import OpenRankError, of_open_rank, trial
 from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
@@ -43,6 +44,7 @@ class Given:
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
     # those of them that have changed, as they are now
     replaced: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    budget: Budget = DEFAULT  # what building it may cost
 
     @property
     def name(self) -> str:
