@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindspore_lite.context import Context
+from mindspore_lite.core.files import Stamp
 from mindspore_lite.engine_settings import EngineSettings, engine_settings, own_device, settled
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.any_rank import AnyRankSession
@@ -44,8 +43,7 @@ class Built:
     """A model that can run: its session, and the shapes that callers see at the moment."""
 
     given: Given
-    files: tuple[Path, ...]  # what was built, and how it looked, to notice when it is exchanged
-    stamps: tuple[tuple[int, ...], ...]
+    stamps: tuple[Stamp, ...]  # how its files looked, to notice when one is exchanged
     engine: Engine
     options: Options
     session: Session
@@ -81,7 +79,7 @@ def build(
         options = replace(_options(context, settings), group=group)
     given = replace(given, variable=weights.variable, budget=settings.budget)
     source = source_of(given)
-    stamps = _stamps(source.files)
+    stamps = source.snapshot.stamps
     any_rank: tuple[str, ...] = ()
     session: Session
     share = None
@@ -96,13 +94,11 @@ def build(
             ) from None
 
         def load(shapes: Shapes) -> Session:
-            _check_unchanged(given, source.files, stamps)
-            return _load(engine, source_of(given, shapes), options)
+            return _load(engine, _unchanged(given, stamps, shapes), options)
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     return Built(
         given=given,
-        files=source.files,
         stamps=stamps,
         engine=engine,
         options=options,
@@ -117,13 +113,12 @@ def build(
 
 def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
     """The same model with other weights: those of the file, but for the ones given here."""
-    _check_unchanged(built.given, built.files, built.stamps)
     given = replace(built.given, replaced=replaced)
-    session = built.session
+    source, session = _unchanged(given, built.stamps, built.shapes), built.session
     if isinstance(session, CardSession):
         session.update(replaced)
     else:
-        session = _load(built.engine, source_of(given, built.shapes), built.options)
+        session = _load(built.engine, source, built.options)
     return replace(built, given=given, session=session, version=built.version + 1)
 
 
@@ -283,11 +278,12 @@ def _freed(pattern: tuple[int, ...], dims: tuple[int, ...]) -> list[int | None]:
     return [p if p == d else None for p, d in zip(pattern, dims, strict=True)]
 
 
-def _check_unchanged(
-    given: Given, files: tuple[Path, ...], stamps: tuple[tuple[int, ...], ...]
-) -> None:
-    if _stamps(files) != stamps:
+def _unchanged(given: Given, stamps: tuple[Stamp, ...], shapes: Shapes | None) -> Source:
+    """The source of a model that was built before, whose files must be what they were then."""
+    source = source_of(given, shapes)
+    if source.snapshot.stamps != stamps:
         raise ShapeError(f"{given.name} changed since it was built; build it again")
+    return source
 
 
 def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session, Shapes]:
@@ -295,19 +291,14 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session,
 
     Some layers need to know the size; then the session is made for just these shapes.
     """
-    _check_unchanged(built.given, built.files, built.stamps)
     free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
+
+    def loaded(shapes: Shapes) -> Session:
+        source = _unchanged(built.given, built.stamps, shapes)
+        return _load(built.engine, source, built.options)
+
     try:
-        return _load(built.engine, source_of(built.given, free), built.options), free
+        return loaded(free), free
     except UnsupportedOpError:
         fixed = {name: list(dims) for name, dims in wanted.items()}
-        return _load(built.engine, source_of(built.given, fixed), built.options), fixed
-
-
-def _stamps(files: tuple[Path, ...]) -> tuple[tuple[int, ...], ...]:
-    """What tells one state of files from another; without ctime, which chmod changes."""
-    try:
-        found = [os.stat(file) for file in files]
-    except OSError as exc:
-        raise ModelFileError(f"cannot read {exc.filename!r}: {exc.strerror or exc}") from exc
-    return tuple((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in found)
+        return loaded(fixed), fixed

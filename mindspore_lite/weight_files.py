@@ -20,9 +20,8 @@ _IN_MINDSPORE = "mindspore.ckpt_to_safetensors(path)"
 def load_weights(path: str | os.PathLike[str]) -> list[Tensor]:
     """The tensors of a `.safetensors` or `.npz` file with their names, in the file's order.
 
-    They are what `update_weights` takes. Those of a `.safetensors` file are mapped, not read, and
-    the file must not be cut off while they are in use. Pickled files are refused, for reading one
-    may run what its author liked.
+    They are what `update_weights` takes, in memory of their own. Pickled files are refused, for
+    reading one may run what its author liked.
 
     Raises:
         TypeError: The path is no path.

@@ -20,8 +20,10 @@ import numpy as np
 
 from mindspore_lite.conversion.images import check_library, read_image
 from mindspore_lite.conversion.quant_settings import DataSettings
+from mindspore_lite.core.files import open_file
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.errors import InputError, SettingsError
+from mindspore_lite.errors import InputError, ModelFileError, SettingsError
+from mindspore_lite.weights.npz_file import read_npy
 
 _TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 _CHANNELS = (1, 3)  # of pictures
@@ -51,6 +53,8 @@ class Samples:
             return _from_bytes(path, info, self.settings.layout)
         except OSError as exc:
             raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
+        except ModelFileError as exc:
+            raise InputError(str(exc)) from exc
 
 
 def open_samples(settings: DataSettings, inputs: Sequence[TensorInfo]) -> Samples:
@@ -133,9 +137,11 @@ def _from_image(path: Path, info: TensorInfo, settings: DataSettings) -> np.ndar
 
 
 def _from_npy(path: Path, info: TensorInfo) -> np.ndarray:
-    try:  # mapped, and never unpickled: a head that claims more than the file has is refused
-        stored = np.lib.format.open_memmap(path, mode="r")
-    except ValueError as exc:
+    file = open_file(path)
+    try:
+        with file.stream() as stream:
+            stored = read_npy(path.name, file.size, stream)
+    except (ValueError, ModelFileError) as exc:
         raise InputError(f"{path} is no array stored by numpy.save: {exc}") from exc
     if stored.dtype != info.dtype:
         raise InputError(
@@ -154,7 +160,8 @@ def _from_npy(path: Path, info: TensorInfo) -> np.ndarray:
 
 
 def _from_bytes(path: Path, info: TensorInfo, layout: str) -> np.ndarray:
-    size, item = path.stat().st_size, info.dtype.itemsize
+    file = open_file(path)
+    size, item = file.size, info.dtype.itemsize
     known = math.prod(dim for dim in info.shape if dim >= 0)
     if info.shape.count(-1) > 1:
         raise InputError(
@@ -169,7 +176,7 @@ def _from_bytes(path: Path, info: TensorInfo, layout: str) -> np.ndarray:
             f"{info.dtype} takes {'a multiple of ' if open_dim else ''}{unit}"
         )
     shape = tuple(size // unit if dim < 0 else dim for dim in info.shape)
-    array = np.fromfile(path, info.dtype)
+    array: np.ndarray = np.frombuffer(file.load(), info.dtype)
     if len(shape) == 4 and layout == "NHWC" and _channels_first(info.shape):
         n, c, h, w = shape
         return np.ascontiguousarray(array.reshape(n, h, w, c).transpose(_TO_NCHW))

@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from mindspore_lite.build import build
 from mindspore_lite.context import Context
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, TensorInfo
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, LiteError
@@ -81,7 +82,7 @@ def made_up(info: TensorInfo) -> np.ndarray:
 
 def _session(model: ir.Model) -> Session:
     threads = cores.default_threads(cores.usable())
-    source = Source((), "", lambda: model, storable=False)
+    source = Source(Snapshot(), "", lambda: model, storable=False)
     return engine_for("cpu").load(source, Options(threads))
 
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from mindspore_lite.conversion.from_onnx import load_onnx
 from mindspore_lite.conversion.pt2_archive import check_archive
+from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError, UnsupportedOpError
-from mindspore_lite.mindir.files import mapped
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -46,34 +46,40 @@ def load_pytorch(
     pt2_archive.py does not know of exported programs. `shapes` are those of the inputs of the
     first two, in their order, all of them float32.
     """
-    mapped(path)  # says why it cannot be read
-    with _naming(path):
-        kind = _kind(path)
-        if kind != "an exported program" and not trust_pickle:
-            raise ModelFileError(
-                f"it holds {kind}, which may run code that lies in the file when it is loaded; if "
-                "you trust whoever made it, pass --trustPickle (Origin.trust_pickle) and the "
-                f"shapes of its inputs, else {_HOW}"
-            )
-        _check_packages()
-        with _quiet():
-            if kind == "an exported program":
-                if not trust_pickle:
-                    with _failing("reading the archive", ModelFileError):
-                        check_archive(path)
-                return _from_program(_program(path))
-            names, inputs = _inputs(kind, shapes or {})
-            if kind == "TorchScript":
-                return _from_script(path, names, inputs)
-            return _from_pickle(path, names, inputs)
+    with sealed_copy(path) as copy, _naming(path):
+        # what is checked is what is loaded, whatever becomes of the file
+        return _loaded(Path(f"/proc/self/fd/{copy}"), path.suffix, trust_pickle, shapes or {})
 
 
-def _kind(path: Path) -> str:
+def _loaded(
+    path: Path, suffix: str, trust_pickle: bool, shapes: Mapping[str, Sequence[int]]
+) -> ir.Model:
+    kind = _kind(path, suffix)
+    if kind != "an exported program" and not trust_pickle:
+        raise ModelFileError(
+            f"it holds {kind}, which may run code that lies in the file when it is loaded; if "
+            "you trust whoever made it, pass --trustPickle (Origin.trust_pickle) and the "
+            f"shapes of its inputs, else {_HOW}"
+        )
+    _check_packages()
+    with _quiet():
+        if kind == "an exported program":
+            if not trust_pickle:
+                with _failing("reading the archive", ModelFileError):
+                    check_archive(path)
+            return _from_program(_program(path))
+        names, inputs = _inputs(kind, shapes)
+        if kind == "TorchScript":
+            return _from_script(path, names, inputs)
+        return _from_pickle(path, names, inputs)
+
+
+def _kind(path: Path, suffix: str) -> str:
     names: list[str] = []
     if zipfile.is_zipfile(path):
         with _failing("reading the archive", ModelFileError), zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    if path.suffix.lower() == ".pt2" or any(name.endswith("/archive_format") for name in names):
+    if suffix.lower() == ".pt2" or any(name.endswith("/archive_format") for name in names):
         return "an exported program"
     return "TorchScript" if any("/code/" in name for name in names) else "pickled Python"
 

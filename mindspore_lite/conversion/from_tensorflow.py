@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindspore_lite.conversion.from_onnx import load_onnx
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
-from mindspore_lite.mindir.files import mapped
 from mindspore_lite.mindir.scan import fields, payloads
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class _Node:
 
 def load_tensorflow(path: Path, framework: str) -> ir.Model:
     """The network of a `.tflite` file (TFLITE) or a frozen `.pb` file (TF)."""
-    data = mapped(path)
+    open_file(path).close()  # says first why it cannot be read
     for package in ("tensorflow", "tf2onnx"):
         if importlib.util.find_spec(package) is None:
             raise EngineUnavailableError(
@@ -53,14 +54,16 @@ def load_tensorflow(path: Path, framework: str) -> ir.Model:
                 f"environment: pip install tf2onnx tensorflow; python -m tf2onnx.convert "
                 f"--{'tflite' if framework == 'TFLITE' else 'graphdef'} MODEL --output MODEL.onnx"
             )
-    with _naming(path, framework):
-        if framework == "TFLITE":
-            if bytes(data[4:8]) != b"TFL3":
-                raise ModelFileError("it does not begin as TFLite files do")
-            return _converted(["--tflite", str(path.resolve())])
-        inputs, outputs = _ends(data)
+    with _naming(path, framework), sealed_copy(path) as copy:
+        name = f"/proc/self/fd/{copy}"  # of the process that converts it, too
+        with open_file(Path(name)) as file:
+            if framework == "TFLITE":
+                if file[4:8] != b"TFL3":
+                    raise ModelFileError("it does not begin as TFLite files do")
+                return _converted(["--tflite", name], copy)
+            inputs, outputs = _ends(file.load())
         ends = ["--inputs", ",".join(inputs), "--outputs", ",".join(outputs)]
-        model = _converted(["--graphdef", str(path.resolve()), *ends])
+        model = _converted(["--graphdef", name, *ends], copy)
         for value in (*model.graph.inputs, *model.graph.outputs):
             value.name = str(value.name).removesuffix(":0")
         return model
@@ -99,7 +102,7 @@ def _node(data: memoryview, start: int, end: int) -> _Node:
     return _Node(texts[_NAME][-1], texts[_OP][-1], tuple(texts[_INPUT]))
 
 
-def _converted(options: list[str]) -> ir.Model:
+def _converted(options: list[str], copy: int) -> ir.Model:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "model.onnx"
         command = [sys.executable, "-m", "tf2onnx.convert", *options]
@@ -107,6 +110,7 @@ def _converted(options: list[str]) -> ir.Model:
         quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         done = subprocess.run(
             command,
+            pass_fds=[copy],
             cwd=folder,  # Python looks for modules there first
             env={**os.environ, **quiet},
             stdin=subprocess.DEVNULL,

@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from mindspore_lite.conversion.quant_settings import ImageSteps
+from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import EngineUnavailableError, InputError
 
 if TYPE_CHECKING:
@@ -63,12 +64,10 @@ def check_library() -> None:
 
 
 def _decoded(path: Path) -> Image.Image:
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import ImageOps, UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # ours is the narrower limit
-            opened = Image.open(path, formats=FORMATS)
-        with opened as picture:
+        with open_file(path).stream() as stream, _opened(stream) as picture:
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 raise InputError(
@@ -86,6 +85,13 @@ def _decoded(path: Path) -> Image.Image:
         raise
     except Exception as exc:  # decoders raise many kinds on damaged files
         raise InputError(f"{path} cannot be decoded: {exc}") from exc
+
+
+def _opened(stream: BinaryIO) -> Image.Image:
+    from PIL import Image
+
+    with warnings.catch_warnings(action="ignore"):  # ours is the narrower limit
+        return Image.open(stream, formats=FORMATS)
 
 
 def _resampling(method: str) -> Image.Resampling:

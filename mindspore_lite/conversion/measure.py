@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 import onnx_ir as ir
 
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import LiteError
@@ -32,7 +33,7 @@ class Difference:
 
 def opened(model: ir.Model) -> Session:
     """A session on all cores; the model stays as it is, and nothing is stored."""
-    source = Source((), "", model.clone, storable=False)
+    source = Source(Snapshot(), "", model.clone, storable=False)
     return engine_for("cpu").load(source, Options(threads=len(os.sched_getaffinity(0))))
 
 

@@ -75,13 +75,12 @@ def write(
     store: cache.Cache,
     key: str,
     size_bytes: int,
-    content: digest.Content,
     fill: Callable[[Path], None],
 ) -> Path:
     """The folder of a key, filled; size_bytes: how much that will be, about.
 
     Raises:
-        CacheTroubleError: It is too much, cannot be written, or the model's files changed.
+        CacheTroubleError: It is too much, or cannot be written.
     """
     if size_bytes > store.max_bytes:  # known before the work is done
         raise store.too_large(size_bytes)
@@ -91,8 +90,5 @@ def write(
             fill(folder)
         except OSError as exc:
             raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
-        if not content.unchanged():
-            # what was translated need not be what was hashed: a later load must not find it
-            raise cache.CacheTroubleError("the model file changed while it was read")
 
     return store.build(key, filled)

@@ -98,7 +98,7 @@ def _checked(found: Any) -> Choice | None:
 
 def _key(source: Source, store: cache.Cache) -> str | None:
     """The name of a model's note; None where nothing tells the model from others."""
-    content = digest.read(source.files, store.seen)
+    content = digest.read(source.snapshot, store.seen)
     if not content.sha256 and not source.digests:
         return None
     parts = [*source.digests, *content.sha256, _machine()]

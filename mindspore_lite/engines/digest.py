@@ -1,9 +1,8 @@
-"""Digests of model files: paths go in, the identity of their content comes out.
+"""Digests of model files, by which compiled models are found again.
 
 A large file is read once. Its digest is remembered under the file's real path together with what
-stat() said then, and a later call trusts the memory as long as stat() says the same. Times on disk
-are coarse, so a file changed again within the same tick looks unchanged; a digest taken within
-RACY_NS of the file's last change is therefore not trusted, only replaced.
+stat() said then, and a later call trusts the memory as long as stat() says the same. A digest taken
+within RACY_NS of the file's last change (core/snapshot.py) is not trusted, only replaced.
 """
 
 from __future__ import annotations
@@ -13,35 +12,22 @@ import json
 import os
 import platform
 import secrets
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.core.files import Stamp
+from mindspore_lite.core.snapshot import RACY_NS, Snapshot
 from mindspore_lite.weights.identity import Identity
-
-RACY_NS = 2_000_000_000  # 2 s: the coarsest file times in use are FAT's
-
-Stamp = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Content:
-    """What some files hold, and what stat() said of them when they were read."""
+    """What the files of a model hold."""
 
-    paths: tuple[Path, ...]
     sha256: tuple[str, ...]
-    stamps: tuple[Stamp, ...]
-
-    def unchanged(self) -> bool:
-        """Whether the files on disk are still those that were read."""
-        try:
-            return all(stamp(p) == s for p, s in zip(self.paths, self.stamps, strict=True))
-        except OSError:
-            return False
 
 
 def stamp(path: Path) -> Stamp:
@@ -51,48 +37,38 @@ def stamp(path: Path) -> Stamp:
 
 
 def sha256_of(path: Path) -> str:
-    """The digest of a file, read in pieces: a mapping would die when the file is truncated."""
+    """The digest of a file of ours, read in pieces: a mapping would die when it is truncated."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read(
-    files: Sequence[Path], seen: Path | None, now_ns: Callable[[], int] = time.time_ns
-) -> Content:
+def read(snapshot: Snapshot, seen: Path | None) -> Content:
     """Digest each file, or recall its digest from the folder `seen`, where there is one."""
-    digests, stamps = [], []
-    for path in files:
-        try:
-            before = stamp(path)
-            digests.append(_digest(Path(os.path.realpath(path)), before, seen, now_ns))
-        except OSError as exc:
-            reason = exc.strerror or str(exc)
-            raise ModelFileError(f"model file {str(path)!r} cannot be read: {reason}") from exc
-        stamps.append(before)
-    return Content(tuple(files), tuple(digests), tuple(stamps))
+    return Content(tuple(_digest(snapshot, at, seen) for at in range(len(snapshot.files))))
 
 
-def _digest(path: Path, before: Stamp, seen: Path | None, now_ns: Callable[[], int]) -> str:
+def _digest(snapshot: Snapshot, at: int, seen: Path | None) -> str:
     if seen is None:
-        return sha256_of(path)
+        return snapshot.sha256(at)
+    file = snapshot.files[at]
+    path = file.real_path()
     note = seen / f"{hashlib.sha256(os.fsencode(path)).hexdigest()}.json"
-    known = _recall(note, path, before)
+    known = _recall(note, path, file.stamp)
     if known is not None:
         return known
-    started_ns = now_ns()
-    digest = sha256_of(path)
-    if stamp(path) == before:
-        _remember(note, path, before, started_ns, digest)
+    digest = snapshot.sha256(at)
+    if file.stamp_now() == file.stamp:
+        _remember(note, path, file.stamp, file.opened_ns, digest)
     return digest
 
 
-def _recall(note: Path, path: Path, now: Stamp) -> str | None:
+def _recall(note: Path, path: str, now: Stamp) -> str | None:
     """The remembered digest, or None when there is none to trust; damage counts as none."""
     try:
         if note.is_symlink():
             return None
         known = json.loads(note.read_bytes())
-        fits = known["path"] == str(path) and tuple(known["stamp"]) == now
+        fits = known["path"] == path and tuple(known["stamp"]) == now
         settled = int(known["read_ns"]) - max(now[-2:]) >= RACY_NS
         digest = str(known["sha256"])
         return digest if fits and settled and len(digest) == 64 else None
@@ -100,10 +76,10 @@ def _recall(note: Path, path: Path, now: Stamp) -> str | None:
         return None
 
 
-def _remember(note: Path, path: Path, now: Stamp, read_ns: int, digest: str) -> None:
+def _remember(note: Path, path: str, now: Stamp, read_ns: int, digest: str) -> None:
     """Write the memory; a failure only means that the file is read again next time."""
     part = note.with_name(f"{note.name}.{secrets.token_hex(4)}.part")
-    body = {"path": str(path), "stamp": now, "read_ns": read_ns, "sha256": digest}
+    body = {"path": path, "stamp": now, "read_ns": read_ns, "sha256": digest}
     try:
         part.write_text(json.dumps(body))
         os.replace(part, note)

@@ -131,7 +131,7 @@ class OnnxRuntimeEngine:
     def identity(self, source: Source, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
         store = cache.usable(quietly=True)
-        content = digest.read(source.files, None if store is None else store.seen)
+        content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, _precision_entries(options.precision))
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:
@@ -323,7 +323,7 @@ def _load_cached(
     keep: Keep | None,
 ) -> OrtSession:
     """The session on a cached artefact, which is built first if need be."""
-    content = digest.read(source.files, store.seen)
+    content = digest.read(source.snapshot, store.seen)
     identity = _identity(source, content, entries)
     key = digest.key(identity)
 
@@ -340,7 +340,7 @@ def _load_cached(
         made = parts()
         try:
             return cached.write(
-                store, key, made.size_bytes, content, lambda folder: _compile(folder, made, entries)
+                store, key, made.size_bytes, lambda folder: _compile(folder, made, entries)
             )
         except EngineError as exc:
             # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will

@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from mindspore_lite.core.files import Stamp
 from mindspore_lite.engines import artefact
 from mindspore_lite.engines.alignment import stored_outside
-from mindspore_lite.engines.digest import Stamp, stamp
+from mindspore_lite.engines.digest import stamp
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import EngineError
 

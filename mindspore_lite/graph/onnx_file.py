@@ -1,13 +1,15 @@
-"""Loads ONNX files as untrusted input: external data must lie in the model's own folder."""
+"""Loads ONNX files as untrusted input: what they name outside is opened and checked here alone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindspore_lite.core.files import File, open_beneath
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.onnx_scan import locations, split_tensors
-from mindspore_lite.mindir.files import contained
+from mindspore_lite.mindir.scan import Data
 
 if TYPE_CHECKING:
     import onnx
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**31 - 1  # of one protobuf message
 
 
-def external_files(data: memoryview, folder: Path | None) -> tuple[Path, ...]:
-    """The data files that a model's weights name, found without parsing the model."""
+def external_files(data: Data, folder: Path | None) -> dict[str, File]:
+    """The data files that a model's weights name, by these names; found without parsing it."""
     if not len(data):
         raise ModelFileError("the file is empty")
     if len(data) > MAX_BYTES:
@@ -27,23 +29,29 @@ def external_files(data: memoryview, folder: Path | None) -> tuple[Path, ...]:
             f"the file has {len(data)} bytes, and no ONNX file can have more than {MAX_BYTES}; "
             "a larger model keeps its weights in files beside it (external data)"
         )
-    return tuple(_file(folder, name) for name in sorted(set(locations(data))))
+    return {name: _opened(folder, name) for name in sorted(set(locations(data)))}
 
 
-def _file(folder: Path | None, location: str) -> Path:
+def _opened(folder: Path | None, location: str) -> File:
     if folder is None:
         raise ModelFileError(
             f"weights lie in the file {location[:200]!r} beside the model; pass the path of the "
             "model file as mindir_path of section [model_file] in config_dict or the "
             "configuration file"
         )
-    return contained(folder, location)
+    return open_beneath(folder, location)
 
 
 def load_onnx(
-    data: memoryview, folder: Path | None, input_shapes: Shapes | None = None
+    data: memoryview, side: Mapping[str, memoryview], input_shapes: Shapes | None = None
 ) -> ir.Model:
-    """The model with its weights mapped; `input_shapes` replaces the shapes of inputs."""
+    """The model, none of whose tensors names a file; `input_shapes` replaces those of inputs.
+
+    Args:
+        data: The model file; big weights stay views of it.
+        side: What lies in its data files, by the names that it gives them.
+        input_shapes: Other shapes for inputs.
+    """
     import onnx
     import onnx_ir as ir
 
@@ -52,9 +60,9 @@ def load_onnx(
     split = split_tensors(data)
     try:
         proto = onnx.ModelProto.FromString(split.skeleton)
-        check_tensors(proto, split)
+        outside = check_tensors(proto, split, side)
         model = ir.serde.deserialize_model(proto)
-        put_back(model, proto, split, data)
+        put_back(model, proto, split, data, outside)
         _keep_shapes(model, proto)
     except ModelFileError:
         raise
@@ -62,9 +70,6 @@ def load_onnx(
         raise ModelFileError(str(_first(exc))) from exc
     if not model.graph.outputs:
         raise ModelFileError("there is no graph inside")
-    if folder is not None:
-        ir.external_data.set_base_dir(model.graph, folder)
-    _check_external(model, folder)
     _set_shapes(model.graph, input_shapes or {})
     return model
 
@@ -86,33 +91,6 @@ def _first(exc: BaseException) -> BaseException:
     while exc.__cause__ is not None:
         exc = exc.__cause__
     return exc
-
-
-def _check_external(model: ir.Model, folder: Path | None) -> None:
-    import onnx_ir as ir
-
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            tensor = value.const_value
-            if not isinstance(tensor, ir.ExternalTensor):
-                continue
-            if graph is not model.graph:
-                raise ModelFileError(
-                    f"{value.name!r}: external data inside a sub-graph is not supported"
-                )
-            size = _file(folder, str(tensor.location)).stat().st_size
-            offset, length = tensor.offset or 0, tensor.length or tensor.nbytes
-            if offset < 0 or length != tensor.nbytes or offset + length > size:
-                raise ModelFileError(
-                    f"{value.name!r} wants {tensor.nbytes} bytes at {offset} of a data file "
-                    f"of {size} bytes"
-                )
-        for node in graph:
-            for attr in node.attributes.values():
-                if isinstance(attr, ir.Attr) and isinstance(attr.value, ir.ExternalTensor):
-                    raise ModelFileError(
-                        f"{node.name!r}: external data in an attribute is not supported"
-                    )
 
 
 def _set_shapes(graph: ir.Graph, shapes: Shapes) -> None:

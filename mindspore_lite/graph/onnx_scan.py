@@ -1,7 +1,7 @@
 """Splits the bytes of an ONNX file into a small skeleton and the places of its big tensors.
 
-As in mindir/scan.py: protobuf would copy them all, and here they stay where they are, in the
-memory-mapped file. Tensors inside of sub-graphs and functions are left to protobuf.
+As in mindir/scan.py: protobuf would copy them all, and here they stay where they are. Tensors
+inside of sub-graphs and functions are left to protobuf.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from mindspore_lite.mindir.scan import MAPPED_BYTES, Span, fields, payloads, rewritten
+from mindspore_lite.mindir.scan import MAPPED_BYTES, Data, Span, fields, payloads, rewritten
 
 # ModelProto.graph, GraphProto.{initializer,node}, NodeProto.attribute, AttributeProto.t
 _GRAPH, _INITIALIZER, _NODE, _ATTRIBUTE, _TENSOR = 7, 5, 1, 5, 5
@@ -74,7 +74,7 @@ def _without_data(
     return rewritten(data, start, end, {_RAW_DATA: raw})
 
 
-def locations(data: memoryview) -> Iterator[str]:
+def locations(data: Data) -> Iterator[str]:
     """The files in which weights of the main graph say that they lie."""
     for start, end in payloads(data, 0, len(data), _GRAPH):
         for first, last in payloads(data, start, end, _INITIALIZER):

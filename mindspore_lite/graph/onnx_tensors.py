@@ -1,10 +1,11 @@
-"""Tensors of an ONNX file, before anything relies on them: their sizes checked, big ones mapped."""
+"""Tensors of an ONNX file, before anything relies on them: their sizes and places are checked."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph import onnx_places
 from mindspore_lite.graph.onnx_scan import Split
 from mindspore_lite.mindir.scan import Span
 from mindspore_lite.mindir.tensors import impossible
@@ -19,41 +21,64 @@ from mindspore_lite.mindir.tensors import impossible
 _COMPLEX = (ir.DataType.COMPLEX64, ir.DataType.COMPLEX128)
 
 
-def check_tensors(model: onnx.ModelProto, split: Split) -> None:
-    """Refuse tensors whose bytes do not fill their shape, and what onnx-ir would leave out."""
-    _check_names(model.graph)
-    for number, weight in enumerate(model.graph.initializer):
-        _check(weight, split.weights.get(number))
-    for number, node in enumerate(model.graph.node):
-        for index, attribute in enumerate(node.attribute):
-            for tensor in _tensors(attribute):
-                _check(tensor, split.constants.get((number, index)))
-    for function in model.functions:
-        for node in function.node:
-            for attribute in node.attribute:
-                for tensor in _tensors(attribute):
-                    _check(tensor)
+def check_tensors(
+    model: onnx.ModelProto, split: Split, side: Mapping[str, memoryview]
+) -> dict[int, memoryview]:
+    """Refuse tensors whose bytes do not fill their shape, and what onnx-ir would leave out.
+
+    Args:
+        model: The model; afterwards no tensor in it names a file.
+        split: What was cut out of it.
+        side: The content of its data files.
+
+    Returns:
+        The bytes of weights that lie in data files, by their number.
+    """
+    for graph in onnx_places.graphs(model):
+        _check_names(graph)
+    outside: dict[int, memoryview] = {}
+    used = _Used()
+    for number, (tensor, is_weight, span) in enumerate(onnx_places.tensors(model, split)):
+        dtype = _check_type(tensor)
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            _check_size(tensor, dtype, span)
+            continue
+        if not is_weight:
+            raise ModelFileError(
+                f"tensor {tensor.name!r} lies in a data file, but is no weight of the main graph; "
+                "only those may: save the model with its other tensors inside"
+            )
+        outside[number] = _outside(tensor, dtype, side, used)
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+    used.check()
+    return outside
 
 
-def put_back(model: ir.Model, proto: onnx.ModelProto, split: Split, data: memoryview) -> None:
-    """Give the tensors that were cut out of the file their bytes, which stay mapped."""
-    for number, span in split.weights.items():
+def put_back(
+    model: ir.Model,
+    proto: onnx.ModelProto,
+    split: Split,
+    data: memoryview,
+    outside: Mapping[int, memoryview],
+) -> None:
+    """Give the tensors that were cut out of the file, or lie outside of it, their bytes."""
+    found = {n: data[start:end] for n, (start, end) in split.weights.items()} | dict(outside)
+    for number, raw in found.items():
         weight = proto.graph.initializer[number]
-        if not _is_external(weight):
-            model.graph.initializers[weight.name].const_value = _mapped(weight, data, span)
+        model.graph.initializers[weight.name].const_value = _tensor(weight, raw)
     if not split.constants:
         return
     nodes = list(model.graph)
-    for (number, index), span in split.constants.items():
+    for (number, index), (start, end) in split.constants.items():
         attribute = proto.graph.node[number].attribute[index]
-        if attribute.type == onnx.AttributeProto.TENSOR and not _is_external(attribute.t):
-            held = ir.AttrTensor(attribute.name, _mapped(attribute.t, data, span))
+        if attribute.type == onnx.AttributeProto.TENSOR:
+            held = ir.AttrTensor(attribute.name, _tensor(attribute.t, data[start:end]))
             nodes[number].attributes[attribute.name] = held
 
 
-def _mapped(proto: onnx.TensorProto, data: memoryview, span: Span) -> ir.TensorProtocol:
+def _tensor(proto: onnx.TensorProto, raw: memoryview) -> ir.TensorProtocol:
     dtype, dims = ir.DataType(proto.data_type), list(proto.dims)
-    raw = data[span[0] : span[1]]
     words: dict[str, Any] = {
         "name": proto.name,
         "doc_string": proto.doc_string or None,
@@ -64,40 +89,84 @@ def _mapped(proto: onnx.TensorProto, data: memoryview, span: Span) -> ir.TensorP
     return ir.Tensor(np.frombuffer(raw, dtype.numpy()).reshape(dims), dtype, **words)
 
 
-def _check(proto: onnx.TensorProto, span: Span | None = None) -> None:
+def _check_type(proto: onnx.TensorProto) -> ir.DataType:
     shape = tuple(proto.dims)
     if impossible(shape):
         raise ModelFileError(f"tensor {proto.name!r} has the impossible shape {list(shape)[:40]}")
     try:
-        dtype = ir.DataType(proto.data_type)
-        field = onnx.helper.tensor_dtype_to_field(proto.data_type)
+        onnx.helper.tensor_dtype_to_field(proto.data_type)
+        return ir.DataType(proto.data_type)
     except (KeyError, ValueError):
         raise ModelFileError(
             f"tensor {proto.name!r} has element type {proto.data_type}, which is not one of ONNX"
         ) from None
-    if _is_external(proto):  # its file is looked at where the folder is known
-        _check_place(proto, dtype)
-        return
+
+
+def _check_size(proto: onnx.TensorProto, dtype: ir.DataType, span: Span | None) -> None:
     raw = span is not None or proto.HasField("raw_data")
-    want = _wanted(dtype, math.prod(shape), raw)
-    got = span[1] - span[0] if span else len(proto.raw_data if raw else getattr(proto, field))
+    want = _wanted(dtype, math.prod(proto.dims), raw)
+    field = "raw_data" if raw else onnx.helper.tensor_dtype_to_field(proto.data_type)
+    got = span[1] - span[0] if span else len(getattr(proto, field))
     if got != want:
         raise ModelFileError(
-            f"tensor {proto.name!r} of shape {list(shape)} and type {dtype.name} needs {want} "
+            f"tensor {proto.name!r} of shape {list(proto.dims)} and type {dtype.name} needs {want} "
             f"{'bytes' if raw else 'numbers'}, the file holds {got}"
         )
 
 
-def _check_place(proto: onnx.TensorProto, dtype: ir.DataType) -> None:
-    """What onnx-ir would stumble over; where the place is, is looked at later."""
+def _outside(
+    proto: onnx.TensorProto, dtype: ir.DataType, side: Mapping[str, memoryview], used: _Used
+) -> memoryview:
+    """The bytes of a weight that lies in a data file."""
     if dtype == ir.DataType.STRING:
         raise ModelFileError(f"tensor {proto.name!r} holds texts, which no external data can")
+    entries: dict[str, str] = {}
     for entry in proto.external_data:
-        if entry.key in ("offset", "length") and not re.fullmatch(r"[0-9]{1,19}", entry.value):
+        if entry.key in entries:
+            raise ModelFileError(f"tensor {proto.name!r} says twice what its {entry.key!r} is")
+        entries[entry.key] = entry.value
+    for key in ("offset", "length"):
+        if not re.fullmatch(r"[0-9]{1,19}", entries.setdefault(key, "0"), re.ASCII):
             raise ModelFileError(
-                f"tensor {proto.name!r} has external data of {entry.key} {entry.value[:40]!r}, "
+                f"tensor {proto.name!r} has external data of {key} {entries[key][:40]!r}, "
                 "wanted a whole number"
             )
+    location = entries.get("location", "")
+    data = side.get(location)
+    if data is None:  # the scan has seen other names: the file is not what it seems
+        raise ModelFileError(f"tensor {proto.name!r} lies in {location[:200]!r}, which is not open")
+    need = _wanted(dtype, math.prod(proto.dims), raw=True)
+    offset, length = int(entries["offset"]), int(entries["length"]) or need
+    if length != need or offset + length > len(data):
+        raise ModelFileError(
+            f"{proto.name!r} wants {need} bytes at {offset} of a data file of {len(data)} bytes, "
+            f"and says {length}"
+        )
+    used.add(location, offset, length, proto.name)
+    return data[offset : offset + length]
+
+
+class _Used:
+    """Which parts of data files are weights: two may share one, but none may reach into another."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[str, int, int, str]] = []
+
+    def add(self, location: str, start: int, length: int, name: str) -> None:
+        """Note the place of a weight."""
+        if length:
+            self._parts.append((location, start, start + length, name))
+
+    def check(self) -> None:
+        """Compare all of them."""
+        self._parts.sort()
+        for before, after in itertools.pairwise(self._parts):
+            apart = before[0] != after[0] or before[2] <= after[1]
+            if not apart and before[1:3] != after[1:3]:
+                raise ModelFileError(
+                    f"weights {before[3]!r} and {after[3]!r} overlap in the data file "
+                    f"{after[0][:200]!r}; the offsets of the model are wrong"
+                )
 
 
 def _wanted(dtype: ir.DataType, count: int, raw: bool) -> int:
@@ -121,20 +190,3 @@ def _check_names(graph: onnx.GraphProto) -> None:
         if weight.name in seen:
             raise ModelFileError(f"two weights have the name {weight.name!r}")
         seen.add(weight.name)
-
-
-def _tensors(attribute: onnx.AttributeProto) -> Iterator[onnx.TensorProto]:
-    """The tensors in an attribute, those of graphs inside of it included."""
-    if attribute.HasField("t"):
-        yield attribute.t
-    yield from attribute.tensors
-    for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-        _check_names(graph)
-        yield from graph.initializer
-        for node in graph.node:
-            for inner in node.attribute:
-                yield from _tensors(inner)
-
-
-def _is_external(proto: onnx.TensorProto) -> bool:
-    return bool(proto.data_location == onnx.TensorProto.EXTERNAL)

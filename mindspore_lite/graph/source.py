@@ -12,16 +12,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindspore_lite.core.budget import DEFAULT, Budget
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.open_rank import OpenRankError, of_open_rank, trial
-from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
-from mindspore_lite.mindir.files import Glimpses, mapped
-from mindspore_lite.mindir.side_files import SideFiles
+from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.mindir.opened import open_mindir
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,10 +57,6 @@ class Given:
         """The model file beside which its side files are looked for."""
         return self.beside or self.path
 
-    def open(self) -> memoryview:
-        """Its bytes, still encrypted if they were; of a file, those that it has now."""
-        return memoryview(self.data) if self.path is None else mapped(self.path)
-
     @cached_property
     def digests(self) -> tuple[str, ...]:
         """Identify what is in memory; files are digested by the engine."""
@@ -71,9 +68,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Source:
-    """An engine that finds a compiled artefact for `files` and `recipe` never calls `translate`."""
+    """An engine that finds a compiled artefact for the files and recipe never calls `translate`."""
 
-    files: tuple[Path, ...]  # hashed together: the model file and what it refers to
+    snapshot: Snapshot  # hashed together: the model file and what it refers to
     recipe: str  # whatever else decides the graph: the translator, changed input shapes
     translate: Callable[[], ir.Model]
     storable: bool = True  # False: it was encrypted, and nothing of it may come to lie on a disk
@@ -81,52 +78,47 @@ class Source:
     replaced: Mapping[str, np.ndarray] = field(default_factory=dict)  # those that have changed
     digests: tuple[str, ...] = ()  # of what is in memory, as if it were the first of the files
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The names of the files."""
+        return self.snapshot.paths
+
 
 def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     """The source of a model, optionally with other input shapes than it was exported with."""
     make = {"MINDIR": _mindir_parts, "ONNX": _onnx_parts}[given.kind]
-    data = given.open()
     with _naming(given):
-        side_files, translate, storable = make(given, data, input_shapes)
-    own = () if given.path is None else (given.path,)
+        snapshot, translate, storable = make(given, input_shapes)
     recipe = _recipe(given.kind.lower(), input_shapes)
     if given.variable:  # which one compiles apart from the others; their values do not matter
         recipe = f"{recipe} {json.dumps(given.variable)}"
-    files = (*own, *side_files)
     digests = given.digests if storable else ()
-    return Source(files, recipe, translate, storable, given.variable, given.replaced, digests)
+    return Source(snapshot, recipe, translate, storable, given.variable, given.replaced, digests)
 
 
-# the side files, how to make the graph, and whether that may be stored
-_Parts = tuple[tuple[Path, ...], Callable[[], "ir.Model"], bool]
+# the files, how to make the graph, and whether that may be stored
+_Parts = tuple[Snapshot, Callable[[], "ir.Model"], bool]
 
 
-def _mindir_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -> _Parts:
-    encrypted = given.key is not None or encrypted_by(data) is not None
-    if encrypted:
-        data = decrypted(data, given.key)
+def _mindir_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
+    data = memoryview(given.data) if given.path is None else None
     weights = None if given.weights is None else memoryview(given.weights)
-    side = partial(SideFiles, given.place, given.key, weights)
+    opened = open_mindir(given.path, data, key=given.key, weights=weights, beside=given.place)
 
     def translate() -> ir.Model:
         from mindspore_lite.graph.from_mindir import from_mindir
         from mindspore_lite.mindir.read import read
 
-        # opened anew: what is translated must not be older than what the engine digested
-        now = data if encrypted else given.open()
         with _naming(given):
-            model = read(now, side())
+            model = read(*opened.load())
         if not input_shapes and (names := of_open_rank(model)):
             raise OpenRankError(trial(model, names))
         return from_mindir(model, input_shapes)
 
-    if encrypted or given.path is None:
-        return side().paths(data), translate, not encrypted
-    with Glimpses(given.path) as glimpses:
-        return side().paths(glimpses), translate, True
+    return opened.snapshot, translate, not opened.encrypted
 
 
-def _onnx_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -> _Parts:
+def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
     from mindspore_lite.graph.onnx_file import external_files
 
     if given.key is not None:
@@ -134,15 +126,19 @@ def _onnx_parts(given: Given, data: memoryview, input_shapes: Shapes | None) -> 
     if given.weights is not None:
         raise ModelFileError("weight_bytes was given, which serves MindIR alone; leave it out")
     folder = given.place and given.place.parent
+    own = [] if given.path is None else [open_file(given.path)]
+    side = external_files(own[0] if own else memoryview(given.data), folder)
+    snapshot = Snapshot([*own, *side.values()])
 
     def translate() -> ir.Model:
         from mindspore_lite.graph.onnx_file import load_onnx
 
-        now = given.open()
         with _naming(given):
-            return load_onnx(now, folder, input_shapes)
+            loaded = snapshot.load()
+            data = loaded.pop(0) if own else memoryview(given.data)
+            return load_onnx(data, dict(zip(side, loaded, strict=True)), input_shapes)
 
-    return external_files(data, folder), translate, True
+    return snapshot, translate, True
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.scan import fields
+from mindspore_lite.mindir.scan import Data, fields
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
@@ -53,7 +53,7 @@ class _Block:
     plain: int = 0  # how long that is
 
 
-def encrypted_by(data: memoryview) -> str | None:
+def encrypted_by(data: Data) -> str | None:
     """The mode in which a file is encrypted, None for a plain one."""
     return _STARTS.get(bytes(data[:4]))
 

@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import attributes, legacy
 from mindspore_lite.mindir import mindir_pb2 as pb
-from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
-from mindspore_lite.mindir.files import mapped
+from mindspore_lite.mindir.decrypt import Key, encrypted_by
+from mindspore_lite.mindir.opened import open_mindir
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -36,12 +36,9 @@ MAX_MIND_IR_VERSION = 3  # what MindSpore 2.10 writes
 
 
 def read_file(path: Path, key: Key | None = None) -> Model:
-    """Read a MindIR file and the weights beside it; big weights stay memory-mapped."""
-    data = mapped(path)
+    """Read a MindIR file and the weights beside it; big weights are views of what was read."""
     try:
-        if key is not None or encrypted_by(data):
-            data = decrypted(data, key)
-        return read(data, SideFiles(path, key))
+        return read(*open_mindir(path, key=key).load())
     except ModelFileError as exc:
         raise exc.prefixed(f"{str(path)!r} cannot be loaded as MindIR: ") from exc.__cause__
 
@@ -57,7 +54,7 @@ def read(data: memoryview, side: SideFiles | None = None) -> Model:
     skeleton, spans = split_weights(data)
     try:
         proto = pb.Model.FromString(skeleton)
-        return _model(proto, _Weights(data, spans, side or SideFiles(None)))
+        return _model(proto, _Weights(data, spans, side or SideFiles()))
     except DecodeError as exc:
         raise ModelFileError("the bytes are no protobuf message; is it a MindIR file?") from exc
     except UnicodeDecodeError as exc:  # maps check their texts, other fields do not: see utf8

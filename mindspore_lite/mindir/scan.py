@@ -10,15 +10,15 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from mindspore_lite.core.files import File
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.files import Glimpses
 
 _GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # Model.graph, Graph.parameter, Tensor.raw_data
 _EXTERNAL_DATA, _LOCATION = 12, 1  # Tensor.external_data, ExternalData.location
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 MAPPED_BYTES = 4096  # a page: smaller weights are cheaper copied than kept as spans
 
-Data = memoryview | Glimpses
+Data = memoryview | File
 Span = tuple[int, int]
 # (start, end) of a payload -> the new payload; None keeps the old one
 Change = Callable[[int, int], bytes | None]
@@ -81,6 +81,8 @@ def fields(data: Data, start: int, end: int) -> Iterator[Field]:
         begin = at
         tag, at = _varint(data, at, end)
         number, wire = tag >> 3, tag & 7
+        if not number:  # said at once: a file of zeros has as many such fields as bytes
+            raise ModelFileError(f"byte {begin} holds no protobuf field (its number is 0)")
         if wire == _BYTES:
             length, first = _varint(data, at, end)
             at = first + length

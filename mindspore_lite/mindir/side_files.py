@@ -9,55 +9,91 @@ and no word about them into the graph.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from mindspore_lite.core.files import File, open_beneath
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
-from mindspore_lite.mindir.files import contained, mapped
 from mindspore_lite.mindir.scan import Data, weights_outside
 
 HEADER_BYTES = 64
 GRAPH_SUFFIX, FOLDER_SUFFIX = "_graph.mindir", "_variables"
 
 
-class SideFiles:
-    """The side files of one model, each opened once and checked before it is read.
+def open_side_files(
+    model: Path | None, data: Data, weights: memoryview | None = None
+) -> dict[str, File]:
+    """The side files of a model by the names that it gives them, found without parsing it.
 
-    Without a path there is no folder to look into: then every weight must lie in `weights`, the
-    content of the model's one data file.
+    Args:
+        model: The model file; None where there is no folder to look into.
+        data: Its (decrypted) bytes.
+        weights: The content of its one data file, which then need not be opened.
+    """
+    locations, has_weights = weights_outside(data)
+    if weights is not None:
+        if len(locations) != 1:
+            raise ModelFileError(
+                f"weight_bytes was given, but the model's weights lie in {len(locations)} "
+                "side files, wanted one"
+            )
+        return {}
+    if not has_weights:
+        return _older(model)
+    return {location: _opened(model, location) for location in sorted(locations)}
+
+
+def _opened(model: Path | None, location: str) -> File:
+    if model is None:
+        raise ModelFileError(
+            f"weights lie in the file {location[:200]!r} beside the model; pass its content as "
+            "weight_bytes, or the path of the model file as mindir_path of section "
+            "[model_file] in config_dict or the configuration file"
+        )
+    return open_beneath(model.parent, location)
+
+
+def _older(model: Path | None) -> dict[str, File]:
+    """All files in the folder that belongs to `net_graph.mindir`, where there is one."""
+    if model is None or not model.name.endswith(GRAPH_SUFFIX):
+        return {}
+    name = model.name.removesuffix(GRAPH_SUFFIX) + FOLDER_SUFFIX
+    try:
+        found = sorted(n for n in os.listdir(model.parent / name) if n[0] != ".")
+    except OSError:  # a network without weights has no such folder
+        return {}
+    return {file: open_beneath(model.parent, f"{name}/{file}") for file in found}
+
+
+class SideFiles:
+    """What lies in the side files of one model, each checked before it is used.
+
+    Args:
+        contents: The bytes of each file, by the name that the model gives it.
+        key: Decrypts those that are encrypted.
+        weights: The content of the model's one data file, whatever its name.
     """
 
     def __init__(
-        self, model: Path | None, key: Key | None = None, weights: memoryview | None = None
+        self,
+        contents: Mapping[str, memoryview] | None = None,
+        key: Key | None = None,
+        weights: memoryview | None = None,
     ) -> None:
-        self._model = model
+        self._contents = dict(contents or {})
         self._key = key
         self._weights = weights
-        self._open: dict[str, memoryview] = {}
-
-    def paths(self, data: Data) -> tuple[Path, ...]:
-        """The side files of a model, given its (decrypted) bytes, found without parsing it."""
-        locations, has_weights = weights_outside(data)
-        if self._weights is not None:
-            if len(locations) != 1:
-                raise ModelFileError(
-                    f"weight_bytes was given, but the model's weights lie in {len(locations)} "
-                    "side files, wanted one"
-                )
-            return ()
-        if not has_weights:
-            return self._older()
-        return tuple(self._path(location) for location in sorted(locations))
+        self._checked: dict[str, memoryview] = {}
 
     def weight(self, location: str, offset: int, length: int) -> memoryview:
         """The bytes of one weight."""
-        if location not in self._open:
+        if location not in self._checked:
             try:
-                self._open[location] = self._data_file(location)
+                self._checked[location] = self._data_file(location)
             except ModelFileError as exc:
                 raise exc.prefixed(f"data file {location[:200]!r}: ") from exc.__cause__
-        data = self._open[location]
+        data = self._checked[location]
         if offset < HEADER_BYTES or length < 0 or offset + length > len(data):
             raise ModelFileError(
                 f"it claims {length} bytes at {offset} of {location[:200]!r}, whose weights lie "
@@ -67,32 +103,13 @@ class SideFiles:
 
     def graphs(self) -> Iterator[memoryview]:
         """Files of the oldest layout: each a Graph message with weights."""
-        for path in self._older():
-            yield self._plain(mapped(path))
-
-    def _path(self, location: str) -> Path:
-        if self._model is None:
-            raise ModelFileError(
-                f"weights lie in the file {location[:200]!r} beside the model; pass its content as "
-                "weight_bytes, or the path of the model file as mindir_path of section "
-                "[model_file] in config_dict or the configuration file"
-            )
-        return contained(self._model.parent, location)
-
-    def _older(self) -> tuple[Path, ...]:
-        """All files in the folder that belongs to `net_graph.mindir`, where there is one."""
-        if self._model is None or not self._model.name.endswith(GRAPH_SUFFIX):
-            return ()
-        name = self._model.name.removesuffix(GRAPH_SUFFIX) + FOLDER_SUFFIX
-        try:
-            found = sorted(n for n in os.listdir(self._model.parent / name) if n[0] != ".")
-        except OSError:  # a network without weights has no such folder
-            return ()
-        return tuple(contained(self._model.parent, f"{name}/{file}") for file in found)
+        return (self._plain(content) for content in self._contents.values())
 
     def _data_file(self, location: str) -> memoryview:
-        data = self._weights if self._weights is not None else mapped(self._path(location))
-        data = self._plain(data)
+        found = self._contents.get(location) if self._weights is None else self._weights
+        if found is None:
+            raise ModelFileError("it was not opened with the model")
+        data = self._plain(found)
         if len(data) < HEADER_BYTES:
             raise ModelFileError(f"it has {len(data)} bytes, its header alone has {HEADER_BYTES}")
         if data[0] == 0:

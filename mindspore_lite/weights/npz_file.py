@@ -16,8 +16,8 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
+from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.files import Glimpses
 
 _SUFFIX = ".npy"
 _PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}  # and how many bytes become of one
@@ -27,15 +27,17 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 def read_npz(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     """Names and arrays in the order in which they lie in the file."""
-    with Glimpses(path) as file:  # refuses pipes and folders
-        size = len(file)
+    with open_file(path) as file:
+        stream, size = file.stream(), file.size
     try:
-        with zipfile.ZipFile(path) as archive:
+        with stream, zipfile.ZipFile(stream) as archive:
             members = sorted(archive.infolist(), key=lambda info: info.header_offset)
             _check_members(members, size)
             for info in members:
                 with archive.open(info) as member:
-                    yield info.filename.removesuffix(_SUFFIX), _read(info, member)
+                    array = read_npy(info.filename, info.file_size, member)
+                    member.read(1)  # at the end, the checksum is compared
+                    yield info.filename.removesuffix(_SUFFIX), array
     except ModelFileError:
         raise
     except Exception as exc:  # the readers of archives and headers raise many kinds on bad bytes
@@ -64,23 +66,28 @@ def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
         raise ModelFileError(f"its members claim {packed} bytes, and the file has {size}")
 
 
-def _read(info: zipfile.ZipInfo, member: IO[bytes]) -> np.ndarray:
-    version = npy.read_magic(member)
+def read_npy(name: str, size: int, stream: IO[bytes]) -> np.ndarray:
+    """The array in a stream of so many bytes; what numpy.save wrote, and nothing pickled.
+
+    Raises:
+        ModelFileError: It holds objects, or claims more than there is.
+        ValueError: It is something else.
+    """
+    version = npy.read_magic(stream)
     if version not in _HEADERS:
-        raise ModelFileError(f"array {info.filename!r} has fields or an unknown version {version}")
-    shape, _, dtype = _HEADERS[version](member)
+        raise ModelFileError(f"array {name!r} has fields or an unknown version {version}")
+    shape, _, dtype = _HEADERS[version](stream)
     if dtype.hasobject:
         raise ModelFileError(
-            f"array {info.filename!r} holds Python objects, which are pickled, and pickles are "
+            f"array {name!r} holds Python objects, which are pickled, and pickles are "
             "never read: they may run code; save plain arrays of numbers"
         )
-    held, claimed = info.file_size - member.tell(), math.prod(shape) * dtype.itemsize
+    held, claimed = size - stream.tell(), math.prod(shape) * dtype.itemsize
     if held != claimed or min(shape, default=0) < 0:
         raise ModelFileError(
-            f"array {info.filename!r} of shape {list(shape)} and type {dtype} takes {claimed} "
+            f"array {name!r} of shape {list(shape)} and type {dtype} takes {claimed} "
             f"bytes, but holds {held}"
         )
-    member.seek(0)
-    array: np.ndarray = npy.read_array(member, allow_pickle=False)
-    member.read(1)  # at the end, the checksum is compared
+    stream.seek(0)
+    array: np.ndarray = npy.read_array(stream, allow_pickle=False)
     return array

@@ -1,17 +1,18 @@
-"""A .safetensors file goes in, its tensors come out as arrays that are mapped, not read."""
+"""Reads .safetensors files into arrays, which are views of one piece of memory."""
 
 from __future__ import annotations
 
 import math
-import mmap
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.files import mapped
 
 # the format's own names; it has others (8 bits and less, complex), which no Tensor can hold
 _TYPES = {
@@ -23,12 +24,9 @@ _PREFIX = 8  # bytes that tell the length of the header
 
 
 def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """Names and arrays in the order in which they lie in the file.
-
-    The arrays may be written to: pages are copied then, and the file stays as it is.
-    """
-    data = mapped(path, mmap.ACCESS_COPY)  # first, for it refuses pipes and folders
-    layout = _layout(path)
+    """Names and arrays in the order in which they lie in the file; they may be written to."""
+    (data,) = Snapshot([open_file(path)]).load()
+    layout = _layout(data)
     # the library has checked that tensors follow each other without a gap up to the end
     at = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
     for name, kind, shape in layout:
@@ -39,22 +37,26 @@ def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
             )
         dtype = BY_NAME[_TYPES[kind]].numpy
         end = at + math.prod(shape) * dtype.itemsize
-        if end > len(data):
-            raise ModelFileError("it changed while it was read; try again")
         yield name, _array(name, data[at:end], dtype, shape)
         at = end
 
 
-def _layout(path: Path) -> list[tuple[str, str, list[int]]]:
+def _layout(data: memoryview) -> list[tuple[str, str, list[int]]]:
     """Name, type and shape of the tensors, as the format's own library reads and checks them."""
     from safetensors import SafetensorError, safe_open
 
+    # the library wants a file: one of the same size that holds the header alone, and else nothing
+    copy = os.memfd_create("mslite")
     try:
-        with safe_open(path, framework="np") as file:
+        os.ftruncate(copy, len(data))
+        os.pwritev(copy, [data[: _PREFIX + int.from_bytes(data[:_PREFIX], "little")]], 0)
+        with safe_open(f"/proc/self/fd/{copy}", framework="np") as file:
             slices = [(name, file.get_slice(name)) for name in file.offset_keys()]
             return [(name, part.get_dtype(), part.get_shape()) for name, part in slices]
     except (SafetensorError, OSError) as exc:
         raise ModelFileError(f"it is no .safetensors file: {exc}") from exc
+    finally:
+        os.close(copy)
 
 
 def _array(name: str, data: memoryview, dtype: np.dtype, shape: list[int]) -> np.ndarray:

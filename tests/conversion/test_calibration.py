@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(bytes(8))
     samples = open_samples(settings(tmp_path), [info(2)])
     (tmp_path / "a.bin").unlink()
-    with pytest.raises(InputError, match=r"a\.bin cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"cannot read .*a\.bin': No such file"):
         list(samples)
 
 

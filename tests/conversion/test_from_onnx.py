@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from support.running import run_graph
@@ -166,7 +165,7 @@ def test_external_data_is_read_in_place(tmp_path: Path) -> None:
     made.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "w"))
     path = tmp_path / "net.onnx"
     onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-    model = ir.external_data.load_to_model(load_onnx(path))
+    model = load_onnx(path)
     np.testing.assert_array_equal(run_graph(model, X)[0], X + 1)
     (tmp_path / "w.bin").unlink()
     with pytest.raises(ModelFileError, match=r"w\.bin.*is missing; put it beside the model"):

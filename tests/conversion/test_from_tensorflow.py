@@ -120,7 +120,7 @@ def test_inputs_and_outputs_of_a_frozen_graph_are_found(
     (command,) = commands
     assert command[command.index("--inputs") + 1] == "x:0,mask:0"
     assert command[command.index("--outputs") + 1] == "last:0"
-    assert command[command.index("--graphdef") + 1] == str(tmp_path.resolve() / "net.pb")
+    assert command[command.index("--graphdef") + 1].startswith("/proc/self/fd/")
 
 
 @pytest.mark.parametrize("op", ["ReadFile", "WriteFile", "PyFunc", "EagerPyFunc", "SaveV2",

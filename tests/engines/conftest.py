@@ -10,6 +10,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.snapshots import snapshot
 
 from mindspore_lite.engines import cache
 from mindspore_lite.engines.base import Source
@@ -41,7 +42,7 @@ class Dense:
         self.path.write_bytes(dense_model(self.w).SerializeToString())
 
     def source(self, recipe: str = "") -> Source:
-        return Source((self.path,), recipe, self.translate)
+        return Source(snapshot(self.path), recipe, self.translate)
 
     def translate(self) -> ir.Model:
         self.translations += 1
@@ -114,7 +115,7 @@ def source_of(tmp_path: Path) -> Callable[[onnx.ModelProto], Source]:
     def make(made: onnx.ModelProto) -> Source:
         path = tmp_path / "some.onnx"
         path.write_bytes(made.SerializeToString())
-        return Source((path,), "", lambda: ir.load(path))
+        return Source(snapshot(path), "", lambda: ir.load(path))
 
     return make
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.damage import fill_with_garbage, flip, truncate
+from support.snapshots import snapshot
 
 from mindspore_lite.engines import artefact, cache, digest
 from mindspore_lite.engines import onnxruntime as engine_module
@@ -89,7 +90,7 @@ def test_cpu_features_are_read_from_the_first_processor(tmp_path: Path) -> None:
 
 def test_missing_model_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"gone\.onnx.*No such file"):
-        ENGINE.load(Source((tmp_path / "gone.onnx",), "", lambda: None), Options())  # type: ignore
+        ENGINE.load(Source(snapshot(tmp_path / "gone.onnx"), "", lambda: None), Options())  # type: ignore
 
 
 def test_model_without_large_weights_has_no_weights_file(
@@ -233,6 +234,8 @@ BUILDER = """
 import sys
 import numpy as np, onnx_ir as ir
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 path = Path(sys.argv[1])
@@ -242,7 +245,7 @@ def translate():
     return ir.load(path)
 print("ready", flush=True)
 sys.stdin.readline()  # the barrier: the parent lets all go at once
-session = OnnxRuntimeEngine().load(Source((path,), "", translate), Options())
+session = OnnxRuntimeEngine().load(Source(Snapshot([open_file(path)]), "", translate), Options())
 print(float(session.run([np.ones((1, 64), np.float32)])[0].sum()))
 """
 
@@ -299,17 +302,6 @@ def test_builds_of_dead_processes_are_swept(
         load(make_dense(1))
     assert not left.exists()
     assert busy.exists()
-
-
-def test_model_that_changes_while_it_is_built_is_not_kept(dense: Any, cache_place: Path) -> None:
-    def translate() -> Any:
-        graph = dense.translate()
-        dense.path.write_bytes(dense.path.read_bytes())
-        return graph
-
-    with pytest.warns(RuntimeWarning, match="changed while it was read"):
-        dense.check(ENGINE.load(Source((dense.path,), "", translate), Options()))
-    assert keys(cache_place) == []
 
 
 # --- bound and eviction ---
@@ -537,13 +529,16 @@ FULL_DISK = """
 import os, resource, sys, warnings
 import numpy as np, onnx_ir as ir
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)  # writing more fails
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    session = OnnxRuntimeEngine().load(Source((path,), "", lambda: ir.load(path)), Options())
+    source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+    session = OnnxRuntimeEngine().load(source, Options())
 print(len(caught), float(session.run([np.ones((1, 64), np.float32)])[0].sum()))
 """
 

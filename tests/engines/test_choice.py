@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.snapshots import snapshot
 
 from mindspore_lite.engines import choice
 from mindspore_lite.engines.base import Source
@@ -78,7 +79,7 @@ def test_without_a_cache_nothing_is_kept(dense: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_a_model_that_nothing_tells_from_others_has_none() -> None:
-    nameless = Source((), "", lambda: pytest.fail("it was translated"), storable=False)
+    nameless = Source(snapshot(), "", lambda: pytest.fail("it was translated"), storable=False)
     assert not remember(nameless, CHOICE)
     assert recall(nameless) is None
 

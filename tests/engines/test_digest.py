@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from support.damage import fill_with_garbage, truncate
 
+from mindspore_lite.core.files import File, open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines import digest
 
 
@@ -18,13 +20,13 @@ from mindspore_lite.engines import digest
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """The files that were really read."""
     done: list[Path] = []
-    real = digest.sha256_of
+    real = File.sha256
 
-    def spy(path: Path) -> str:
-        done.append(path)
-        return real(path)
+    def spy(file: File) -> str:
+        done.append(file.path)
+        return real(file)
 
-    monkeypatch.setattr(digest, "sha256_of", spy)
+    monkeypatch.setattr(File, "sha256", spy)
     yield done
 
 
@@ -35,9 +37,11 @@ def seen(tmp_path: Path) -> Path:
     return folder
 
 
-def later_ns(path: Path) -> int:
-    """A time at which the last change of a file is long past."""
-    return max(path.stat().st_mtime_ns, path.stat().st_ctime_ns) + digest.RACY_NS
+def read(path: Path, seen: Path, after_ns: int = digest.RACY_NS) -> digest.Content:
+    """Read a file that was opened so long after its last change."""
+    file = open_file(path)
+    file.opened_ns = max(file.stamp[-2:]) + after_ns
+    return digest.read(Snapshot([file]), seen)
 
 
 def test_unchanged_file_is_read_once(tmp_path: Path, seen: Path, reads: list[Path]) -> None:
@@ -45,18 +49,18 @@ def test_unchanged_file_is_read_once(tmp_path: Path, seen: Path, reads: list[Pat
     file.write_text("content")
     link = tmp_path / "link"
     link.symlink_to(file)
-    first = digest.read([file], seen, lambda: later_ns(file))
-    assert digest.read([file], seen) == first
-    assert digest.read([link], seen).sha256 == first.sha256
+    first = read(file, seen)
+    assert read(file, seen) == first
+    assert read(link, seen).sha256 == first.sha256
     assert len(reads) == 1
 
 
 def test_fresh_file_is_read_again(tmp_path: Path, seen: Path, reads: list[Path]) -> None:
     file = tmp_path / "file"
     file.write_text("content")
-    digest.read([file], seen, lambda: later_ns(file) - 1)
-    digest.read([file], seen, lambda: later_ns(file))
-    digest.read([file], seen)
+    read(file, seen, digest.RACY_NS - 1)
+    read(file, seen)
+    read(file, seen)
     assert len(reads) == 2
 
 
@@ -65,15 +69,14 @@ def test_same_size_and_mtime_but_other_content_is_noticed(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("content")
-    before, stat = digest.read([file], seen, lambda: later_ns(file)), file.stat()
+    before, stat = read(file, seen), file.stat()
     while (
         file.stat().st_ctime_ns == stat.st_ctime_ns
     ):  # file times tick a few hundred times a second
         file.write_text("CONTENT")
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert file.stat().st_mtime_ns == stat.st_mtime_ns
-    assert not before.unchanged()
-    assert digest.read([file], seen).sha256 != before.sha256
+    assert read(file, seen).sha256 != before.sha256
 
 
 @pytest.mark.parametrize(
@@ -84,10 +87,10 @@ def test_damaged_memory_is_ignored(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("content")
-    first = digest.read([file], seen, lambda: later_ns(file))
+    first = read(file, seen)
     (note,) = seen.iterdir()
     damage(note)
-    assert digest.read([file], seen) == first
+    assert read(file, seen) == first
     assert len(reads) == 2
 
 
@@ -99,17 +102,17 @@ def test_memory_that_does_not_fit_is_ignored(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("content")
-    first = digest.read([file], seen, lambda: later_ns(file))
+    first = read(file, seen)
     (note,) = seen.iterdir()
     note.write_text(json.dumps(json.loads(note.read_text()) | change))
-    assert digest.read([file], seen) == first
+    assert read(file, seen) == first
     assert len(reads) == 2
 
 
 def test_unwritable_memory_is_done_without(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("content")
-    assert digest.read([file], file).sha256 == digest.read([file], tmp_path / "absent").sha256
+    assert read(file, file) == read(file, tmp_path / "absent")
 
 
 def test_the_code_that_changes_graphs_is_part_of_the_key() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from support.snapshots import snapshot
 
 from mindspore_lite.engines import onnxruntime as engine_module
 from mindspore_lite.engines.base import Options, Source, Stop
@@ -397,11 +398,13 @@ FORK = """
 import gc, os, sys
 import numpy as np, onnx_ir as ir
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Source, Stop
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError
 path = Path(sys.argv[1])
-source = Source((path,), "", lambda: ir.load(path))
+source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 load = lambda: OnnxRuntimeEngine().load(source, Options(threads=2))
 x = np.ones((1, 64), np.float32)
 session = load()
@@ -464,7 +467,7 @@ def test_errors_of_translation_come_through(dense: Any) -> None:
         raise OSError("no such weights")
 
     with pytest.raises(OSError, match="no such weights"):
-        ENGINE.load(Source((dense.path,), "", translate), Options())
+        ENGINE.load(Source(snapshot(dense.path), "", translate), Options())
 
 
 @pytest.mark.parametrize(
@@ -489,11 +492,14 @@ LIGHT = """
 import sys
 import numpy as np
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Source, Stop
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 def translate():
     raise AssertionError("translated again")
-session = OnnxRuntimeEngine().load(Source((Path(sys.argv[1]),), "", translate), Options())
+source = Source(Snapshot([open_file(Path(sys.argv[1]))]), "", translate)
+session = OnnxRuntimeEngine().load(source, Options())
 session.run([np.ones((1, 64), np.float32)])
 print(sorted({"onnx", "onnx_ir", "google.protobuf"} & sys.modules.keys()))
 """

@@ -15,6 +15,7 @@ import pytest
 from engines.conftest import model, tensor
 from onnx import helper
 from support.pages import weight_pages
+from support.snapshots import snapshot
 
 from mindspore_lite.engines import artefact, digest, shared_weights
 from mindspore_lite.engines.base import Group, Options, Session, Source
@@ -36,7 +37,7 @@ def chain(path: Path, rows: int, seeds: list[int]) -> Source:
     ]
     ends = [tensor("x", [rows, SIDE])], [tensor(f"x{len(nodes)}", [rows, SIDE])]
     path.write_bytes(model(nodes, *ends, weights).SerializeToString())
-    return Source((path,), "", lambda: ir.load(path))
+    return Source(snapshot(path), "", lambda: ir.load(path))
 
 
 def load(source: Source, group: Group | None = None) -> Session:
@@ -116,7 +117,7 @@ def test_a_transposed_weight_is_another_although_its_raw_form_is_the_same(
         ends = [tensor("x", [1, SIDE])], [tensor("y", [1, SIDE])]
         path = tmp_path / f"{flag}.onnx"
         path.write_bytes(model(nodes, *ends, {"w": weight}).SerializeToString())
-        sessions.append(load(Source((path,), "", partial(ir.load, path)), group))
+        sessions.append(load(Source(snapshot(path), "", partial(ir.load, path)), group))
     x = np.random.default_rng(9).random((1, SIDE), np.float32)
     for session, want in zip(sessions, (x @ weight, x @ weight.T), strict=True):
         (found,) = session.run([x])
@@ -132,7 +133,7 @@ def test_weights_below_a_page_stay_where_they_are(tmp_path: Path) -> None:
         ends = [tensor("x", [rows, 512])], [tensor("y", [rows, 512])]
         weights = {"w": np.arange(512, dtype=np.float32)}
         path.write_bytes(model(nodes, *ends, weights).SerializeToString())
-        made.append(Source((path,), "", partial(ir.load, path)))
+        made.append(Source(snapshot(path), "", partial(ir.load, path)))
     group = shared()
     for rows, source in zip((2, 3), made, strict=True):
         session = load(source, group)
@@ -146,7 +147,7 @@ def test_a_model_without_large_weights_goes_well_with_a_group(tmp_path: Path) ->
     path = tmp_path / "plain.onnx"
     nodes = [helper.make_node("Neg", ["x"], ["y"])]
     path.write_bytes(model(nodes, [tensor("x", [2])], [tensor("y", [2])]).SerializeToString())
-    source = Source((path,), "", lambda: ir.load(path))
+    source = Source(snapshot(path), "", lambda: ir.load(path))
     group = shared()
     for _ in range(2):
         (found,) = load(source, group).run([np.ones(2, np.float32)])

@@ -14,6 +14,7 @@ import onnx_ir as ir
 import pytest
 from engines.conftest import loop_model, model, tensor
 from onnx import helper
+from support.snapshots import snapshot
 
 from mindspore_lite.engines.base import Group, Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
@@ -100,10 +101,12 @@ FORK = """
 import os, sys
 import numpy as np, onnx_ir as ir
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Group, Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 path = Path(sys.argv[1])
-source = Source((path,), "", lambda: ir.load(path))
+source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 options = Options(group=Group(workspace=True))
 load = lambda: OnnxRuntimeEngine().load(source, options)
 x = np.ones((1, 64), np.float32)
@@ -130,6 +133,8 @@ MEMORY = """
 import gc, sys
 import numpy as np, onnx_ir as ir
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Group, Options, Source
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 
@@ -138,7 +143,10 @@ def written():
         return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous")) // 1024
 
 paths = [Path(name) for name in sys.argv[2:]]
-sources = [Source((path,), "", lambda path=path: ir.load(path)) for path in paths]
+def source_of(path):
+    return Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+
+sources = [source_of(path) for path in paths]
 options = Options(group=Group(workspace=True) if sys.argv[1] == "together" else None)
 sessions = [OnnxRuntimeEngine().load(source, options) for source in sources]
 inputs = [np.ones(session.inputs[0].shape, np.float32) for session in sessions]
@@ -183,7 +191,7 @@ def test_sessions_that_run_in_turn_use_the_same_memory(tmp_path: Path) -> None:
 def test_many_threads_get_right_results_from_the_same_allocator(tmp_path: Path) -> None:
     path = tmp_path / "loop.onnx"
     path.write_bytes(loop_model().SerializeToString())
-    source = Source((path,), "", lambda: ir.load(path))
+    source = Source(snapshot(path), "", lambda: ir.load(path))
     sessions = [ENGINE.load(source, TOGETHER) for _ in range(2)]
     alone = ENGINE.load(source, Options())
     rng = np.random.default_rng(0)
@@ -227,6 +235,6 @@ def test_a_model_that_cannot_be_loaded_leaves_the_allocator_to_nobody(tmp_path: 
     path = tmp_path / "bad.onnx"
     path.write_bytes(made.SerializeToString())
     with pytest.raises(onnxruntime.EngineError) as caught:
-        ENGINE.load(Source((path,), "", lambda: ir.load(path)), TOGETHER)
+        ENGINE.load(Source(snapshot(path), "", lambda: ir.load(path)), TOGETHER)
     del caught  # its traceback holds the frames that hold the lease
     assert onnxruntime._workspace._lease() is None

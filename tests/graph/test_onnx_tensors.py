@@ -26,7 +26,7 @@ def model(*weights: TensorProto, nodes: tuple[onnx.NodeProto, ...] = ()) -> onnx
 
 def loaded(*weights: TensorProto, nodes: tuple[onnx.NodeProto, ...] = ()) -> ir.Model:
     data = model(*weights, nodes=nodes).SerializeToString()
-    return load_onnx(memoryview(data), None)
+    return load_onnx(memoryview(data), {})
 
 
 def held(made: ir.Model, name: str) -> np.ndarray:
@@ -63,7 +63,7 @@ def test_typed_fields_of_every_type_are_read(number: int) -> None:
 def test_a_big_weight_is_a_view_of_the_file() -> None:
     numbers = np.arange(MAPPED_BYTES, dtype=np.int64)
     data = np.frombuffer(model(numpy_helper.from_array(numbers, "w")).SerializeToString(), np.uint8)
-    got = held(load_onnx(memoryview(data), None), "w")
+    got = held(load_onnx(memoryview(data), {}), "w")
     assert np.shares_memory(got, data)
     np.testing.assert_array_equal(got, numbers)
 
@@ -72,7 +72,7 @@ def test_a_big_constant_of_a_node_is_a_view_of_the_file() -> None:
     numbers = np.arange(MAPPED_BYTES, dtype=np.float32)
     node = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(numbers))
     data = np.frombuffer(model(nodes=(node,)).SerializeToString(), np.uint8)
-    made = load_onnx(memoryview(data), None)
+    made = load_onnx(memoryview(data), {})
     got = made.graph[0].attributes["value"].as_tensor().numpy()
     assert np.shares_memory(got, data)
     np.testing.assert_array_equal(got, numbers)
@@ -156,7 +156,7 @@ def test_a_tensor_of_a_function_is_checked_as_well() -> None:
     opsets = [helper.make_opsetid("", 21)]
     proto.functions.append(helper.make_function("d", "f", [], ["c"], [node], opsets))
     with pytest.raises(ModelFileError, match="'w'"):
-        load_onnx(memoryview(proto.SerializeToString()), None)
+        load_onnx(memoryview(proto.SerializeToString()), {})
 
 
 def test_external_data_without_a_type_is_refused() -> None:
@@ -179,4 +179,4 @@ def test_a_sparse_weight_is_refused() -> None:
     at = numpy_helper.from_array(np.zeros(1, np.int64), "at")
     proto.graph.sparse_initializer.append(helper.make_sparse_tensor(values, at, [10]))
     with pytest.raises(ModelFileError, match="'sparse' is stored sparse"):
-        load_onnx(memoryview(proto.SerializeToString()), None)
+        load_onnx(memoryview(proto.SerializeToString()), {})

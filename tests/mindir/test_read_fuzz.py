@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from support.mutate import mutated
 from support.running import DATA
 
+from mindspore_lite.core import files
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.mindir import files, side_files
 from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir import side_files
 from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.mindir.opened import open_mindir
 from mindspore_lite.mindir.read import read, read_file
-from mindspore_lite.mindir.side_files import SideFiles
+from mindspore_lite.mindir.records import Model
 
 KEY = Key(b"0123456789abcdef", "AES-CBC")
 NAMES = ("io_nested_tuple", "inplace_chain", "mint_reduce", "call_lazy_inline_tuple")
@@ -117,12 +119,18 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Every file that is opened from here on."""
     seen: list[Path] = []
 
-    def mapped(path: Path) -> memoryview:
-        seen.append(path)
-        return files.mapped(path)
+    def spy(folder: Path, location: str) -> files.File:
+        found = files.open_beneath(folder, location)
+        seen.append(Path(found.real_path()))
+        return found
 
-    monkeypatch.setattr(side_files, "mapped", mapped)
+    monkeypatch.setattr(side_files, "open_beneath", spy)
     return seen
+
+
+def read_split(path: Path, data: bytes) -> Model:
+    """Read these bytes as if they lay where the path says."""
+    return read(*open_mindir(None, memoryview(data), beside=path).load())
 
 
 LOCATIONS = st.one_of(
@@ -147,7 +155,7 @@ def test_no_place_of_a_weight_leads_out_of_the_folder(
         weight.external_data.location = location
         weight.external_data.offset, weight.external_data.length = offset, length
     with contextlib.suppress(ModelFileError):
-        read(memoryview(proto.SerializeToString()), SideFiles(path))
+        read_split(path, proto.SerializeToString())
     inside = folder.resolve()
     assert all(p.resolve().is_relative_to(inside) and p.is_file() for p in opened)
 
@@ -162,8 +170,7 @@ def test_a_damaged_split_model_ends_in_our_error_or_a_model(
     for place, byte in changes:
         data[int(place * (len(data) - 1))] = byte
     with contextlib.suppress(LiteError):
-        SideFiles(path).paths(memoryview(bytes(data)))
-        from_mindir(read(memoryview(bytes(data)), SideFiles(path)))
+        from_mindir(read_split(path, bytes(data)))
     assert all(p.resolve().is_relative_to(folder.resolve()) for p in opened)
 
 

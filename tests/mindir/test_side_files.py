@@ -20,7 +20,7 @@ from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir import records as r
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.mindir.read import read, read_file
-from mindspore_lite.mindir.side_files import SideFiles
+from mindspore_lite.mindir.side_files import SideFiles, open_side_files
 
 KEY = Key(b"k" * 16)
 W = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -53,10 +53,10 @@ def test_weights_are_read_from_the_data_file(tmp_path: Path) -> None:
     assert_dense(read_file(split(dense(), tmp_path)))
 
 
-def test_even_small_weights_stay_in_the_mapped_data_file(tmp_path: Path) -> None:
+def test_even_small_weights_are_views_of_the_data_file(tmp_path: Path) -> None:
     weights = read_file(split(dense(), tmp_path)).graph.parameters
     assert all(isinstance(base_of(w.numpy()), mmap.mmap) for w in weights)
-    assert len({id(base_of(w.numpy())) for w in weights}) == 1, "one mapping serves all"
+    assert len({id(base_of(w.numpy())) for w in weights}) == 1, "one copy serves all"
 
 
 def test_weights_may_overlap(tmp_path: Path) -> None:
@@ -78,7 +78,8 @@ def test_weights_may_lie_in_several_files_and_in_the_model_itself(tmp_path: Path
     path = split(dense(), tmp_path, change=change)
     (tmp_path / "net_variables/data_0").rename(tmp_path / "elsewhere")
     assert_dense(read_file(path))
-    assert SideFiles(path).paths(memoryview(path.read_bytes())) == (tmp_path / "elsewhere",)
+    (found,) = open_side_files(path, memoryview(path.read_bytes())).values()
+    assert found.path == tmp_path / "elsewhere"
 
 
 def test_an_empty_weight_needs_no_place_in_the_file(tmp_path: Path) -> None:
@@ -92,9 +93,8 @@ def test_an_empty_weight_needs_no_place_in_the_file(tmp_path: Path) -> None:
 def test_the_content_of_the_data_file_may_be_given(tmp_path: Path) -> None:
     path = split(dense(), tmp_path)
     data, weights = path.read_bytes(), (tmp_path / "net_variables/data_0").read_bytes()
-    side = SideFiles(None, weights=memoryview(weights))
-    assert side.paths(memoryview(data)) == ()
-    assert_dense(read(memoryview(data), side))
+    assert open_side_files(None, memoryview(data), memoryview(weights)) == {}
+    assert_dense(read(memoryview(data), SideFiles(weights=memoryview(weights))))
 
 
 @pytest.mark.parametrize("files", [1, 2, 3])
@@ -102,8 +102,8 @@ def test_the_oldest_layout_is_read(tmp_path: Path, files: int) -> None:
     path = split_oldest(dense(), tmp_path, files=files)
     (tmp_path / "net_variables/.hidden").write_bytes(b"left by an editor")
     assert_dense(read_file(path))
-    found = SideFiles(path).paths(memoryview(path.read_bytes()))
-    assert [p.name for p in found] == [f"data_{i}" for i in range(files)]
+    found = open_side_files(path, memoryview(path.read_bytes()))
+    assert list(found) == [f"data_{i}" for i in range(files)]
 
 
 def test_big_weights_of_the_oldest_layout_stay_mapped(tmp_path: Path) -> None:
@@ -231,17 +231,17 @@ def test_a_data_file_under_another_key_is_refused(tmp_path: Path) -> None:
 
 def test_without_a_folder_the_error_says_what_to_set(tmp_path: Path) -> None:
     data = memoryview(split(dense(), tmp_path).read_bytes())
-    for attempt in (lambda: read(data), lambda: SideFiles(None).paths(data)):
-        with pytest.raises(ModelFileError) as caught:
-            attempt()
-        for words in ("'net_variables/data_0'", "weight_bytes", "mindir_path", "[model_file]"):
-            assert words in str(caught.value)
+    with pytest.raises(ModelFileError) as caught:
+        open_side_files(None, data)
+    for words in ("'net_variables/data_0'", "weight_bytes", "mindir_path", "[model_file]"):
+        assert words in str(caught.value)
+    with pytest.raises(ModelFileError, match="data_0': it was not opened with the model"):
+        read(data)
 
 
 def test_weights_given_for_a_model_that_has_its_own_are_refused() -> None:
-    side = SideFiles(None, weights=memoryview(HEADER))
     with pytest.raises(ModelFileError, match="lie in 0 side files, wanted one"):
-        side.paths(memoryview(dense()))
+        open_side_files(None, memoryview(dense()), memoryview(HEADER))
 
 
 @pytest.mark.parametrize("kind", ["garbage", "pipe", "folder", "link"])

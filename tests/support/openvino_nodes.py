@@ -14,6 +14,7 @@ from onnx.backend.test.case.test_case import TestCase
 from support.fixture_files import KEYS, compare_outputs
 from support.onnx_nodes import compare, data_of
 from support.running import DATA, fixture_arrays
+from support.snapshots import snapshot
 
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
@@ -35,7 +36,7 @@ def exceptions() -> dict[str, str]:
 def run_node_test(test: TestCase) -> None:
     """Compute a node test, and compare by its tolerance."""
     given, wanted = data_of(test)
-    source = Source((), "", lambda: ir.from_proto(test.model), storable=False)
+    source = Source(snapshot(), "", lambda: ir.from_proto(test.model), storable=False)
     compare(run_source(source, given), wanted, test)
 
 

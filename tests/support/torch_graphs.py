@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 from onnx import TensorProto, helper, numpy_helper
+from support.snapshots import snapshot
 
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.torch.engine import TorchEngine, _prepared
@@ -125,7 +126,7 @@ def source(
 def written(folder: Path, variable: Sequence[tuple[str, str]] = (), **more: Any) -> Source:
     """A Source for the model that `source` wrote, maybe in another process."""
     path = folder / "model.onnx"
-    return Source((path,), "", lambda: ir.load(path), variable=tuple(variable), **more)
+    return Source(snapshot(path), "", lambda: ir.load(path), variable=tuple(variable), **more)
 
 
 def loaded(folder: Path, made: onnx.ModelProto, **options: Any) -> Any:
@@ -135,5 +136,5 @@ def loaded(folder: Path, made: onnx.ModelProto, **options: Any) -> Any:
 
 def program(made: onnx.ModelProto, card: Any = None, **options: Any) -> Program:
     """A model for the host, or for a card."""
-    prepared, skeleton = _prepared(Source((), "", lambda: ir.from_proto(made)))
+    prepared, skeleton = _prepared(Source(snapshot(), "", lambda: ir.from_proto(made)))
     return Program(prepared, skeleton, (), Options(**options), card)

@@ -140,20 +140,11 @@ def test_a_pipe_and_a_folder_are_refused(tmp_path: Path) -> None:
             list(read_safetensors(path))
 
 
-def test_a_file_that_shrinks_meanwhile_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long = file_of({"w": entry("F32", [2], 0, 8)}, bytes(8))
-    short = file_of({"w": entry("F32", [1], 0, 4)}, bytes(4))
-    assert long[:8] == short[:8]
-    path = written(tmp_path, short)
-    opened = memoryview(short)
-    path.write_bytes(long)  # what the library sees
-    monkeypatch.setattr(
-        "mindspore_lite.weights.safetensors_file.mapped", lambda path, access: opened
-    )
-    with pytest.raises(ModelFileError, match="changed while it was read"):
-        list(read_safetensors(path))
+def test_arrays_stay_when_the_file_is_cut_off(tmp_path: Path) -> None:
+    path = written(tmp_path, file_of({"w": entry("F32", [2048], 0, 8192)}, b"\1" * 8192))
+    ((_, array),) = read_safetensors(path)
+    os.truncate(path, 0)  # the pages of a mapping would be gone, and the process with them
+    assert array.tobytes() == b"\1" * 8192
 
 
 WHOLE = file_of(

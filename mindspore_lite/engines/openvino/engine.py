@@ -66,7 +66,7 @@ class OpenVinoEngine:
     def identity(self, source: Source, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
         store = cache.usable(quietly=True)
-        content = digest.read(source.files, None if store is None else store.seen)
+        content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, options)
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> OpenVinoSession:
@@ -119,7 +119,7 @@ def _load_cached(
     store: cache.Cache, source: Source, options: Options, keep: Keep | None
 ) -> OpenVinoSession:
     """The session on a cached artefact, which is built first if need be."""
-    content = digest.read(source.files, store.seen)
+    content = digest.read(source.snapshot, store.seen)
     identity = _identity(source, content, options)
     key = digest.key(identity)
 
@@ -135,7 +135,7 @@ def _load_cached(
     def build() -> Path:
         parts = reading.parts_of(source)
         return cached.write(
-            store, key, parts.size_bytes, content, lambda folder: _write(folder, parts, options)
+            store, key, parts.size_bytes, lambda folder: _write(folder, parts, options)
         )
 
     return cached.find_or_build(store, key, opened, build)

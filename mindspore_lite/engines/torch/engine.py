@@ -68,7 +68,7 @@ class TorchEngine:
     def identity(self, source: Source, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
         store = cache.usable(quietly=True)
-        content = digest.read(source.files, None if store is None else store.seen)
+        content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, options)
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> AnySession:
@@ -105,7 +105,7 @@ def _load_cached(
     store: cache.Cache, source: Source, options: Options, card: Card | None, keep: Keep | None
 ) -> AnySession:
     """The session on a cached graph, which is prepared first if need be."""
-    content = digest.read(source.files, store.seen)
+    content = digest.read(source.snapshot, store.seen)
     identity = _identity(source, content, options)
     key = digest.key(identity)
 
@@ -125,9 +125,7 @@ def _load_cached(
             for value in model.graph.initializers.values()
             if value.const_value is not None
         )
-        return cached.write(
-            store, key, size, content, lambda folder: stored.write(folder, model, skeleton)
-        )
+        return cached.write(store, key, size, lambda folder: stored.write(folder, model, skeleton))
 
     return _opened(*cached.find_or_build(store, key, read, build), source, options, card)
 

@@ -224,11 +224,13 @@ FORK = """
 import gc, os, sys
 import numpy as np, onnx_ir as ir
 from pathlib import Path
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Source
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.errors import EngineError
 path = Path(sys.argv[1])
-source = Source((path,), "", lambda: ir.load(path))
+source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 load = lambda: OpenVinoEngine().load(source, Options(streams=2))
 x = np.ones((1, 64), np.float32)
 session = load()

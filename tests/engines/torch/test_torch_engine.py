@@ -33,7 +33,7 @@ class Counted:
         made = source(folder, dense(), variable)
         self.count = 0
         self._translate = made.translate
-        self.source = Source(made.files, "", self.translate, variable=made.variable, **more)
+        self.source = Source(made.snapshot, "", self.translate, variable=made.variable, **more)
 
     def translate(self) -> ir.Model:
         self.count += 1
@@ -118,7 +118,7 @@ def test_variable_weights_change_in_a_session_or_are_loaded_changed(tmp_path: Pa
     session = ENGINE.load(given.source, Options())
     check(session)
     changed = Source(
-        given.source.files, "", given.translate, True, (("w", ""),), {"w": weight(3.0)}
+        given.source.snapshot, "", given.translate, True, (("w", ""),), {"w": weight(3.0)}
     )
     check(ENGINE.load(changed, Options()), 3.0)
     session.update({"w": weight(2.0)})

@@ -1,0 +1,122 @@
+"""The files of one model as they were at one moment: what is hashed is what is compiled.
+
+A build reads a model's files twice, for their digests and for their content, and other programs
+may write to them meanwhile. So the files are opened together and kept open, and what is loaded
+counts only if all of them are still what they were when they were opened. Otherwise the build ends
+in an error; it never sees a mixture of old and new.
+
+Times on disk are coarse: a file that changes twice within a tick looks unchanged. A file that was
+changed less than RACY_NS before it was opened is therefore read a second time and compared.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mindspore_lite.core.files import File, Stamp, open_file
+from mindspore_lite.core.memory import total_bytes
+from mindspore_lite.errors import ModelFileError, ResourceError
+
+RACY_NS = 2_000_000_000  # 2 s: the coarsest file times in use are FAT's
+
+
+class Snapshot:
+    """Some files, opened together; see the module."""
+
+    def __init__(self, files: Sequence[File] = ()) -> None:
+        self.files = tuple(files)
+        self._digests: dict[int, str] = {}  # computed here, from the content
+        size = sum(file.size for file in self.files)
+        if size > total_bytes():  # said at once: reading it all would take minutes
+            raise ResourceError(
+                f"the model's files have {size >> 20} MiB together, and this machine has "
+                f"{total_bytes() >> 20} MiB of memory; is {str(self._largest().path)!r} the right "
+                "file?"
+            )
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The names by which the files were opened, the model file first."""
+        return tuple(file.path for file in self.files)
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """What tells this state of the files from another; without ctime, which chmod changes."""
+        return tuple(file.stamp[:4] for file in self.files)
+
+    def sha256(self, at: int) -> str:
+        """The digest of one file, computed from what it holds."""
+        if at not in self._digests:
+            self._digests[at] = self.files[at].sha256()
+        return self._digests[at]
+
+    def is_settled(self, at: int) -> bool:
+        """Whether a change of the file after it was opened must show in its times."""
+        file = self.files[at]
+        return file.opened_ns - max(file.stamp[-2:]) >= RACY_NS
+
+    def load(self) -> list[memoryview]:
+        """The content of all files, in memory of our own, of one and the same moment.
+
+        Raises:
+            ModelFileError: A file was changed or replaced meanwhile, or cannot be read.
+        """
+        loaded = [file.load() for file in self.files]
+        for at, content in enumerate(loaded):
+            self.check(at, content)
+        if len(self.files) > 1:
+            # each is whole; now they must also belong together
+            for file in self.files:
+                if not file.is_in_place():
+                    raise _changed(file)
+        return loaded
+
+    def check(self, at: int, content: memoryview) -> None:
+        """Raise ModelFileError unless what was read is what the file held when it was opened."""
+        file, now = self.files[at], self.files[at].stamp_now()
+        if now[:4] != file.stamp[:4]:
+            raise _changed(file)
+        if self.is_settled(at) and now == file.stamp:
+            return
+        # unlinking and chmod change the last time, too, and are no harm
+        known = self._digests.get(at) or file.sha256()
+        if hashlib.sha256(content).hexdigest() != known or file.stamp_now()[:4] != file.stamp[:4]:
+            raise _changed(file)
+
+    def _largest(self) -> File:
+        return max(self.files, key=len)
+
+
+@contextmanager
+def sealed_copy(path: Path) -> Iterator[int]:
+    """A copy of a file in memory that nobody can change, for libraries that open files by name.
+
+    Yields a descriptor; `/proc/self/fd/<number>` is the copy's name while the block lasts.
+    """
+    file = open_file(path)
+    copy = os.memfd_create("mslite", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        if file.size:
+            os.ftruncate(copy, file.size)
+            with mmap.mmap(copy, file.size) as memory, memoryview(memory) as content:
+                file.read_into(content)
+                Snapshot([file]).check(0, content)
+        file.close()
+        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(copy, fcntl.F_ADD_SEALS, seals)
+        yield copy
+    finally:
+        os.close(copy)
+
+
+def _changed(file: File) -> ModelFileError:
+    return ModelFileError(
+        f"{str(file.path)!r} changed while it was read; build again when it is written, and write "
+        "a new model beside the old one and rename it, so that a build meets one or the other"
+    )
