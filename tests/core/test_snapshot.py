@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mindspore_lite.core import memory, snapshot
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.snapshot import RACY_NS, Snapshot, sealed_copy
+from mindspore_lite.errors import ModelFileError, ResourceError
+
+
+def test_files_are_loaded_in_their_order(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    held = Snapshot([open_file(tmp_path / name) for name in "ab"])
+    assert [bytes(content) for content in held.load()] == [b"a", b"b"]
+    assert held.paths == (tmp_path / "a", tmp_path / "b")
+
+
+def test_a_file_that_was_changed_since_it_was_opened_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    held = Snapshot([open_file(path)])
+    path.write_text("a new one")
+    with pytest.raises(ModelFileError, match="changed while it was read; build again when"):
+        held.load()
+
+
+def test_a_change_within_a_tick_of_the_clock_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    file = open_file(path)
+    held = Snapshot([file])
+    held.sha256(0)
+    path.write_text("new")
+    file.stamp = file.stamp_now()  # as if the clock had not moved
+    with pytest.raises(ModelFileError, match="changed while it was read"):
+        held.load()
+
+
+def test_a_file_long_unchanged_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f"
+    path.write_text("content")
+    file = open_file(path)
+    file.opened_ns = max(file.stamp[-2:]) + RACY_NS
+    monkeypatch.setattr(file, "sha256", lambda: pytest.fail("read a second time"))
+    assert bytes(Snapshot([file]).load()[0]) == b"content"
+
+
+def test_a_lone_file_may_be_replaced_and_stays_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    held = Snapshot([open_file(path)])
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "new").replace(path)
+    assert bytes(held.load()[0]) == b"old"
+
+
+def test_one_of_several_files_must_not_be_replaced(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("old")
+    held = Snapshot([open_file(tmp_path / name) for name in "ab"])
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "new").replace(tmp_path / "b")
+    with pytest.raises(ModelFileError, match="b' changed while it was read"):
+        held.load()
+
+
+def test_more_than_the_machine_can_hold_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sparse"
+    path.touch()
+    os.truncate(path, 100 << 30)
+    monkeypatch.setattr(snapshot, "total_bytes", lambda: 16 << 30)
+    with pytest.raises(ResourceError, match="102400 MiB together, and this machine has 16384 MiB"):
+        Snapshot([open_file(path)])
+
+
+def test_the_memory_of_a_container_counts(tmp_path: Path) -> None:
+    (tmp_path / "memory.max").write_text("1048576\n")
+    assert memory.total_bytes(tmp_path) == 1 << 20
+    (tmp_path / "memory.max").write_text("max\n")
+    memory.total_bytes.cache_clear()
+    assert memory.total_bytes(tmp_path) > 1 << 20
+
+
+def test_a_sealed_copy_stays_what_the_file_was(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"content" * 1000)
+    with sealed_copy(path) as copy:
+        path.write_bytes(b"")
+        assert Path(f"/proc/self/fd/{copy}").read_bytes() == b"content" * 1000
+        with pytest.raises(PermissionError):
+            os.pwrite(copy, b"x", 0)
+        with pytest.raises(PermissionError):
+            os.ftruncate(copy, 1)
