@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint cpp java clean help
+.PHONY: demo test lowest lint cpp java clean help
 
 help:
 	@echo "make demo   run the embedded model"
 	@echo "make test   run all tests"
+	@echo "make lowest run a part of the tests with the oldest packages that pyproject.toml allows"
 	@echo "make lint   ruff, mypy, clang-format, sizes"
 	@echo "make cpp    build the C++ library with CMake and run its tests; SANITIZE=thread for a sanitizer"
 	@echo "make java   build the jar of the Java library with javac and run its tests; TESTS=word for some"
@@ -16,13 +17,14 @@ help:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# one stamp per set of packages; pip runs again only when pyproject.toml changes
-$(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+# one stamp per set of packages; pip runs again only when what it reads changes
+PIP := pip install --quiet --disable-pip-version-check
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/$(PIP) --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]' torch==2.13.0
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/$(PIP) --constraint constraints.txt --editable '.[test]' torch==2.13.0
 	@touch $@ $(VENV)/.run
 
 demo: $(VENV)/.run
@@ -30,6 +32,17 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto
+
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/core tests/mindir tests/ops tests/weights tests/engines/openvino \
+  tests/conversion/test_images.py tests/test_converter.py tests/test_model.py tests/test_runner.py \
+  tests/cli/test_convert.py tests/cli/test_inspect.py tests/cli/test_main.py tests/cli/test_run.py
+lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(PYTHON) scripts/lowest.py > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/$(PIP) --constraint $(LOWEST)/lowest.txt --editable '.[crypto,images,openvino]' \
+	  pytest pytest-xdist hypothesis
+	$(LOWEST)/bin/python -m pytest -q -n auto $(LOWEST_TESTS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -61,4 +74,4 @@ java: $(VENV)/.test
 	  java -ea -cp $(JAVA_JAR):$(JAVA_BUILD)/tests com.mindspore.check.Main $(TESTS)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
