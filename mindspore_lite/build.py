@@ -14,7 +14,7 @@ import numpy as np
 from mindspore_lite.context import Context
 from mindspore_lite.core.files import Stamp
 from mindspore_lite.engine_settings import EngineSettings, engine_settings, own_device, settled
-from mindspore_lite.engines import ascend
+from mindspore_lite.engines import ascend, sandbox
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.base import (
@@ -78,13 +78,15 @@ def build(
     if options is None:
         options = replace(_options(context, settings), group=group)
     given = replace(given, variable=weights.variable, budget=settings.budget)
+    if given.budget.sandbox:
+        sandbox.check(engine, given)
     source = source_of(given)
     stamps = source.snapshot.stamps
     any_rank: tuple[str, ...] = ()
     session: Session
     share = None
     try:
-        with _settings_errors():
+        with _settings_errors(), _sandboxed(source, given, None) as source:
             session, share = _opened(engine, source, options, context, weights)
     except OpenRankError as exc:
         if weights.variable:
@@ -94,7 +96,7 @@ def build(
             ) from None
 
         def load(shapes: Shapes) -> Session:
-            return _load(engine, _unchanged(given, stamps, shapes), options)
+            return _load(engine, given, stamps, shapes, options)
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     return Built(
@@ -113,12 +115,11 @@ def build(
 
 def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
     """The same model with other weights: those of the file, but for the ones given here."""
-    given = replace(built.given, replaced=replaced)
-    source, session = _unchanged(given, built.stamps, built.shapes), built.session
+    given, session = replace(built.given, replaced=replaced), built.session
     if isinstance(session, CardSession):
         session.update(replaced)
     else:
-        session = _load(built.engine, source, built.options)
+        session = _load(built.engine, given, built.stamps, built.shapes, built.options)
     return replace(built, given=given, session=session, version=built.version + 1)
 
 
@@ -127,7 +128,7 @@ def _opened(
 ) -> tuple[Session, Share | None]:
     """The session of a model, whose weights may be shared with others, or be another process's."""
     if weights.handle is None and weights.pids is None:
-        return engine.load(source, options), None
+        return sandbox.load(engine, source, options), None
     from mindspore_lite.engines.sharing import load_shared, open_shared  # most programs never do
 
     if weights.handle is not None:
@@ -246,9 +247,29 @@ def _options(context: Context, settings: EngineSettings) -> Options:
     return settings.applied(Options(threads, inter_op, bound))
 
 
-def _load(engine: Engine, source: Source, options: Options) -> Session:
-    with _settings_errors():
-        return engine.load(source, options)
+def _load(
+    engine: Engine,
+    given: Given,
+    stamps: tuple[Stamp, ...],
+    shapes: Shapes | None,
+    options: Options,
+) -> Session:
+    """Another session of a model that was built before, whose files must be what they were."""
+    source = source_of(given, shapes)
+    if source.snapshot.stamps != stamps:
+        raise ShapeError(f"{given.name} changed since it was built; build it again")
+    with _settings_errors(), _sandboxed(source, given, shapes) as source:
+        return sandbox.load(engine, source, options)
+
+
+@contextmanager
+def _sandboxed(source: Source, given: Given, shapes: Shapes | None) -> Iterator[Source]:
+    """The source as an engine shall have it: for a child to compile, if the budget says so."""
+    if not given.budget.sandbox:
+        yield source
+        return
+    with sandbox.jailed(source, given, shapes) as jailed:
+        yield jailed
 
 
 @contextmanager
@@ -278,14 +299,6 @@ def _freed(pattern: tuple[int, ...], dims: tuple[int, ...]) -> list[int | None]:
     return [p if p == d else None for p, d in zip(pattern, dims, strict=True)]
 
 
-def _unchanged(given: Given, stamps: tuple[Stamp, ...], shapes: Shapes | None) -> Source:
-    """The source of a model that was built before, whose files must be what they were then."""
-    source = source_of(given, shapes)
-    if source.snapshot.stamps != stamps:
-        raise ShapeError(f"{given.name} changed since it was built; build it again")
-    return source
-
-
 def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session, Shapes]:
     """A session whose differing dims are free, so that the next resize costs nothing; its shapes.
 
@@ -294,8 +307,7 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session,
     free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
 
     def loaded(shapes: Shapes) -> Session:
-        source = _unchanged(built.given, built.stamps, shapes)
-        return _load(built.engine, source, built.options)
+        return _load(built.engine, built.given, built.stamps, shapes, built.options)
 
     try:
         return loaded(free), free

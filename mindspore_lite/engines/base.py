@@ -108,6 +108,14 @@ class Exporting(Protocol):
         """What one other process needs to use the same weights: `extra` of Engine.open."""
 
 
+@runtime_checkable
+class Compiling(Protocol):
+    """An engine that compiles apart from opening: another process can do the first."""
+
+    def compile(self, source: Source, options: Options, folder: Path) -> None:
+        """Write into an empty folder what `load` would keep in the cache, and later opens."""
+
+
 class Engine(Protocol):
     """A runtime that can load models."""
 

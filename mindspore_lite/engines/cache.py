@@ -26,6 +26,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -134,6 +135,15 @@ def usable(*, quietly: bool = False) -> Cache | None:
             warn(wanted.place, problem)
         return None
     return Cache(wanted.place, wanted.max_bytes)
+
+
+@contextmanager
+def temporary() -> Iterator[Cache]:
+    """A cache of its own for one model, removed at the end; what was opened from it stays open."""
+    with tempfile.TemporaryDirectory(prefix="mslite-build-", ignore_cleanup_errors=True) as place:
+        for name in ("locks", "seen"):
+            os.mkdir(os.path.join(place, name), 0o700)
+        yield Cache(Path(place), DEFAULT_MAX_BYTES)
 
 
 def _problem(folder: Path, follow: bool = True) -> str | None:

@@ -8,14 +8,56 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from mindspore_lite.engines import artefact, cache, digest, heap
-from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.sandbox import JailedSource
+from mindspore_lite.errors import EngineError
 from mindspore_lite.weights.identity import Identity
 
 T = TypeVar("T")
+
+
+def store_of(source: Source) -> cache.Cache | None:
+    """Where what is compiled of a model goes; None: it stays in memory."""
+    if isinstance(source, JailedSource):
+        return source.store
+    return cache.usable() if source.storable else None
+
+
+def in_memory_because(source: Source, trouble: cache.CacheTroubleError) -> str:
+    """Why a model is compiled in memory after all.
+
+    Raises:
+        EngineError: It must not be, for this process would compile it.
+    """
+    if isinstance(source, JailedSource):
+        raise EngineError(
+            f"the model cannot be built with [build] sandbox=on: the compiled form is not to be "
+            f"had: {trouble}"
+        ) from trouble
+    return str(trouble)
+
+
+def builder(
+    source: Source,
+    options: Options,
+    engine: str,
+    where: tuple[cache.Cache, str, digest.Content],
+    build: Callable[[], Path],
+) -> Callable[[], Path]:
+    """How a model is compiled: by `build`, here, or in a jailed child.
+
+    where: The store, the key there, and what the model's files hold.
+    """
+    if not isinstance(source, JailedSource):
+        return build
+    store, key, content = where
+    fill = partial(source.compile, engine, options, content.sha256)
+    return lambda: write(store, key, 0, fill)
 
 
 def identity(

@@ -104,7 +104,7 @@ class OnnxRuntimeEngine:
         profile.check(options.profile)
         entries = _precision_entries(options.precision)
         parts = remembered(lambda: _parts_of(source))
-        store = cache.usable() if source.storable else None
+        store = cached.store_of(source)
         trouble = ""
         if store is not None:
             try:
@@ -115,7 +115,7 @@ class OnnxRuntimeEngine:
                 heap.give_back()
                 return session
             except cache.CacheTroubleError as exc:
-                trouble = str(exc)
+                trouble = cached.in_memory_because(source, exc)
         session = _open_in_memory(parts(), source.replaced, options, entries)
         if options.group is not None and options.group.weights is not None:
             warnings.warn(
@@ -133,6 +133,10 @@ class OnnxRuntimeEngine:
         store = cache.usable(quietly=True)
         content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, _precision_entries(options.precision))
+
+    def compile(self, source: Source, options: Options, folder: Path) -> None:
+        """Translate and optimise; precision is all that counts of the options."""
+        _compile(folder, _parts_of(source), _precision_entries(options.precision))
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:
         """Open an artefact that another process has made, which is all there is to it."""
@@ -346,7 +350,8 @@ def _load_cached(
             # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will
             raise cache.CacheTroubleError(f"compiling failed ({exc})") from exc
 
-    return cached.find_or_build(store, key, opened, build)
+    how = cached.builder(source, options, OnnxRuntimeEngine.name, (store, key, content), build)
+    return cached.find_or_build(store, key, opened, how)
 
 
 def _identity(source: Source, content: digest.Content, entries: dict[str, str]) -> Identity:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mindspore_lite.engines import artefact, cache
 from mindspore_lite.engines.base import Engine, Exporting, Options, Session, Source
+from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.open_rank import OpenRankError
 from mindspore_lite.weights.ask import borrowed
@@ -26,6 +27,8 @@ def load_shared(
 ) -> tuple[Session, Share]:
     """Load a model, and share its weights with the listed processes until the Share is closed."""
     _check_storable(source, "shared with other processes")
+    if isinstance(source, JailedSource) and not source.lasting:
+        raise _not_stored()
     offers: list[Offer] = []
 
     def keep(folder: Path, identity: Identity) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and stay where they are
-_NOWHERE = "not-stored"  # the file that left-out weights claim to lie in
+NOWHERE = "not-stored"  # the file that left-out weights claim to lie in
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
             continue
         weights[value.name] = aligned(tensor.numpy())
         value.const_value = ir.ExternalTensor(
-            _NOWHERE,
+            NOWHERE,
             0,
             tensor.nbytes,
             tensor.dtype,

@@ -29,6 +29,7 @@ from mindspore_lite.engines.openvino import reading
 from mindspore_lite.engines.openvino.faults import can_be_stored
 from mindspore_lite.engines.openvino.reading import Ports
 from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession
+from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.engines.skeleton import Parts
 from mindspore_lite.errors import EngineError
 from mindspore_lite.weights.identity import Identity
@@ -51,13 +52,13 @@ class OpenVinoEngine:
     def load(self, source: Source, options: Options, keep: Keep | None = None) -> OpenVinoSession:
         """Compile, or find compiled, and open; settings are checked first."""
         _check(options)
-        store = cache.usable() if source.storable else None
+        store = cached.store_of(source)
         trouble = ""
         if store is not None:
             try:
                 return _load_cached(store, source, options, keep)
             except cache.CacheTroubleError as exc:
-                trouble = str(exc)
+                trouble = cached.in_memory_because(source, exc)
         session = _in_memory(reading.parts_of(source), source.replaced, options)
         if store is not None:  # said last: a bad model is an error, and no matter of the cache
             cache.warn(store.place, trouble)
@@ -68,6 +69,12 @@ class OpenVinoEngine:
         store = cache.usable(quietly=True)
         content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, options)
+
+    def compile(self, source: Source, options: Options, folder: Path) -> None:
+        """Translate and compile; precision is all that counts of the options."""
+        _write(folder, reading.parts_of(source), options)
+        if not (folder / artefact.BLOB).exists():
+            raise _not_stored()
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> OpenVinoSession:
         """Open what another process has compiled."""
@@ -100,6 +107,13 @@ def _check(options: Options) -> None:
         )
 
 
+def _not_stored() -> EngineError:
+    return EngineError(
+        "[build] sandbox is on, but OpenVINO cannot store this model compiled, as with an LSTM, "
+        f"and would compile it in this process; {reading.INSTEAD}, or leave [build] sandbox out"
+    )
+
+
 def _settings(options: Options) -> dict[str, Any]:
     return {
         "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
@@ -124,6 +138,8 @@ def _load_cached(
     key = digest.key(identity)
 
     def opened(folder: Path) -> OpenVinoSession | None:
+        if isinstance(source, JailedSource) and not (folder / artefact.BLOB).exists():
+            raise _not_stored()  # built before, without a sandbox
         try:
             session = _opened(folder, source.replaced, options)
         except (EngineError, OSError, ValueError, KeyError):
@@ -138,7 +154,8 @@ def _load_cached(
             store, key, parts.size_bytes, lambda folder: _write(folder, parts, options)
         )
 
-    return cached.find_or_build(store, key, opened, build)
+    how = cached.builder(source, options, OpenVinoEngine.name, (store, key, content), build)
+    return cached.find_or_build(store, key, opened, how)
 
 
 def _write(folder: Path, parts: Parts, options: Options) -> None:

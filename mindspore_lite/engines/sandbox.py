@@ -1,0 +1,220 @@
+"""[build] sandbox=on: a jailed child translates and compiles a model, this process opens it.
+
+The child gets the model file, the settings of the compiler and an empty folder; it runs the very
+code that this process would run without a sandbox (Compiling.compile) and writes the folder of
+artefact.py. What it wrote is checked (artefact_check.py), digested and put into the cache under the
+key that this process computed, so that later builds find it there and start no child. Without a
+cache it goes to a temporary folder, which is removed when the session is open.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mindspore_lite.core import jail
+from mindspore_lite.core.budget import Budget
+from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.engines import artefact_check, cache, digest
+from mindspore_lite.engines.base import Compiling, Engine, Options, Session, Source
+from mindspore_lite.engines.select import engine_for
+from mindspore_lite.errors import EngineError, ModelFileError, ResourceError
+from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
+from mindspore_lite.graph.source import Given, Shapes, source_of
+
+TASK = f"{__name__}:compile_task"
+DOING = "compiling it in the sandbox"
+_OFF = "leave [build] sandbox out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JailedSource(Source):
+    """A source that only a child translates."""
+
+    given: Given
+    shapes: Shapes | None
+    store: cache.Cache  # where what is compiled goes
+    lasting: bool  # False: that is removed when the session is open
+
+    def compile(
+        self, engine: str, options: Options, digests: tuple[str, ...], folder: Path
+    ) -> None:
+        """Have a child compile the model into an empty folder, and check what it wrote.
+
+        The child opens the files itself, and refuses them unless they have these digests.
+        """
+        given, size_bytes = self.given, _size_bytes(self)
+        blobs = [given.data] if given.path is None else []
+        if given.weights is not None:
+            blobs.append(given.weights)
+        told = jail.run(
+            TASK,
+            {
+                "engine": engine,
+                "precision": options.precision,
+                "folder": str(folder),
+                "digests": digests,
+                "kind": given.kind,
+                "path": _text(given.path),
+                "beside": _text(given.beside),
+                "has_weights": given.weights is not None,
+                "budget": asdict(replace(given.budget, sandbox=False)),
+                "shapes": None if self.shapes is None else dict(self.shapes),
+            },
+            doing=DOING,
+            limits=limits(size_bytes, given.budget, self.store.max_bytes),
+            read=_readable(given),
+            write=[folder],
+            blobs=blobs,
+        )
+        if told:
+            raise OpenRankError(_read_trial(told))
+        artefact_check.check(folder, engine, self.store.max_bytes)
+
+
+def check(engine: Engine, given: Given) -> None:
+    """Refuse what would be compiled in this process all the same.
+
+    Raises:
+        EngineError: With the reason.
+    """
+    if not isinstance(engine, Compiling):
+        raise EngineError(
+            f"[build] sandbox is on, but engine {engine.name!r} compiles a model when it opens it, "
+            "in this process; use target 'cpu' with [common_context] engine=onnxruntime or "
+            f"openvino, or {_OFF}"
+        )
+    if given.variable:
+        raise EngineError(
+            "[build] sandbox is on, but a model whose weights may change is compiled again with "
+            f"every change, in this process; leave out the list of variable weights, or {_OFF}"
+        )
+
+
+@contextmanager
+def jailed(source: Source, given: Given, shapes: Shapes | None) -> Iterator[JailedSource]:
+    """The source of the same model for a child to translate; load it before the block ends."""
+    if not source.storable:
+        raise EngineError(
+            "[build] sandbox is on, but the model is encrypted: a sandbox hands over compiled "
+            f"models as files, and nothing of this one may come to lie on a disk; {_OFF}"
+        )
+    own = {field.name: getattr(source, field.name) for field in fields(source)}
+    own["translate"] = _never
+    with ExitStack() as stack:
+        found = cache.usable()
+        store = found or stack.enter_context(cache.temporary())
+        yield JailedSource(
+            **own, given=given, shapes=shapes, store=store, lasting=found is not None
+        )
+
+
+def load(engine: Engine, source: Source, options: Options) -> Session:
+    """The session of a source, which may be a jailed one."""
+    session = engine.load(source, options)
+    if isinstance(source, JailedSource) and not source.lasting:
+        session.mapped = False  # its file is about to go: another session is another child's work
+    return session
+
+
+def _never() -> NoReturn:
+    raise EngineError(
+        "[build] sandbox is on, and the model would have been compiled in this process; this is a "
+        "bug: please report it"
+    )
+
+
+def limits(size_bytes: int, budget: Budget, file_bytes: int) -> jail.Limits:
+    """What a child may use for a model of this size.
+
+    Compilers were seen to hold three copies of the weights at most, for a moment. The time by the
+    clock is for a child that waits: one that computes meets the CPU limit first.
+    """
+    stacks = (os.cpu_count() or 1) * (8 << 20)
+    data = (1 << 30) + stacks + 4 * size_bytes + budget.max_fold_bytes
+    data = min(data, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return jail.Limits(
+        cpu_s=budget.max_seconds,
+        wall_s=2 * budget.max_seconds + 60,
+        data_bytes=data,
+        address_bytes=data + 4 * size_bytes + (16 << 30),
+        file_bytes=file_bytes,
+    )
+
+
+def _size_bytes(source: JailedSource) -> int:
+    """What the model takes, in files and in memory."""
+    given = source.given
+    files = sum(file.size for file in source.snapshot.files)
+    return files + len(given.data) + len(given.weights or b"")
+
+
+def _readable(given: Given) -> list[Path]:
+    """The folder of the model, and the file itself, which may be a link to another folder."""
+    found = [] if given.path is None else [given.path]
+    return found if given.place is None else [*found, given.place.parent]
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def compile_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str, Any]:
+    """In the child: compile; returns nothing, or what a model of open rank looks like."""
+    told = arguments
+    left = list(blobs)
+    given = Given(
+        told["kind"],
+        None if told["path"] is None else Path(told["path"]),
+        b"" if told["path"] is not None else left.pop(0),
+        left.pop(0) if told["has_weights"] else None,
+        None if told["beside"] is None else Path(told["beside"]),
+        budget=Budget(**told["budget"]),
+    )
+    engine = engine_for("cpu", told["engine"])
+    assert isinstance(engine, Compiling)
+    try:
+        source = source_of(given, told["shapes"])
+        if list(digest.read(source.snapshot, None).sha256) != told["digests"]:
+            raise ModelFileError(f"{given.name} changed while it was read; build it again")
+        engine.compile(source, Options(precision=told["precision"]), Path(told["folder"]))
+    except OpenRankError as exc:
+        return _write_trial(exc.trial)
+    except cache.CacheTroubleError as exc:
+        raise ResourceError(f"the compiled model cannot be written: {exc}") from exc
+    return {}
+
+
+def _write_trial(trial: Trial) -> dict[str, Any]:
+    ends = {
+        side: [(name, np.dtype(dtype).name, dims) for name, dtype, dims in found]
+        for side, found in (("inputs", trial.inputs), ("outputs", trial.outputs))
+    }
+    return {"open": trial.open, "metadata": trial.metadata, **ends}
+
+
+def _read_trial(told: Any) -> Trial:
+    """What the child says of a model of open rank, which is not trusted."""
+    try:
+        return Trial(
+            tuple(str(name) for name in told["open"]),
+            tuple(_end(*end) for end in told["inputs"]),
+            tuple(_end(*end) for end in told["outputs"]),
+            _strings(told["metadata"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise ModelFileError(f"{DOING} gave no answer that makes sense") from exc
+
+
+def _end(name: Any, kind: Any, dims: Any) -> End:
+    return str(name), BY_NAME[kind].numpy, tuple(int(dim) for dim in dims)
+
+
+def _strings(told: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(name): str(text) for name, text in told.items()}
