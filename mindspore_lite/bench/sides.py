@@ -61,6 +61,7 @@ class Wish:
     workers: int = 0
     threads: int = 0
     batch: int = 0
+    sandbox: bool = False  # compile in a jailed child
 
     def context(self) -> Context:
         """The same for the public API."""
@@ -71,8 +72,11 @@ class Wish:
         made.parallel.workers_num = self.workers
         made.parallel.max_batch_rows = self.batch
         made.parallel.queue_size = OUTSTANDING
-        if self.engine:
-            made.parallel.config_info = {"common_context": {"engine": self.engine}}
+        entries = {"common_context": {"engine": self.engine}} if self.engine else {}
+        if self.sandbox:
+            entries["build"] = {"sandbox": "on"}
+        if entries:
+            made.parallel.config_info = entries
         return made
 
 

@@ -71,6 +71,8 @@ class Options:
         Search workers, threads, batching and engine for the highest throughput.
     p99_ms
         With --tune: milliseconds within which 99 of 100 requests must be answered.
+    sandbox
+        Compile in a child process that can reach the model's folder and no more.
     """
 
     clients: str = ""
@@ -92,11 +94,20 @@ class Options:
     html: Path | None = None
     tune: Annotated[bool, Parameter(negative="")] = False
     p99_ms: float | None = None
+    sandbox: Annotated[bool, Parameter(negative="")] = False
 
     @property
     def wish(self) -> Wish:
         """The settings of our side."""
-        return Wish(self.target, self.device, self.engine, self.workers, self.threads, self.batch)
+        return Wish(
+            self.target,
+            self.device,
+            self.engine,
+            self.workers,
+            self.threads,
+            self.batch,
+            self.sandbox,
+        )
 
 
 def loads_of(options: Options) -> list[Load]:
@@ -113,6 +124,8 @@ def peers_of(options: Options) -> tuple[str, ...]:
     unknown = [name for name in names if name not in INSTALL]
     if unknown:
         fail(f"--compare got {unknown[0]!r}, wanted some of {', '.join(INSTALL)}", code=2)
+    if names and options.sandbox:
+        fail("--sandbox does not go with --compare: the peers compile in this process", code=2)
     if names and options.target != "cpu":
         fail("--compare runs the peers on the CPU; it goes with --target cpu", code=2)
     return tuple(dict.fromkeys(names))
@@ -138,7 +151,7 @@ def check_tune(options: Options) -> None:
         fail(f"--p99-ms is {options.p99_ms:g}, wanted more than 0 milliseconds", code=2)
     if not options.tune:
         return
-    fixed = [name for name in ("rate", "compare", "workers", "threads", "batch", "rounds")]
+    fixed = ("rate", "compare", "workers", "threads", "batch", "rounds", "sandbox")
     given = [f"--{name}" for name in fixed if getattr(options, name)]
     if given:
         fail(f"--tune does not go with {', '.join(given)}", code=2)

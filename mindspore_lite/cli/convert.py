@@ -85,6 +85,8 @@ class Options:
         Weights of more bytes than this go to a file of their own.
     trust_pickle
         Let a .pt file run the code that it holds; only for files whose maker you trust.
+    sandbox
+        Convert in a child process that reads the model's folder, writes the result, and no more.
     """
 
     framework: str = ""
@@ -104,6 +106,7 @@ class Options:
     decrypt_mode: str = "AES-GCM"
     external_above: int = ONE_FILE_BYTES
     trust_pickle: Switch = False
+    sandbox: Switch = False
 
 
 def convert(source: Path, output: str | None = None, /, *, options: Options | None = None) -> None:
@@ -117,6 +120,11 @@ def convert(source: Path, output: str | None = None, /, *, options: Options | No
         Where the MindIR goes; without it, beside the source.
     """
     options = options or Options()
+    if options.sandbox:
+        from mindspore_lite.cli.jailed import convert_jailed
+
+        convert_jailed(source, output or beside(str(source)), options, options.config)
+        return
     read = SettingsFile({}) if options.config is None else read_settings_file(options.config)
     reading = Reading()
     job = job_of(source, output or beside(str(source)), options, read.sections, reading)

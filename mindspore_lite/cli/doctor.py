@@ -14,6 +14,7 @@ from mindspore_lite.cli.demo import DIGITS_MODEL, samples
 from mindspore_lite.cli.inspect import printable, size_text
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
+from mindspore_lite.core import landlock, seccomp
 from mindspore_lite.engines import ascend, cache, select
 from mindspore_lite.engines.cpu_name import cpu_name
 from mindspore_lite.errors import LiteError
@@ -48,6 +49,7 @@ def doctor(model: Path | None = None, /, *, workers: int = 0, threads: int = 0) 
     _show_devices()
     _show_cores()
     _show_cache()
+    _show_sandbox()
     if model is None:
         show_layout(layout(cores.usable(), Wanted(workers, threads)))
         _test_embedded_model()
@@ -136,6 +138,14 @@ def _show_cache() -> None:
         return
     size, most = state.size_bytes / 2**20, state.max_bytes / 2**20
     say(f"  {state.entries} models, {size:.1f} MiB of at most {most:.0f} MiB")
+
+
+def _show_sandbox() -> None:
+    say("sandbox (section [build], --sandbox):")
+    abi = landlock.abi()
+    say(f"  files: {f'Landlock, ABI {abi}' if abi else 'not confined, the kernel has no Landlock'}")
+    confined = "seccomp filter" if seccomp.available() else "not confined, no seccomp filter here"
+    say(f"  network and processes: {confined}")
 
 
 def show_layout(plan: Layout) -> None:

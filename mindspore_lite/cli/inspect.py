@@ -21,6 +21,7 @@ def inspect(
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     html: Path | None = None,
     ops: Annotated[bool, Parameter(negative="")] = False,
+    sandbox: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Show what a model file holds and needs, without running it.
 
@@ -34,11 +35,17 @@ def inspect(
         Also write a page into this file that shows the graph in any browser, without a network.
     ops
         Print every supported operator; needs no model.
+    sandbox
+        Read the model in a child process that can reach its folder and no more.
     """
     if ops:
         show_operators(as_json)
     elif model is None:
         fail("inspect wants a MODEL, or --ops (see mslite inspect --help)", code=2)
+    elif sandbox:
+        from mindspore_lite.cli.jailed import inspect_jailed
+
+        inspect_jailed(model, as_json, html)
     else:
         show_model(model, as_json, html)
 

@@ -36,6 +36,7 @@ def run(
     threads: int = 0,
     top: int = 0,
     save: Path | None = None,
+    sandbox: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Run a model once and show its outputs.
 
@@ -62,9 +63,13 @@ def run(
         Also show the K largest values of each row.
     save
         Write all outputs into this .npz file.
+    sandbox
+        Compile in a child process that can reach the model's folder and no more.
     """
     context = _context(target, device, threads)
     entries: dict[str, dict[str, str]] = {"common_context": {"engine": engine}} if engine else {}
+    if sandbox:
+        entries["build"] = {"sandbox": "on"}
     files, shapes = read_pairs("--input", input), read_pairs("--shape", shape)
     with Model() as loaded:
         start = time.perf_counter()

@@ -66,6 +66,7 @@ def run(
     *,
     doing: str,
     limits: Limits,
+    hint: str = "",
     read: Sequence[str | Path] = (),
     write: Sequence[str | Path] = (),
     blobs: Sequence[bytes] = (),
@@ -78,6 +79,7 @@ def run(
         arguments: Its first argument.
         doing: What it does, for errors: "compiling it in the sandbox".
         limits: What it may use.
+        hint: What sets the limits, for errors.
         read: Files and folders that it may read, beyond what importing takes.
         write: Folders that it may write to.
         blobs: Its second argument.
@@ -109,7 +111,7 @@ def run(
         raise ResourceError(
             f"{doing} failed: no process could be started for it: {exc.strerror or exc}"
         ) from exc
-    return _result(ended, doing, limits)
+    return _result(ended, doing, limits, f"; {hint}" if hint else "")
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,6 @@ def _ended(head: Mapping[str, Any], blobs: Sequence[bytes], home: str, wall_s: f
             child = subprocess.Popen(
                 [*_interpreter(), str(_CHILD), str(request), str(reply_end)],
                 env=_environment(home),
-                cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -223,12 +224,14 @@ def _drained(
     return b"", b"", False
 
 
-def _result(ended: _Ended, doing: str, limits: Limits) -> Any:
+def _result(ended: _Ended, doing: str, limits: Limits, hint: str) -> Any:
     """What the task returned, or the error that stands for how it ended."""
     if not ended.in_time:
-        raise ModelFileError(f"{doing} did not end within {limits.wall_s:.0f} s and was stopped")
+        raise ModelFileError(
+            f"{doing} did not end within {limits.wall_s:.0f} s and was stopped{hint}"
+        )
     if ended.status < 0:
-        raise ModelFileError(f"{doing} {_death(-ended.status, ended.last_words, limits)}")
+        raise ModelFileError(f"{doing} {_death(-ended.status, ended.last_words, limits, hint)}")
     told = _told(ended.reply)
     if told is None:
         words = " ".join(ended.last_words.split())[-300:]
@@ -240,15 +243,15 @@ def _result(ended: _Ended, doing: str, limits: Limits) -> Any:
         warnings.warn(text, _WARNINGS.get(kind, UserWarning), stacklevel=4)
     if "result" in told:
         return told["result"]
-    raise _error(told, doing, limits)
+    raise _error(told, doing, limits, hint)
 
 
-def _death(number: int, last_words: str, limits: Limits) -> str:
+def _death(number: int, last_words: str, limits: Limits, hint: str) -> str:
     """How a signal ended the child."""
     if number == signal.SIGXCPU:
-        return f"took more than {limits.cpu_s} s of CPU time; [build] max_seconds sets that"
+        return f"took more than {limits.cpu_s} s of CPU time{hint}"
     if "bad_alloc" in last_words or "MemoryError" in last_words:
-        return _too_much_memory(limits)
+        return f"needed more than {limits.data_bytes >> 20} MiB of memory{hint}"
     try:
         name = signal.Signals(number).name
     except ValueError:
@@ -257,36 +260,30 @@ def _death(number: int, last_words: str, limits: Limits) -> str:
     return f"was ended by signal {number} ({name}){more}"
 
 
-def _too_much_memory(limits: Limits) -> str:
-    return (
-        f"needed more than {limits.data_bytes >> 20} MiB of memory; [build] max_fold_bytes "
-        "raises that"
-    )
-
-
 def _told(reply: bytes) -> dict[str, Any] | None:
     """The reply, if it has the form of one."""
     if not 8 < len(reply) <= _MOST_REPLY or struct.unpack("<Q", reply[:8])[0] != len(reply) - 8:
         return None
     try:
         told = json.loads(reply[8:])
-        said = [(str(kind), _printable(str(text))) for kind, text in told["warnings"]]
+        said = [(str(kind), harmless(str(text))) for kind, text in told["warnings"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return {**told, "warnings": said}
 
 
-def _error(told: Mapping[str, Any], doing: str, limits: Limits) -> LiteError:
+def _error(told: Mapping[str, Any], doing: str, limits: Limits, hint: str) -> LiteError:
     """The error of a reply: one of ours by its class and words, or what the limits did."""
-    text, trouble = _printable(str(told.get("text", ""))), told.get("trouble")
+    text, trouble = harmless(str(told.get("text", ""))), told.get("trouble")
     if trouble == "memory":
-        return ModelFileError(f"{doing} {_too_much_memory(limits)}")
+        return ModelFileError(
+            f"{doing} needed more than {limits.data_bytes >> 20} MiB of memory{hint}"
+        )
     if trouble == "file":
         return ModelFileError(
-            f"{doing} wrote a file of more than {limits.file_bytes >> 20} MiB; "
-            "MSLITE_CACHE_MAX_BYTES raises that"
+            f"{doing} wrote a file of more than {limits.file_bytes >> 20} MiB{hint}"
         )
-    name, problems = _printable(str(told.get("error")))[:80], told.get("problems")
+    name, problems = harmless(str(told.get("error")))[:80], told.get("problems")
     kind = getattr(errors, name, None)
     if trouble is not None or not (isinstance(kind, type) and issubclass(kind, LiteError)):
         return ModelFileError(
@@ -301,6 +298,6 @@ def _error(told: Mapping[str, Any], doing: str, limits: Limits) -> LiteError:
     return kind(text)
 
 
-def _printable(text: str) -> str:
-    """A text of the child without what a terminal would obey."""
+def harmless(text: str) -> str:
+    """A text of a child without what a terminal would obey."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

@@ -37,7 +37,6 @@ def main(request: int, reply: int) -> None:
     head, blobs = _read(request)
     _die_with(head["parent"])
     _limit(head["limits"])
-    os.umask(0o077)
     _drop_capabilities()
     landlock, seccomp = _beside("landlock"), _beside("seccomp")
     landlock.no_new_privileges()
@@ -132,10 +131,11 @@ def _failure(exc: Exception) -> dict[str, Any]:
         return {"trouble": "memory"}
     if any(words in str(one) for one in causes for words in _MEMORY_WORDS):
         return {"trouble": "memory"}
-    told = {"error": type(exc).__name__, "text": str(exc)[:_MOST_TEXT]}
+    text = str(exc)[:_MOST_TEXT]
     if not isinstance(exc, LiteError):
-        return {"trouble": "unexpected", **told}
-    return {**told, "problems": getattr(exc, "problems", None)}
+        return {"trouble": "unexpected", "error": type(exc).__name__, "text": text}
+    kind = next(k for k in type(exc).__mro__ if k.__module__ == LiteError.__module__)
+    return {"error": kind.__name__, "text": text, "problems": getattr(exc, "problems", None)}
 
 
 def _causes(exc: BaseException) -> list[BaseException]:

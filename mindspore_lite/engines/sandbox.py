@@ -68,6 +68,7 @@ class JailedSource(Source):
                 "shapes": None if self.shapes is None else dict(self.shapes),
             },
             doing=DOING,
+            hint="[build] max_seconds and max_fold_bytes, and MSLITE_CACHE_MAX_BYTES, set limits",
             limits=limits(size_bytes, given.budget, self.store.max_bytes),
             read=_readable(given),
             write=[folder],

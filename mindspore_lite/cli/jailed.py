@@ -1,0 +1,239 @@
+"""`--sandbox` of `mslite convert` and `mslite inspect`: the whole work is done by a jailed child.
+
+The child may read the folder of the model, and writes to a private folder; its files are checked
+and moved to where they belong when it has ended, and its text is printed here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mindspore_lite.cli.console import complain, say, tidy_end, working
+from mindspore_lite.core import jail
+from mindspore_lite.core.budget import DEFAULT
+from mindspore_lite.engines.sandbox import limits
+from mindspore_lite.errors import LiteError, ModelFileError, SettingsError
+
+if TYPE_CHECKING:
+    from mindspore_lite.cli.convert import Options
+
+_FRAMEWORKS = ("ONNX", "MINDIR", "PYTORCH")  # others are read by a program of their own
+
+
+def convert_jailed(source: Path, output: str, options: Options, settings: Path | None) -> None:
+    """Convert a model in a child, then put the result into its place."""
+    from mindspore_lite.cli.key_text import key_text
+    from mindspore_lite.conversion.job import Job, listed, output_path, overwritten
+
+    target = output_path(output)
+    if problems := overwritten(Job(model=source, output=target), [source]):
+        raise ModelFileError(listed(problems))
+    _check_framework(source, options)
+    told = asdict(
+        replace(
+            options,
+            sandbox=False,
+            encrypt_key=key_text(options.encrypt_key),
+            decrypt_key=key_text(options.decrypt_key),
+        )
+    )
+    told["config"] = None if settings is None else str(settings)
+    try:
+        with tempfile.TemporaryDirectory(dir=_first_there(target), prefix=".mslite-") as aside:
+            ended = _ran(
+                f"{__name__}:convert_task",
+                {"source": str(source), "output": str(Path(aside, target.name)), "options": told},
+                f"converting {source.name}",
+                source,
+                Path(aside),
+                [] if settings is None else [settings, *_calibration(settings)],
+            )
+            if not ended["code"]:
+                _put_in_place(Path(aside), target)
+    except OSError as exc:
+        raise ModelFileError(f"cannot write {str(target)!r}: {exc.strerror or exc}") from exc
+    _end_alike(ended, {f"{aside}/": str(target)[: -len(target.name)]})
+
+
+def inspect_jailed(model: Path, as_json: bool, html: Path | None) -> None:
+    """Look at a model in a child, and print what it says."""
+    with tempfile.TemporaryDirectory(prefix="mslite-inspect-") as aside:
+        page = Path(aside, "page.html")
+        ended = _ran(
+            f"{__name__}:inspect_task",
+            {"model": str(model), "as_json": as_json, "html": None if html is None else str(page)},
+            f"inspecting {model.name}",
+            model,
+            Path(aside),
+        )
+        if html is not None and page.exists():
+            _check_plain(page)
+            html.write_bytes(page.read_bytes())
+    _end_alike(ended, {str(page): str(html)})
+
+
+def _ran(
+    task: str,
+    arguments: Mapping[str, Any],
+    doing: str,
+    model: Path,
+    aside: Path,
+    more: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """What a command in a child wrote, and its exit code."""
+    size_bytes = _folder_bytes(model.parent)
+    with tidy_end(), working(f"{doing} in a sandbox"):
+        try:
+            told = jail.run(
+                task,
+                arguments,
+                doing=f"{doing} in the sandbox",
+                limits=limits(size_bytes, DEFAULT, 4 * size_bytes + (1 << 30)),
+                read=[model, model.parent, *more],
+                write=[aside],
+            )
+        except LiteError as exc:
+            words = str(exc.args[0]).replace(f"{aside}/", "") if exc.args else ""
+            exc.args = (words, *exc.args[1:])
+            raise
+    fits = isinstance(told, dict) and type(told.get("code")) is int
+    if not fits or not all(isinstance(told.get(name), str) for name in ("out", "err")):
+        raise ModelFileError(f"{doing} in the sandbox gave no answer that makes sense")
+    found: dict[str, Any] = told
+    return found
+
+
+def _end_alike(ended: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    """Print what the child wrote, with names that people know, and end with its exit code."""
+    texts = [jail.harmless(ended[name]) for name in ("out", "err")]
+    for inside, outside in names.items():
+        texts = [text.replace(inside, outside) for text in texts]
+    if texts[0]:
+        say(texts[0].removesuffix("\n"))
+    if texts[1]:
+        complain(texts[1].removesuffix("\n"))
+    if ended["code"]:
+        sys.exit(ended["code"])
+
+
+def _check_framework(source: Path, options: Options) -> None:
+    from mindspore_lite.conversion.sources import framework_of
+
+    framework = options.framework.upper() or framework_of(source)
+    if framework not in _FRAMEWORKS:
+        raise SettingsError(
+            f"--sandbox does not go with models of {framework}: another program reads them, which "
+            "a sandbox does not start; convert them to ONNX first"
+        )
+
+
+def _calibration(settings: Path) -> list[Path]:
+    """The folders of calibration data that a configuration names."""
+    from mindspore_lite.conversion.quant_settings import settings_of
+    from mindspore_lite.conversion.settings_file import read_settings_file
+
+    found = settings_of(read_settings_file(settings).sections)
+    if found is None:
+        return []
+    if found.debug_folder is not None:
+        raise SettingsError(
+            "--sandbox does not go with debug_info_save_path, a folder outside; leave one of them "
+            "out"
+        )
+    return [] if found.data is None else [folder for _, folder in found.data.folders]
+
+
+def _folder_bytes(folder: Path) -> int:
+    """What lies in a folder and the folders in it: no model there is larger."""
+    total = 0
+    for place, inner, names in os.walk(folder):
+        if Path(place) != folder:
+            inner.clear()
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:
+                continue  # removed meanwhile
+    return total
+
+
+def _first_there(target: Path) -> Path:
+    """The folder of a file, or the first above it that is there."""
+    return next(folder for folder in target.absolute().parents if folder.is_dir())
+
+
+def _put_in_place(aside: Path, target: Path) -> None:
+    """Move what a conversion wrote, its names and kinds checked; the graph comes last."""
+    from mindspore_lite.conversion.job import split_paths
+
+    graph, data = split_paths(Path(aside, target.name))
+    allowed = {data: data.parent.name, Path(aside, target.name): "", graph: ""}
+    known = {path.name for path in (data.parent, *allowed)}
+    if not set(os.listdir(aside)) <= known:
+        raise ModelFileError(
+            "what the sandbox wrote is refused: it holds files that a conversion does not write; "
+            "the model may have taken over the converter: do not use it"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for path, folder in allowed.items():
+        if not os.path.lexists(path.parent if folder else path):
+            continue
+        if folder:
+            _check_kind(path.parent, stat.S_ISDIR)
+            (target.parent / folder).mkdir(exist_ok=True)
+        _check_plain(path)
+        os.replace(path, target.parent / folder / path.name)
+
+
+def _check_plain(path: Path) -> None:
+    _check_kind(path, stat.S_ISREG)
+    if os.lstat(path).st_nlink != 1:
+        raise ModelFileError(f"what the sandbox wrote is refused: {path.name} has other names")
+
+
+def _check_kind(path: Path, is_right: Callable[[int], bool]) -> None:
+    if not is_right(os.lstat(path).st_mode):
+        raise ModelFileError(f"what the sandbox wrote is refused: {path.name} is of another kind")
+
+
+def convert_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str, Any]:
+    """In the child: the command without --sandbox."""
+    from mindspore_lite.cli.convert import Options, convert
+
+    told = arguments["options"]
+    told["config"] = None if told["config"] is None else Path(told["config"])
+    options = Options(**told)
+    return _captured(
+        lambda: convert(Path(arguments["source"]), arguments["output"], options=options)
+    )
+
+
+def inspect_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str, Any]:
+    """In the child: the command without --sandbox."""
+    from mindspore_lite.cli.inspect import show_model
+
+    html = None if arguments["html"] is None else Path(arguments["html"])
+    return _captured(lambda: show_model(Path(arguments["model"]), arguments["as_json"], html))
+
+
+def _captured(command: Callable[[], None]) -> dict[str, Any]:
+    """What a command writes, and the exit code that it ends with."""
+    out, err = io.StringIO(), io.StringIO()
+    code: Any = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            command()
+        except SystemExit as exc:
+            code = exc.code or 0
+        except (OSError, ValueError) as exc:  # as main() has it
+            raise LiteError(str(exc)) from exc
+    return {"out": out.getvalue(), "err": err.getvalue(), "code": int(code)}
