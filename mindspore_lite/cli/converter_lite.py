@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mindspore_lite.cli.console import complain, run_script, say
 from mindspore_lite.cli.flags import TRUTH, Flag, parse, usage
+from mindspore_lite.cli.jailed import check_framework, converter_lite_jailed
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.config import Sections
 from mindspore_lite.conversion.job import (
@@ -79,6 +80,7 @@ FLAGS = {
     "trainModel": Flag("Only false is possible.", is_bool=True),
     "optimizeTransformer": Flag("Without effect.", is_bool=True),
     "trustPickle": Flag("Let a .pt file run the code that it holds.", is_bool=True),
+    "sandbox": Flag("Convert in a child that reaches the model's folder alone.", is_bool=True),
 }
 _EXAMPLE = (
     "Example: converter_lite --fmk=ONNX --modelFile=net.onnx --outputFile=net "
@@ -116,6 +118,9 @@ def run(arguments: Sequence[str]) -> int:
             "--configFile alone, with a [model_param] for each",
         )
     try:
+        if flags.pop("sandbox", "false") == "true" and flags.keys() >= _NEEDED.keys():
+            check_framework(flags["fmk"])
+            return converter_lite_jailed(flags)
         read = read_settings_file(Path(flags["configFile"])) if "configFile" in flags else None
         return convert_all(models_of(read) if alone and read else [flags], read)
     except SettingsError as exc:

@@ -1,4 +1,4 @@
-"""`--sandbox` of `mslite convert` and `mslite inspect`: the whole work is done by a jailed child.
+"""The switch `--sandbox` of commands: a jailed child does all of the conversion or inspection.
 
 The child may read the folder of the model, and writes to a private folder; its files are checked
 and moved to where they belong when it has ended, and its text is printed here.
@@ -32,12 +32,11 @@ _FRAMEWORKS = ("ONNX", "MINDIR", "PYTORCH")  # others are read by a program of t
 def convert_jailed(source: Path, output: str, options: Options, settings: Path | None) -> None:
     """Convert a model in a child, then put the result into its place."""
     from mindspore_lite.cli.key_text import key_text
-    from mindspore_lite.conversion.job import Job, listed, output_path, overwritten
+    from mindspore_lite.conversion.job import output_path
+    from mindspore_lite.conversion.sources import framework_of
 
     target = output_path(output)
-    if problems := overwritten(Job(model=source, output=target), [source]):
-        raise ModelFileError(listed(problems))
-    _check_framework(source, options)
+    check_framework(options.framework.upper() or framework_of(source))
     told = asdict(
         replace(
             options,
@@ -47,21 +46,46 @@ def convert_jailed(source: Path, output: str, options: Options, settings: Path |
         )
     )
     told["config"] = None if settings is None else str(settings)
+    arguments = {"source": str(source), "options": told}
+    ended = _converted(f"{__name__}:convert_task", arguments, source, target, settings)
+    if code := _print_alike(ended):
+        sys.exit(code)
+
+
+def converter_lite_jailed(flags: Mapping[str, str]) -> int:
+    """Convert as `converter_lite` does with these flags, in a child; returns its status."""
+    from mindspore_lite.cli.key_text import key_text
+    from mindspore_lite.conversion.job import output_path
+
+    source, target = Path(flags["modelFile"]), output_path(flags["outputFile"])
+    settings = Path(flags["configFile"]) if "configFile" in flags else None
+    told = {
+        name: key_text(text) if name in ("encryptKey", "decryptKey") else text
+        for name, text in flags.items()
+    }
+    task = f"{__name__}:converter_lite_task"
+    ended = _converted(task, {"flags": told}, source, target, settings)
+    return _print_alike(ended)
+
+
+def _converted(
+    task: str, arguments: Mapping[str, Any], source: Path, target: Path, settings: Path | None
+) -> dict[str, Any]:
+    """What a conversion in a child wrote as text; its files are in their place."""
+    from mindspore_lite.conversion.job import Job, listed, overwritten
+
+    if problems := overwritten(Job(model=source, output=target), [source]):
+        raise ModelFileError(listed(problems))
+    more = [] if settings is None else [settings, *_calibration(settings)]
     try:
         with tempfile.TemporaryDirectory(dir=_first_there(target), prefix=".mslite-") as aside:
-            ended = _ran(
-                f"{__name__}:convert_task",
-                {"source": str(source), "output": str(Path(aside, target.name)), "options": told},
-                f"converting {source.name}",
-                source,
-                Path(aside),
-                [] if settings is None else [settings, *_calibration(settings)],
-            )
+            inside = {**arguments, "output": str(Path(aside, target.name))}
+            ended = _ran(task, inside, f"converting {source.name}", source, Path(aside), more)
             if not ended["code"]:
                 _put_in_place(Path(aside), target)
     except OSError as exc:
         raise ModelFileError(f"cannot write {str(target)!r}: {exc.strerror or exc}") from exc
-    _end_alike(ended, {f"{aside}/": str(target)[: -len(target.name)]})
+    return _renamed(ended, f"{aside}/", str(target)[: -len(target.name)])
 
 
 def inspect_jailed(model: Path, as_json: bool, html: Path | None) -> None:
@@ -78,7 +102,8 @@ def inspect_jailed(model: Path, as_json: bool, html: Path | None) -> None:
         if html is not None and page.exists():
             _check_plain(page)
             html.write_bytes(page.read_bytes())
-    _end_alike(ended, {str(page): str(html)})
+    if code := _print_alike(_renamed(ended, str(page), str(html))):
+        sys.exit(code)
 
 
 def _ran(
@@ -112,27 +137,28 @@ def _ran(
     return found
 
 
-def _end_alike(ended: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    """Print what the child wrote, with names that people know, and end with its exit code."""
-    texts = [jail.harmless(ended[name]) for name in ("out", "err")]
-    for inside, outside in names.items():
-        texts = [text.replace(inside, outside) for text in texts]
-    if texts[0]:
-        say(texts[0].removesuffix("\n"))
-    if texts[1]:
-        complain(texts[1].removesuffix("\n"))
-    if ended["code"]:
-        sys.exit(ended["code"])
+def _renamed(ended: Mapping[str, Any], inside: str, outside: str) -> dict[str, Any]:
+    """What a child wrote, with a name that people know."""
+    texts = {name: ended[name].replace(inside, outside) for name in ("out", "err")}
+    return {**ended, **texts}
 
 
-def _check_framework(source: Path, options: Options) -> None:
-    from mindspore_lite.conversion.sources import framework_of
+def _print_alike(ended: Mapping[str, Any]) -> int:
+    """Print what the child wrote; returns its exit code."""
+    out, err = (jail.harmless(ended[name]).removesuffix("\n") for name in ("out", "err"))
+    if err:
+        complain(err)
+    if out:
+        say(out)
+    return int(ended["code"])
 
-    framework = options.framework.upper() or framework_of(source)
+
+def check_framework(framework: str) -> None:
+    """Refuse models that this package does not read itself."""
     if framework not in _FRAMEWORKS:
         raise SettingsError(
-            f"--sandbox does not go with models of {framework}: another program reads them, which "
-            "a sandbox does not start; convert them to ONNX first"
+            f"a sandbox does not go with models of {framework}: another program reads them, which "
+            "it does not start; convert them to ONNX first"
         )
 
 
@@ -146,7 +172,7 @@ def _calibration(settings: Path) -> list[Path]:
         return []
     if found.debug_folder is not None:
         raise SettingsError(
-            "--sandbox does not go with debug_info_save_path, a folder outside; leave one of them "
+            "a sandbox does not go with debug_info_save_path, a folder outside; leave one of them "
             "out"
         )
     return [] if found.data is None else [folder for _, folder in found.data.folders]
@@ -217,6 +243,14 @@ def convert_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
     )
 
 
+def converter_lite_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str, Any]:
+    """In the child: the command without sandbox."""
+    from mindspore_lite.cli.converter_lite import run
+
+    flags = {**arguments["flags"], "outputFile": arguments["output"]}
+    return _captured(lambda: run([f"--{name}={text}" for name, text in flags.items()]))
+
+
 def inspect_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str, Any]:
     """In the child: the command without --sandbox."""
     from mindspore_lite.cli.inspect import show_model
@@ -225,13 +259,13 @@ def inspect_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
     return _captured(lambda: show_model(Path(arguments["model"]), arguments["as_json"], html))
 
 
-def _captured(command: Callable[[], None]) -> dict[str, Any]:
+def _captured(command: Callable[[], int | None]) -> dict[str, Any]:
     """What a command writes, and the exit code that it ends with."""
     out, err = io.StringIO(), io.StringIO()
-    code: Any = 0
+    code: Any
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            command()
+            code = command() or 0
         except SystemExit as exc:
             code = exc.code or 0
         except (OSError, ValueError) as exc:  # as main() has it
