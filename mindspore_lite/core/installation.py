@@ -15,7 +15,8 @@ _SYSTEM = (
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
     "/usr/share/zoneinfo", "/usr/share/locale",
-    "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm", "/proc/sys/kernel",
+    "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
+    "/proc/sys/vm", "/proc/sys/kernel",
     "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/bus",
     "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random",
 )  # fmt: skip
