@@ -15,6 +15,7 @@ from mindspore_lite.base_model import ModelType as ModelType
 from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.engines import heap
 from mindspore_lite.engines.fork_lock import ForkLock
@@ -235,8 +236,7 @@ class Model(Member):
         if key == "weights_version":
             return str(self._built.version)
         if key == "user_info":
-            found: dict[str, str] = json.loads(self._built.session.metadata.get("user_info", "{}"))
-            return json.dumps(found) if found else ""
+            return _user_info(self._built.session.metadata.get("user_info", ""))
         if key == "input_shape":
             return ";".join(
                 f"{i.name}:{list(i.shape)}".replace(" ", "") for i in self._built.inputs
@@ -321,6 +321,15 @@ class Model(Member):
         if self._closed:
             raise ClosedError(f"{prefix}the model was closed; build it again to use it")
         raise EngineError(f"{prefix}the model is not built; call build_from_file() first")
+
+
+def _user_info(text: str) -> str:
+    """What a MindIR says of itself, as JSON; an ONNX file may hold anything under that name."""
+    try:
+        found = read_json(text)
+    except ValueError:
+        return ""
+    return json.dumps(found) if found and isinstance(found, dict) else ""
 
 
 def _checked_key(key: object, mode: object, parallel: object) -> Key | None:

@@ -9,13 +9,13 @@ into the model and comes out of it can be dumped: operators between may have bee
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import InputError
 from mindspore_lite.tensor import Tensor
 
@@ -42,11 +42,11 @@ def read_dump(path: str) -> Dump:
     """
     try:
         with open(path, "rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))[_SETTINGS]
+            found = read_json(file.read(_MOST_BYTES))[_SETTINGS]
         settings = dict(found)
     except OSError as exc:
         raise ValueError(f"cannot read the dump configuration {path!r}: {exc.strerror}") from exc
-    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+    except (ValueError, KeyError, TypeError) as exc:
         raise ValueError(f"{path!r} is no JSON object with an object {_SETTINGS!r}") from exc
     name, kernels = settings.get("net_name", "default"), settings.get("kernels", [])
     mode, sides = settings.get("dump_mode", 0), settings.get("input_output", 0)

@@ -6,13 +6,13 @@ the rows of a table add up to the whole.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mindspore_lite.cli.console import say
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import EngineError
 
 _ENDING = "_kernel_time"
@@ -47,7 +47,7 @@ def read_calls(path: str, skipped: int, wanted: int) -> tuple[list[Call], int]:
     """
     try:
         with open(path, encoding="utf-8") as file:
-            events = json.load(file)
+            events = read_json(file.read())
         runs = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["name"] == "model_run")
         calls = [_call(e) for e in events if e.get("cat") == "Node" and _is_call(e)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def _check_record(reader: PT2ArchiveReader, name: str) -> None:
         _check_pickle(reader.read_bytes(name), name)
     elif name.endswith(".json") and not name.startswith("extra/"):
         try:
-            content = json.loads(reader.read_bytes(name))
-        except (ValueError, RecursionError) as exc:
+            content = read_json(reader.read_bytes(name))
+        except ValueError as exc:
             raise ModelFileError(f"{name!r} inside of it is no JSON: {exc}") from exc
         for key, text in _texts(content, ""):
             _CHECKS.get(key, _check_name)(text)
@@ -145,13 +145,13 @@ def _check_operator(text: str) -> None:
 def _check_structure(text: str) -> None:
     """How inputs or outputs are nested: only in ways that need no import."""
     try:
-        _, root = json.loads(text) if text else (1, {})
+        _, root = read_json(text) if text else (1, {})
         queue = [root] if root else []
         for node in queue:
             if node["type"] not in _STRUCTURES or "__enum__" in str(node["context"]):
                 raise _refusal(f"its inputs or outputs are of the type {str(node['type'])[:80]!r}")
             queue += node["children_spec"]
-    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+    except (ValueError, KeyError, TypeError) as exc:
         raise ModelFileError(f"the structure of its inputs or outputs is damaged: {exc}") from exc
 
 

@@ -17,7 +17,6 @@ fault of the device: it is tried again for as long as it takes.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import queue
@@ -32,6 +31,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.devices.process import WorkerProcess
 from mindspore_lite.devices.vigil import vigil
 from mindspore_lite.devices.weights import Weights
@@ -359,7 +359,7 @@ class Post:
 
     def _end_if_stuck(self, life: Life) -> bool:
         """End a worker in which a run could not be stopped; whether one still runs."""
-        found = self._ask(life, lambda: json.loads(life.model.statistics(ANSWER_S))) or {}
+        found = self._ask(life, lambda: read_json(life.model.statistics(ANSWER_S))) or {}
         if found.get("stuck"):
             self._end(life, "a run in it could not be stopped")
         return bool(found.get("running"))

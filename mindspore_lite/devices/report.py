@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.devices.post import Life, Post
 from mindspore_lite.errors import LiteError
 
@@ -43,8 +43,8 @@ class MultiDeviceStatistics:
 def of_runner(life: Life, timeout_s: float) -> dict[str, Any]:
     """The statistics of the runner in a worker process; {} when it does not tell."""
     try:
-        found: dict[str, Any] = json.loads(life.model.statistics(timeout_s))
-    except LiteError:  # it may be dying
+        found: dict[str, Any] = read_json(life.model.statistics(timeout_s))
+    except (LiteError, ValueError):  # it may be dying
         return {}
     return found
 

@@ -20,6 +20,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.digest import sha256_of
 
 FORMAT = 4  # raise when the folder, or how it is compiled, changes
@@ -121,7 +122,7 @@ def _read_meta(folder: Path, key: str) -> dict[str, dict[str, Any]] | None:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             return None
         _stamp(folder / META)
-        meta = json.loads((folder / META).read_bytes())
+        meta = read_json((folder / META).read_bytes())
         body = meta["body"]
         if meta["digest"] != _body_digest(body):
             return None

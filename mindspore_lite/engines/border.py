@@ -6,13 +6,13 @@ is how they lie in memory anyway. A model names such inputs and outputs in its m
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from mindspore_lite import dtypes
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.bfloat16 import KEY as KEY
@@ -52,7 +52,7 @@ def declared(metadata: Mapping[str, str], side: str) -> dict[str, str]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)[side]
+        found = read_json(text)[side]
         if isinstance(found, dict) and all(kind in CARRIERS for kind in found.values()):
             return found
     except (ValueError, KeyError, TypeError):

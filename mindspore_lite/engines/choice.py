@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines import cache, digest
 from mindspore_lite.engines.base import Source
 from mindspore_lite.engines.cpu_name import cpu_name
@@ -80,7 +81,7 @@ def recall(source: Source) -> Choice | None:
     if store is None or key is None:
         return None
     try:
-        return _checked(json.loads((store.place / _FOLDER / f"{key}.json").read_bytes()))
+        return _checked(read_json((store.place / _FOLDER / f"{key}.json").read_bytes()))
     except (OSError, ValueError):
         return None
 

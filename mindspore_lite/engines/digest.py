@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from mindspore_lite.core.files import Stamp
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.snapshot import RACY_NS, Snapshot
 from mindspore_lite.weights.identity import Identity
 
@@ -67,7 +68,7 @@ def _recall(note: Path, path: str, now: Stamp) -> str | None:
     try:
         if note.is_symlink():
             return None
-        known = json.loads(note.read_bytes())
+        known = read_json(note.read_bytes())
         fits = known["path"] == path and tuple(known["stamp"]) == now
         settled = int(known["read_ns"]) - max(now[-2:]) >= RACY_NS
         digest = str(known["sha256"])

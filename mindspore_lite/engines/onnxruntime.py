@@ -264,9 +264,6 @@ def readable(exc: BaseException) -> str:
 
 def _parts_of(source: Source) -> Parts:
     model = source.translate()
-    if not source.variable:
-        fit(model)
-        return take_apart(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     fit(model)

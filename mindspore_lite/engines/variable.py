@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.weights.variable import Variable
@@ -26,7 +27,13 @@ KEY = "variable_weights"  # of the model's metadata: JSON, one list per weight
 
 
 def mark(model: ir.Model, entries: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Find the weights that entries mean, note them in the model's metadata, return their names."""
+    """Find the weights that entries mean, note them in the model's metadata, return their names.
+
+    What the file itself says there is dropped: only our own notes are believed when it is opened.
+    """
+    model.metadata_props.pop(KEY, None)
+    if not entries:
+        return ()
     from mindspore_lite.weights.resolve import resolve
 
     found = resolve(model, entries)
@@ -99,14 +106,14 @@ def store(model_file: Path, weights_file: Path, weights: Mapping[str, np.ndarray
         )
     for entry in model.metadata_props:
         if entry.key == KEY:
-            rows = json.loads(entry.value)
+            rows = read_json(entry.value)
             entry.value = json.dumps([[*row, offsets[row[0]]] for row in rows])
     onnx.save(model, model_file)
 
 
 def from_file(metadata: Mapping[str, str], weights_file: Path) -> tuple[Variable, ...]:
     """The weights that may change of a stored model; their first values stay in the file."""
-    rows = json.loads(metadata.get(KEY, "[]"))
+    rows = read_json(metadata.get(KEY, "[]"))
     if not rows:
         return ()
     data = np.memmap(weights_file, np.uint8, "r")
@@ -124,7 +131,7 @@ def from_memory(
 ) -> tuple[Variable, ...]:
     """The weights that may change of a model that lies nowhere."""
     found = []
-    for name, aliases, _, shape in json.loads(metadata.get(KEY, "[]")):
+    for name, aliases, _, shape in read_json(metadata.get(KEY, "[]")):
         first = weights[name].view()
         first.flags.writeable = False
         found.append(Variable(name, tuple(aliases), first.dtype, tuple(shape), first))

@@ -23,9 +23,15 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from mindspore_lite.engines.border import KEY
+from mindspore_lite.engines.border import KEY, declared
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.graph.element_types import Signature, element_types, signature, written
+from mindspore_lite.graph.element_types import (
+    Signature,
+    element_types,
+    signature,
+    type_attribute,
+    written,
+)
 
 Kernel = tuple[str, str, int, int, Mapping[str, Sequence[str]]]  # domain, op, versions, types
 
@@ -136,7 +142,7 @@ def _is_ordinary(node: ir.Node, types: Mapping[ir.Value, ir.DataType]) -> bool:
         return True
     if op_type in TAKES_ORDINARY:
         return found <= _ORDINARY
-    if op_type == "Where":
+    if op_type == "Where" and node.domain == "":
         return types.get(node.outputs[0]) in _NUMBERS
     return op_type in TAKES_NUMBERS and found - {_T.BOOL} <= _NUMBERS and _no_truths(node, types)
 
@@ -156,7 +162,7 @@ def _carry_bfloat16(model: ir.Model) -> dict[tuple[ir.Value, ir.DataType], ir.Va
     outputs = [at for at, v in enumerate(graph.outputs) if v.dtype == _T.BFLOAT16]
     if not inputs and not outputs:
         return carried
-    border = json.loads(model.metadata_props.get(KEY, '{"inputs": {}, "outputs": {}}'))
+    border = {side: declared(model.metadata_props, side) for side in ("inputs", "outputs")}
     for value in inputs:
         inside = _cast(value, _T.BFLOAT16, f"{value.name}/bfloat16")
         value.replace_all_uses_with(inside.outputs[0])
@@ -233,7 +239,7 @@ class _Work:
         """Let a Cast to a type in which its operand was made begin there: it then does nothing."""
         value = cast.inputs[0]
         if value is not None:
-            found = self.wide.get((value, _T(cast.attributes["to"].as_int())))
+            found = self.wide.get((value, type_attribute(cast, "to")))
             if found is not None:
                 cast.replace_input_with(0, found)
                 self.changed = True

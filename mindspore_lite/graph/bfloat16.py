@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_NAME, DType
+from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -49,7 +51,7 @@ def without_bfloat16(model: Model) -> Model:
 
 def note_border(made: ir.Model, model: Model) -> None:
     """Write down which inputs and outputs of the graph are bfloat16 to callers."""
-    border = json.loads(made.metadata_props.get(KEY, '{"inputs": {}, "outputs": {}}'))
+    border = _noted(made.metadata_props.get(KEY, '{"inputs": {}, "outputs": {}}'))
     types = _declared(model.graph)
     inputs = [kind for i in model.graph.inputs for kind in _flat(i.type)]
     outputs = [kind for name in model.graph.outputs for kind in _flat(types.get(name))]
@@ -61,6 +63,18 @@ def note_border(made: ir.Model, model: Model) -> None:
             found = zip(values, kinds, strict=True)
             border[side] |= {str(v.name): k.dtype.name for v, k in found if k.dtype is _NARROW}
     made.metadata_props[KEY] = json.dumps(border)
+
+
+def _noted(text: str) -> dict[str, dict[str, str]]:
+    """What is written down already, which a file of ours may have said."""
+    try:
+        found = read_json(text)
+    except ValueError as exc:
+        raise ModelFileError(f"its note {KEY!r} is no JSON: {exc}") from exc
+    sides = isinstance(found, dict) and [found.get("inputs"), found.get("outputs")]
+    if not sides or not all(isinstance(side, dict) for side in sides):
+        raise ModelFileError(f"its note {KEY!r} is {text[:200]!r}, which makes no sense")
+    return {"inputs": found["inputs"], "outputs": found["outputs"]}
 
 
 def _types(graph: Graph) -> Iterator[DType]:

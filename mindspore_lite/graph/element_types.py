@@ -13,6 +13,9 @@ from typing import NamedTuple
 import onnx
 import onnx_ir as ir
 
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.ops.node_rules import place
+
 Types = Mapping[ir.Value, ir.DataType]
 
 # Attributes that decide the type of a result
@@ -144,14 +147,29 @@ def _result(node: ir.Node, at: int, known: Signature | None, types: Types) -> ir
         return named(kind)
     if kind not in [formal.type for formal in known.inputs]:
         for name in _TYPE_ATTRIBUTES:
-            if name in node.attributes and (said := node.attributes[name].as_int()):
-                return ir.DataType(said)  # 0 would be as good as nothing
+            if name in node.attributes and (said := type_attribute(node, name)):
+                return said  # 0 would be as good as nothing
     for formal, value in known.pairs(node):
         if formal.type == kind and value in types:
             return types[value]
     if any(formal.type == kind for formal in known.inputs):
         return None  # that of an operand, which is not known
     return _type_of_constant(node, types)
+
+
+def type_attribute(node: ir.Node, name: str) -> ir.DataType:
+    """The element type that an attribute names by its number.
+
+    Raises:
+        ModelFileError: There is no type of that number.
+    """
+    number = node.attributes[name].as_int()
+    try:
+        return ir.DataType(number)
+    except ValueError as exc:
+        raise ModelFileError(
+            f"{place(node)}: attribute {name!r} is {number}, which is the number of no type"
+        ) from exc
 
 
 def _type_of_constant(node: ir.Node, types: Types) -> ir.DataType | None:

@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ModelFileError
 
 NOTES = "mslite"  # the attribute's name; its value is JSON
@@ -38,7 +39,7 @@ def write_notes(notes: Notes) -> str:
 def read_notes(text: Any) -> Notes:
     """What the attribute says; one that makes no sense says nothing."""
     try:
-        found = json.loads(text)
+        found = read_json(text)
         return Notes(
             writer=str(found["writer"]),
             dims={str(key): list(dims) for key, dims in found["dims"].items()},

@@ -6,7 +6,6 @@ equivalent becomes a `Custom` primitive with the ONNX node inside, which ops/cus
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
@@ -298,7 +298,7 @@ def _why(node: ir.Node, exc: Exception) -> str:
 def _packed(text: str | None) -> dict[str, str] | None:
     """The texts that from_mindir packed into one; None where it did not."""
     try:
-        found = json.loads(text or "")
+        found = read_json(text or "")
     except ValueError:
         return None
     texts = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.weights.identity import Identity
 
 PROTOCOL = 1
@@ -150,8 +151,8 @@ def _body(frame: bytes) -> dict[str, Any]:
     if len(frame) > MAX_BYTES:
         raise BadFrameError(f"it has more than {MAX_BYTES} bytes")
     try:
-        body = json.loads(frame)
-    except (ValueError, RecursionError):
+        body = read_json(frame)
+    except ValueError:
         raise BadFrameError("it is no JSON") from None
     if not isinstance(body, dict):
         raise BadFrameError("it is no JSON object")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.engines import artefact, binding, cache, cached, digest, huge_pages, variable
 from mindspore_lite.engines.alignment import ALIGNMENT
@@ -207,7 +208,7 @@ def _write_weights(path: Path, weights: Mapping[str, np.ndarray]) -> list[Any]:
 
 def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) -> OpenVinoSession:
     """Open an artefact, with other weights in place of those of the file."""
-    told = json.loads((folder / artefact.PORTS).read_bytes())
+    told = read_json((folder / artefact.PORTS).read_bytes())
     inputs, outputs = (
         [TensorInfo(name, np.dtype(kind), tuple(dims)) for name, kind, dims in told[side]]
         for side in ("inputs", "outputs")

@@ -67,7 +67,7 @@ def parts_of(source: Source) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
     _warn_of_doubles(model)
-    names = variable.mark(model, source.variable) if source.variable else ()
+    names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     widen(model, lambda: _Kernels("OpenVINO", ()))  # which carries bfloat16 over the border
     mend(model)

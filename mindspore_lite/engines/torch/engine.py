@@ -133,7 +133,7 @@ def _load_cached(
 def _prepared(source: Source) -> tuple[ir.Model, bytes]:
     """The graph after the passes, and its skeleton from before them."""
     model = upgraded(source.translate())
-    names = variable.mark(model, source.variable) if source.variable else ()
+    names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     widen(model, _kernels)
     variable.settle(model, names)

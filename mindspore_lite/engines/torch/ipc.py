@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.store import Place, Store
 from mindspore_lite.errors import EngineError
@@ -58,7 +59,7 @@ def adopt(store: Store, data: bytes) -> None:
     card = store.card
     assert card is not None
     try:
-        body = json.loads(data)
+        body = read_json(data)
         places = dict(_place(row) for row in body["weights"])
         binary = {name: bytes.fromhex(body[name]) for name in _BINARY}
         numbers = {name: int(body[name]) for name in ("size", "offset", "counter_at")}

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_ONNX
 from mindspore_lite.engines import artefact, variable
 from mindspore_lite.engines.alignment import ALIGNMENT
@@ -21,7 +22,7 @@ from mindspore_lite.engines.skeleton import LARGE_BYTES
 
 def write(folder: Path, model: ir.Model, skeleton: bytes) -> None:
     """Write model.onnx, weights.bin and skeleton.onnx; the model's weights are left as files."""
-    rows = json.loads(model.metadata_props.get(variable.KEY, "[]"))
+    rows = read_json(model.metadata_props.get(variable.KEY, "[]"))
     changing = {row[0] for row in rows}
     offsets: dict[str, int] = {}
     with open(folder / artefact.WEIGHTS, "wb") as data:

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.torch import driver
 
 Launch = Callable[..., None]
@@ -66,7 +67,7 @@ def written(tape: Tape, more: Mapping[str, Any], tensors: Mapping[str, torch.Ten
 def read(content: bytes) -> tuple[Tape, dict[str, Any], dict[str, torch.Tensor]]:
     """What was written; raises anything for the content of another file."""
     found = torch.load(io.BytesIO(content), weights_only=True)
-    text = json.loads(found["text"])
+    text = read_json(found["text"])
     kernels = [
         Kernel(**one | {"code": found["codes"][one["code"]].numpy().tobytes()})
         for one in text["kernels"]
