@@ -9,8 +9,9 @@ from typing import Generic, Protocol, TypeVar
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_model import BaseModel
 from mindspore_lite.context import Context
+from mindspore_lite.core.boundary import boundary
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError
+from mindspore_lite.errors import ClosedError, EngineError, ModelFileError
 from mindspore_lite.tensor import Tensor, TensorMeta
 
 
@@ -75,12 +76,10 @@ class BaseRunner(BaseModel, Generic[L]):
         """
         groups = updating.checked(weights)
         loaded = self._usable(updating.FAILED)
-        try:
+        with boundary(updating.FAILED):
             if self._closed:
                 raise ClosedError("the runner was closed; build it again to use it")
             loaded.update_weights(groups)
-        except LiteError as exc:
-            raise exc.prefixed(updating.FAILED) from exc.__cause__
 
     def _info(self, key: str) -> str:
         if self._loaded is None:

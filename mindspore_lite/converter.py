@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mindspore_lite import checks, config
-from mindspore_lite.errors import LiteError, ModelFileError
+from mindspore_lite.core.boundary import boundary
+from mindspore_lite.errors import ModelFileError
 from mindspore_lite.model import ModelType
 from mindspore_lite.settings import Setting, Settings
 from mindspore_lite.tensor import DataType, Format
@@ -245,7 +246,7 @@ class Converter(Settings):
         from mindspore_lite.conversion.job import Reading, refuse
         from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
 
-        try:
+        with boundary("Converter model failed! error is "):
             read = read_settings_file(Path(settings)) if settings else SettingsFile({})
             reading = Reading()
             job = replace(
@@ -258,8 +259,6 @@ class Converter(Settings):
             refuse(job, reading.problems)
             report = convert(job)
             return (*read.warnings, *report.warnings, *carried(report))
-        except LiteError as exc:
-            raise exc.prefixed("Converter model failed! error is ") from exc.__cause__
 
     def _job(self, reading: Reading, output: str) -> Job:
         """What the attributes ask for."""

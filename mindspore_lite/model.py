@@ -15,6 +15,7 @@ from mindspore_lite.base_model import ModelType as ModelType
 from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.engines import heap
@@ -195,9 +196,12 @@ class Model(Member):
             device = getattr(built.session, "device", None)
             given = feeds.arrays(built.inputs, inputs, device=device)
             wanted = feeds.checked_outputs(built.outputs, outputs)
+        except (LiteError, MemoryError) as exc:
+            reraise(exc, "predict failed! ")
+        try:  # as fast as nothing at all, which `with` is not
             return feeds.tensors(built.outputs, built.session.run(given), wanted)
-        except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+        except Exception as exc:  # noqa: BLE001 - it always raises
+            reraise(exc, "predict failed! ")
 
     def resize(self, inputs: Sequence[Tensor], dims: Sequence[Sequence[int]]) -> None:
         """Give the inputs other shapes; data of another shape that was set in them is dropped.
@@ -217,14 +221,12 @@ class Model(Member):
         shapes = self._in_model_order(inputs, _checked_dims(inputs, dims))
         with self._changing:
             built = self._usable("resize failed! Error is ")
-            try:
+            with boundary("resize failed! Error is "):
                 if len(shapes) != len(built.inputs):
                     raise ShapeError(
                         f"{len(shapes)} shapes were given for {len(built.inputs)} inputs"
                     )
                 self._built = resized(built, shapes)
-            except LiteError as exc:
-                raise exc.prefixed("resize failed! Error is ") from exc.__cause__
             if self._built.session is not built.session:
                 built.session.close()
         for tensor, shape in zip(self._inputs, shapes, strict=True):
@@ -266,10 +268,8 @@ class Model(Member):
             if self._built is None and not self._closed:
                 raise EngineError(f"{updating.FAILED}Session is null, please build model first!")
             built = self._usable(updating.FAILED)
-            try:
+            with boundary(updating.FAILED):
                 self._built = updated(built, updating.replacements(built, groups))
-            except LiteError as exc:
-                raise exc.prefixed(updating.FAILED) from exc.__cause__
             del built
             heap.give_back()  # what the session before took
 
@@ -293,13 +293,11 @@ class Model(Member):
     def _build(
         self, doing: str, given: Given, context: Context, settings: Sections, config_path: str
     ) -> None:
-        try:
+        with boundary(f"{doing} failed! Error is "):
             weights = weight_settings(settings, config_path)
             engine = engine_settings(context, settings)
             group = self._group or (group_of(str(given.path)) if given.path else None)
             built = build(given, context, settings=engine, weights=weights, group=group)
-        except LiteError as exc:
-            raise exc.prefixed(f"{doing} failed! Error is ") from exc.__cause__
         self._built, self._closed = built, False
         self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in built.inputs]
 

@@ -10,6 +10,7 @@ from mindspore_lite import checks
 from mindspore_lite.base_model import BaseModel, ModelType
 from mindspore_lite.build import Built, build
 from mindspore_lite.context import Context
+from mindspore_lite.core.boundary import boundary
 from mindspore_lite.engines.group import Group, add_file
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
 from mindspore_lite.graph.source import Given
@@ -147,13 +148,10 @@ class ModelGroup:
         """
         checks.instance("context", context, Context)
         kind = checks.instance("model_type", model_type, ModelType).name
-        try:
+        with boundary("ModelGroup's cal max size of workspace failed. "):
             if not self._paths:
                 raise EngineError("no paths of model files were added; call add_model() first")
             self._workspace_size = max(self._scratch(path, kind, context) for path in self._paths)
-        except LiteError as exc:
-            prefix = "ModelGroup's cal max size of workspace failed. "
-            raise exc.prefixed(prefix) from exc.__cause__
 
     def _scratch(self, path: str, kind: str, context: Context) -> int:
         if not Path(path).exists():

@@ -25,6 +25,7 @@ from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.config import Sections, read_settings, with_absolute_paths
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
+from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.groups import masks
@@ -38,7 +39,6 @@ from mindspore_lite.errors import (
     EngineError,
     LiteError,
     QueueFullError,
-    ResourceError,
     WorkerDiedError,
 )
 from mindspore_lite.model import ModelType
@@ -99,12 +99,8 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
                 ended then, and the object is as it was.
         """
         context = self._checked(model_path, context)
-        try:
+        with boundary(self._building):
             loaded = _Loaded(model_path, context, self._retries)
-        except LiteError as exc:
-            raise exc.prefixed(self._building) from exc.__cause__
-        except OSError as exc:
-            raise ResourceError(f"{self._building}{exc}") from exc
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path
 
     def predict(
@@ -139,10 +135,11 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         loaded = self._usable(_FAILED)
         try:
             work = loaded.split(inputs, outputs, timeout_s, scatter)
+        except (LiteError, MemoryError, OSError) as exc:
+            reraise(exc, _FAILED)
+        with boundary(_FAILED):
             loaded.crew.take()
             return loaded.done(work)
-        except LiteError as exc:
-            raise _told(exc) from exc.__cause__
 
     @overload
     def predict_parts(
@@ -182,9 +179,11 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            return loaded.parts(parts, timeout_s, return_errors)
-        except LiteError as exc:
-            raise _told(exc) from exc.__cause__
+            request = loaded.request(parts, timeout_s, return_errors)
+        except (LiteError, MemoryError) as exc:
+            reraise(exc, _FAILED)
+        with boundary(_FAILED):
+            return loaded.parts(request, return_errors)
 
     def submit(
         self,
@@ -204,9 +203,11 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            return loaded.submitted(loaded.split(inputs, outputs, timeout_s, scatter))
-        except LiteError as exc:
-            raise _told(exc) from exc.__cause__
+            work = loaded.split(inputs, outputs, timeout_s, scatter)
+        except (LiteError, MemoryError, OSError) as exc:
+            reraise(exc, _FAILED)
+        with boundary(_FAILED):
+            return loaded.submitted(work)
 
     async def predict_async(
         self,
@@ -357,15 +358,18 @@ class _Loaded:
             return False
         return True
 
-    def parts(
+    def request(
         self, parts: Sequence[Inputs], timeout_s: float | None, return_errors: bool
-    ) -> list[list[Tensor] | Exception]:
-        """Several requests at once, each on one device."""
+    ) -> Request:
+        """Several requests as one, each part of which goes to one device."""
         given = [
             feeds.arrays(self.inputs, inputs, any_size=True)
             for inputs in checks.sequence("parts", parts, "list or tuple of inputs")
         ]
-        request = self.crew.request(given, self._limit_s(timeout_s), keeps_going=return_errors)
+        return self.crew.request(given, self._limit_s(timeout_s), keeps_going=return_errors)
+
+    def parts(self, request: Request, return_errors: bool) -> list[list[Tensor] | Exception]:
+        """The outputs of each part, or its error."""
         self.crew.take()
         if return_errors:
             return [
@@ -448,7 +452,8 @@ class _Answer(Future[list[Tensor]]):
     def fetch(self, work: _Work) -> None:
         """Compute it, on a thread of its own."""
         try:
-            found = self._loaded.done(work)
+            with boundary(_FAILED):
+                found = self._loaded.done(work)
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
             if not work.request.is_cancelled:  # else cancel() tells
                 self.set_exception(_told(exc))

@@ -23,6 +23,7 @@ from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.card_placing import place_on_cards
 from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
+from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.engine_settings import engine_settings, settled
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
@@ -43,6 +44,7 @@ from mindspore_lite.weights.settings import weight_settings
 Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
 
+_FAILED = "predict failed! "
 _QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/queue_overhead.py
 _KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
 
@@ -97,10 +99,8 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
 
     def _build(self, given: Given, context: Context) -> None:
         """Load what is given, a file or bytes."""
-        try:
+        with boundary(self._building):
             loaded = _Loaded(given, context)
-        except LiteError as exc:
-            raise exc.prefixed(self._building) from exc.__cause__
         self._loaded, self._closed = loaded, False
         if self._forgotten is not None:
             self._forgotten.detach()  # it holds the pool of the build before
@@ -134,14 +134,17 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
             RuntimeError: Count or type differ from the model's, or the engine failed. It is the
                 class that all errors of mslite are derived from.
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = None if outputs is None else feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+        except (LiteError, MemoryError) as exc:
+            reraise(exc, _FAILED)
+        try:  # as fast as nothing at all, which `with` is not
             return feeds.tensors(loaded.outputs, loaded.pool.run(given, limit_s), wanted)
-        except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
+        except Exception as exc:  # noqa: BLE001 - it always raises
+            reraise(exc, _FAILED)
 
     def submit(
         self,
@@ -156,14 +159,15 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         Future can be cancelled while the request waits, and also while it runs. Its callbacks are
         called on a worker's thread, which goes on when they return.
         """
-        loaded = self._usable("predict failed! ")
+        loaded = self._usable(_FAILED)
         try:
             given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+        except (LiteError, MemoryError) as exc:
+            reraise(exc, _FAILED)
+        with boundary(_FAILED):
             return _Answer(loaded, given, wanted, limit_s)
-        except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
 
     async def predict_async(
         self,
@@ -195,10 +199,8 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
                 "warm_up needs the shapes of the inputs, for the model leaves their sizes open: "
                 f"{ {i.name: list(i.shape) for i in loaded.inputs} }"
             )
-        try:
+        with boundary("warm_up failed! "):
             loaded.warm_up(dims)
-        except LiteError as exc:
-            raise exc.prefixed("warm_up failed! ") from exc.__cause__
 
     def statistics(self) -> Statistics:
         """What the runner did so far and is doing now; also to be had after close().
@@ -396,12 +398,12 @@ class _Answer(Future[list[Tensor]]):
     def _ended(self, request: Request) -> None:
         error, request.error = request.error, None  # which holds the frames of the run
         if error is not None:
-            doing = "predict failed! "
-            self.set_exception(error.prefixed(doing) if isinstance(error, LiteError) else error)
+            self.set_exception(error.prefixed(_FAILED) if isinstance(error, LiteError) else error)
             return
         assert request.outputs is not None
         try:
-            found = feeds.tensors(self._loaded.outputs, request.outputs, self._outputs)
+            with boundary(_FAILED):
+                found = feeds.tensors(self._loaded.outputs, request.outputs, self._outputs)
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
             self.set_exception(exc)
         else:

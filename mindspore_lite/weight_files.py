@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mindspore_lite import checks
+from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.tensor import Tensor
 
@@ -37,10 +38,8 @@ def load_weights(path: str | os.PathLike[str]) -> list[Tensor]:
     if not isinstance(path, str | os.PathLike):
         raise checks.wrong_type("path", "str", path)
     file = Path(path)
-    try:
+    with boundary(f"load_weights failed! {str(file)!r}: "):
         return [_tensor(name, array) for name, array in _read(file)]
-    except ModelFileError as exc:
-        raise exc.prefixed(f"load_weights failed! {str(file)!r}: ") from exc.__cause__
 
 
 def _read(file: Path) -> Iterator[tuple[str, np.ndarray]]:

@@ -13,7 +13,7 @@ import mindspore_lite
 PACKAGE = Path(mindspore_lite.__file__).parent
 NAME = "mindspore_lite"
 ORDER = [
-    "errors", "core", "dtypes", "checks", "config", "settings", "version", "mindir", "ops", "graph",
+    "errors", "version", "core", "dtypes", "checks", "config", "settings", "mindir", "ops", "graph",
     "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map",
     "engine_settings", "tensor", "weight_files", "feeds", "build", "updating", "placing",
     "card_placing", "base_model", "model_group", "base_runner", "runner", "model", "multi_device",

@@ -21,6 +21,7 @@ from mindspore_lite.conversion.job import Job, listed, overwritten, settled
 from mindspore_lite.conversion.quant_report import QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
 from mindspore_lite.conversion.sources import Origin, files_of, load
+from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.graph.borders import set_layouts, set_types
 from mindspore_lite.graph.fix_shapes import fix_shapes
@@ -73,6 +74,8 @@ def convert(job: Job, step: Step = lambda text: None) -> Report:
     except LiteError:
         raise
     except Exception as exc:  # a file may hold anything: no traceback for that
+        if (limit := resource_error(exc)) is not None:
+            raise limit from exc
         raise ModelFileError(
             f"{str(job.model)!r} cannot be converted, {type(exc).__name__} while {stage}: "
             f"{str(exc)[:_MAX_TEXT]}; where the model is valid, this is a fault of the converter"

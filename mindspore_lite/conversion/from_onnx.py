@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,11 +10,11 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.check_nodes import MAX_NAME, misuse, rules, title
 from mindspore_lite.graph.element_types import signature
 from mindspore_lite.graph.source import Given, source_of
 
 _SHOWN = 30  # problems in one error
-_MAX_NAME = 200  # characters of a name in one
 
 
 def load_onnx(path: Path) -> ir.Model:
@@ -61,7 +60,7 @@ def _operators(model: ir.Model) -> Iterator[str]:
             if node.op_identifier() in own:
                 continue
             if problem := _unknown(node, imports):
-                yield f"{_title(node)}: {problem}"
+                yield f"{title(node)}: {problem}"
 
 
 def _unknown(node: ir.Node, imports: Mapping[str, int]) -> str:
@@ -73,34 +72,8 @@ def _unknown(node: ir.Node, imports: Mapping[str, int]) -> str:
     if node.domain == "" and 1 <= opset <= onnx.defs.onnx_opset_version():
         if signature("", node.op_type, opset) is None:
             return f"opset {opset} has no such operator"
-        schema = _schema(node.op_type, opset)
-        return "" if schema is None else _misuse(node, schema)
-    return ""
-
-
-@functools.cache
-def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(op_type, opset, "")
-    except (onnx.defs.SchemaError, TypeError):  # TypeError: a name that is no UTF-8 is bytes
-        return None
-
-
-def _misuse(node: ir.Node, schema: onnx.defs.OpSchema) -> str:
-    """Where a node is not as its operator wants it; what follows relies on that."""
-    for what, count, least, most in (
-        ("inputs", len(node.inputs), schema.min_input, schema.max_input),
-        ("outputs", len(node.outputs), schema.min_output, schema.max_output),
-    ):
-        if not least <= count <= most:
-            return f"it has {count} {what}, wanted {least} to {most}"
-    for name, wanted in schema.attributes.items():
-        found = node.attributes.get(name)
-        if found is None and wanted.required:
-            return f"it lacks the attribute {name!r}"
-        kind = str(wanted.type).removeprefix("AttrType.")
-        if found is not None and found.type.name != kind:
-            return f"its attribute {name!r} is {found.type.name}, wanted {kind}"
+        known = rules("", node.op_type, opset)
+        return "" if known is None else misuse(node, known)
     return ""
 
 
@@ -110,18 +83,18 @@ def _names(model: ir.Model) -> Iterator[str]:
         inputs = Counter(value.name for value in graph.inputs)
         for name, count in inputs.items():
             if count > 1:
-                yield f"{count} inputs have the name {str(name)[:_MAX_NAME]!r}"
+                yield f"{count} inputs have the name {str(name)[:MAX_NAME]!r}"
         for node in graph:
             for value in node.inputs:
                 if value is not None and _is_loose(value):
-                    yield f"{_title(node)} uses {_cut(value)!r}, which nothing makes"
+                    yield f"{title(node)} uses {_cut(value)!r}, which nothing makes"
         for value in graph.outputs:
             if _is_loose(value):
                 yield f"the output {_cut(value)!r} is made by nothing"
 
 
 def _cut(value: ir.Value) -> str:
-    return str(value.name)[:_MAX_NAME]
+    return str(value.name)[:MAX_NAME]
 
 
 def _is_loose(value: ir.Value) -> bool:
@@ -143,8 +116,3 @@ def _order(model: ir.Model) -> list[str]:
     except ValueError as exc:
         return [f"its nodes need each other in a circle ({exc})"]
     return []
-
-
-def _title(node: ir.Node) -> str:
-    name = node.name or next((v.name for v in node.outputs if v.name), "")
-    return f"node {name[:_MAX_NAME]!r} ({node.op_type[:_MAX_NAME]})"

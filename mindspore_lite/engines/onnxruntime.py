@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.engines import (
     artefact,
     binding,
@@ -211,7 +212,8 @@ class OrtSession:
         except Exception as exc:
             if stop is not None and stop.fired:
                 raise StoppedError("the run was told to stop") from exc
-            raise EngineError(f"ONNX Runtime could not run the model: {readable(exc)}") from exc
+            text = f"ONNX Runtime could not run the model: {readable(exc)}"
+            raise engine_failure(text, exc) from exc
         if self._outward:
             for at, kind in self._outward.items():
                 outputs[at] = border.outward(outputs[at], kind)
@@ -263,7 +265,12 @@ def readable(exc: BaseException) -> str:
 
 
 def _parts_of(source: Source) -> Parts:
+    from mindspore_lite.graph.check_nodes import (
+        check_nodes,  # which loads onnx, as translating does
+    )
+
     model = source.translate()
+    check_nodes(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     fit(model)
@@ -480,7 +487,8 @@ def _native(model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any
             settings.add_external_initializers(list(weights), list(values))
         session = ort.InferenceSession(model, settings, providers=_PROVIDERS)
     except Exception as exc:
-        raise EngineError(f"ONNX Runtime could not load the model: {readable(exc)}") from exc
+        text = f"ONNX Runtime could not load the model: {readable(exc)}"
+        raise engine_failure(text, exc) from exc
     session.disable_fallback()  # it would print, and try the same provider again
     # `run` of the session checks what we checked, and takes 1 us longer than the one it calls
     return Native(None, values, session, getattr(session, "_sess", session).run)

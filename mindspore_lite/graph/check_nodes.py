@@ -1,66 +1,142 @@
-"""Checks every node of an ONNX model before anything relies on it; see ops/node_rules.py."""
+"""Whether ONNX nodes keep to their operators, so that passes and engines can rely on it.
+
+A node that does has every input and attribute that its operator demands, and each attribute is of
+the type that the operator says: they can be read without another check. ONNX Runtime asks for the
+same, but only after our own passes; other runtimes and onnx-ir let such nodes through. The checker
+of the onnx package is not used: it takes protobuf alone, with all tensors inside of the nodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
+import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.ops.node_rules import check_node, place
 
-_NEWEST = 2**31 - 1  # of versions that ONNX can express
+MAX_NAME = 200  # characters of a name in an error
+_NEWEST = 2**31 - 1  # of the versions that ONNX can express
+_SINGLE = onnx.defs.OpSchema.FormalParameterOption.Single
+
+
+class Rules(NamedTuple):
+    """What an operator demands of a node."""
+
+    inputs: tuple[int, int]  # the fewest, the most
+    outputs: tuple[int, int]
+    needed: tuple[bool, ...]  # for each input by its place: whether it may not be left out
+    attributes: Mapping[str, ir.AttributeType]
+    required: tuple[str, ...]  # those of the attributes that must be there
+
+
+@functools.cache
+def rules(domain: str, op_type: str, version: int) -> Rules | None:
+    """The rules of an operator at a version; None where ONNX does not know it."""
+    try:
+        schema = onnx.defs.get_schema(op_type, version, domain)
+    except (onnx.defs.SchemaError, TypeError):  # TypeError: a name that is no UTF-8 is bytes
+        return None
+    return Rules(
+        (schema.min_input, schema.max_input),
+        (schema.min_output, schema.max_output),
+        tuple(parameter.option == _SINGLE for parameter in schema.inputs),
+        {
+            name: ir.AttributeType(a.type.value)  # type: ignore[attr-defined] # a stub lacks it
+            for name, a in schema.attributes.items()
+        },
+        tuple(name for name, a in schema.attributes.items() if a.required),
+    )
+
+
+def misuse(node: ir.Node, known: Rules) -> str:
+    """Where a node is not as its operator wants it; "" for nowhere."""
+    for what, count, (least, most) in (
+        ("inputs", len(node.inputs), known.inputs),
+        ("outputs", len(node.outputs), known.outputs),
+    ):
+        if not least <= count <= most:
+            return f"it has {count} {what}, wanted {least} to {most}"
+    for name in known.required:
+        if name not in node.attributes:
+            return f"it lacks the attribute {name!r}"
+    for name, found in node.attributes.items():
+        wanted = known.attributes.get(name)
+        if wanted is not None and found.type != wanted:
+            return f"its attribute {name!r} is {found.type.name}, wanted {wanted.name}"
+    return ""
+
+
+def title(node: ir.Node) -> str:
+    """What errors call a node."""
+    name = node.name or next((v.name for v in node.outputs if v.name), "")
+    return f"node {name[:MAX_NAME]!r} ({node.op_type[:MAX_NAME]})"
 
 
 def check_nodes(model: ir.Model) -> None:
     """Check all nodes, those of sub-graphs and functions included.
 
-    Inlining a function may bring an attribute of the call into its body, and needs another check.
+    Inlining may bring attributes of a call into a function's body, and needs another check.
+    Operators that ONNX does not know, such as those of a runtime's own domain, are let through.
 
     Raises:
         ModelFileError: A node does not keep to its operator, or reads what nothing makes.
     """
-    _check_versions(model.opset_imports)
     local = model.functions.keys()
-    _check_all(model.graph.all_nodes(), model.opset_imports, local, inside_function=False)
+    _check_scope(model.graph.all_nodes(), model.opset_imports, local, is_function=False)
     for function in model.functions.values():
-        _check_versions(function.opset_imports)
         opsets = {**model.opset_imports, **function.opset_imports}
-        _check_all(function.all_nodes(), opsets, local, inside_function=True)
+        _check_scope(function.all_nodes(), opsets, local, is_function=True)
 
 
-def _check_all(
+def _check_scope(
     nodes: Iterable[ir.Node],
     opsets: Mapping[str, int],
-    local: Iterable[ir.OperatorIdentifier],
+    local: Collection[ir.OperatorIdentifier],
     *,
-    inside_function: bool,
+    is_function: bool,
 ) -> None:
-    for node in nodes:
-        for value in node.inputs:
-            if value is not None and value.graph is None:
-                raise ModelFileError(
-                    f"{place(node)}: it reads {str(value.name)[:200]!r}, which is no input, weight "
-                    "or result of a node"
-                )
-        if not inside_function:
-            _refuse_references(node)
-        if node.op_identifier() not in local:  # a function of the model's own says what it means
-            check_node(node, opsets.get(node.domain) or opsets.get(node.domain or "ai.onnx", 1))
-
-
-def _check_versions(opsets: Mapping[str, int]) -> None:
     for domain, version in opsets.items():
         if not 0 < version <= _NEWEST:
             raise ModelFileError(
                 f"the model is of opset {version} of {domain or 'ai.onnx'!r}, wanted 1 or more"
             )
+    for node in nodes:
+        version = opsets.get(node.domain) or opsets.get(node.domain or "ai.onnx", 1)
+        # a function of the model's own says itself what its calls mean
+        known = None if node.op_identifier() in local else rules(node.domain, node.op_type, version)
+        found = _loose(node) or ("" if is_function else _reference(node))
+        if known is not None:
+            found = found or misuse(node, known) or _strict_misuse(node, known)
+        if found:
+            raise ModelFileError(f"{title(node)}: {found}")
 
 
-def _refuse_references(node: ir.Node) -> None:
+def _loose(node: ir.Node) -> str:
+    for value in node.inputs:
+        if value is not None and value.graph is None:
+            return f"it uses {str(value.name)[:MAX_NAME]!r}, which nothing makes"
+    return ""
+
+
+def _reference(node: ir.Node) -> str:
     for name, attribute in node.attributes.items():
         if attribute.is_ref():
-            raise ModelFileError(
-                f"{place(node)}: attribute {name[:80]!r} refers to one of a function, but the node "
-                "is in none"
-            )
+            return f"its attribute {name[:MAX_NAME]!r} refers to a function's, and it is in none"
+    return ""
+
+
+def _strict_misuse(node: ir.Node, known: Rules) -> str:
+    """What the converter lets through, for it translates nodes one by one, and no engine does.
+
+    An attribute that an operator has in another version only might be read by a pass.
+    """
+    for at, needed in enumerate(known.needed[: len(node.inputs)]):
+        if needed and node.inputs[at] is None:
+            return f"its input {at} is left out, which must be there"
+    for name in node.attributes:
+        if name not in known.attributes and not name.startswith("__"):  # that is a tool's note
+            return f"its operator has no attribute {name[:MAX_NAME]!r}"
+    return ""

@@ -14,7 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.ops.node_rules import place
+from mindspore_lite.graph.check_nodes import title
 
 Types = Mapping[ir.Value, ir.DataType]
 
@@ -168,7 +168,7 @@ def type_attribute(node: ir.Node, name: str) -> ir.DataType:
         return ir.DataType(number)
     except ValueError as exc:
         raise ModelFileError(
-            f"{place(node)}: attribute {name!r} is {number}, which is the number of no type"
+            f"{title(node)}: its attribute {name!r} is {number}, which is the number of no type"
         ) from exc
 
 

@@ -55,7 +55,6 @@ def load_onnx(
     import onnx
     import onnx_ir as ir
 
-    from mindspore_lite.graph.check_nodes import check_nodes
     from mindspore_lite.graph.onnx_tensors import check_tensors, put_back
 
     split = split_tensors(data)
@@ -71,7 +70,6 @@ def load_onnx(
         raise ModelFileError(str(_first(exc))) from exc
     if not model.graph.outputs:
         raise ModelFileError("there is no graph inside")
-    check_nodes(model)
     _set_shapes(model.graph, input_shapes or {})
     return model
 

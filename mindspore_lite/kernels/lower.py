@@ -34,6 +34,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._pytree import tree_map
 
+from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.errors import EngineError, LiteError, UnsupportedOpError
 from mindspore_lite.graph.edit import is_op, tensor_of
 from mindspore_lite.kernels import families  # noqa: F401 - fills the table
@@ -596,4 +597,4 @@ def _naming(node: ir.Node) -> Iterator[None]:
             raise
         raise exc.prefixed(where) from exc.__cause__
     except Exception as exc:  # torch raises anything
-        raise EngineError(f"{where}torch cannot compute it: {exc}") from exc
+        raise engine_failure(f"{where}torch cannot compute it: {exc}", exc) from exc

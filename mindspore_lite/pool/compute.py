@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.engines.flip import held
 from mindspore_lite.errors import EngineError, LiteError
@@ -90,8 +91,8 @@ def checked_run(session: Session, inputs: Arrays, stop: Stop) -> list[np.ndarray
     return outputs
 
 
-def engine_error(exc: Exception) -> EngineError:
+def engine_error(exc: Exception) -> LiteError:
     """What callers see of an error of a foreign class."""
-    error = EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
+    error = resource_error(exc) or EngineError(f"the engine failed: {type(exc).__name__}: {exc}")
     error.__cause__ = exc
     return error

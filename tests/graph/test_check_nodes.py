@@ -1,4 +1,4 @@
-"""Tests of graph/check_nodes.py and ops/node_rules.py: nodes that do not keep to their operator."""
+"""Tests of graph/check_nodes.py: nodes that do not keep to their operator."""
 
 from __future__ import annotations
 
@@ -34,36 +34,39 @@ def reference(name: str, to: str) -> onnx.AttributeProto:
 BODY = make_graph([make_node("Relu", [], ["z"])], "body", [], [info("z", FLOAT, None)])
 INT16 = onnx.TensorProto.INT16
 REFUSED = {
-    "input missing": ([make_node("Cast", [], ["y"], to=1)], "0 inputs, wanted 1"),
-    "inputs too many": ([make_node("Relu", ["x", "x"], ["y"])], "2 inputs, wanted 1"),
+    "input missing": ([make_node("Cast", [], ["y"], to=1)], "0 inputs, wanted 1 to 1"),
+    "inputs too many": ([make_node("Relu", ["x", "x"], ["y"])], "2 inputs, wanted 1 to 1"),
     "outputs none": ([make_node("MaxPool", ["x"], [], kernel_shape=[1])], "0 outputs"),
-    "input left out": ([make_node("Add", ["", "x"], ["y"])], "input 0 is left out"),
+    "input left out": ([make_node("Add", ["", "x"], ["y"])], "its input 0 is left out"),
     "attribute missing": ([make_node("Cast", ["x"], ["y"])], "lacks the attribute 'to'"),
     "attribute of another type": (
         [make_node("Cast", ["x"], ["y"], to="float")],
-        "'to' is of type STRING, wanted INT",
+        "its attribute 'to' is STRING, wanted INT",
     ),
     "value that is no tensor": (
         [make_node("Constant", [], ["c"], value=1.5), make_node("Add", ["x", "c"], ["y"])],
-        "'value' is of type FLOAT, wanted TENSOR",
+        "its attribute 'value' is FLOAT, wanted TENSOR",
     ),
     "branch that is no graph": (
         [make_node("If", ["x"], ["y"], then_branch=1.0, else_branch=BODY)],
-        "'then_branch' is of type FLOAT, wanted GRAPH",
+        "its attribute 'then_branch' is FLOAT, wanted GRAPH",
     ),
-    "attribute unknown": ([make_node("Relu", ["x"], ["y"], axes=[0])], "an attribute 'axes'"),
+    "attribute unknown": ([make_node("Relu", ["x"], ["y"], axes=[0])], "has no attribute 'axes'"),
     "inside of a body": (
         [make_node("If", ["x"], ["y"], then_branch=BODY, else_branch=BODY)],
-        "the Relu node 'z': it has 0 inputs",
+        r"node 'z' \(Relu\): it has 0 inputs",
     ),
-    "made by nothing": ([make_node("Add", ["x", "lost"], ["y"])], "reads 'lost', which is no"),
+    "made by nothing": (
+        [make_node("Add", ["x", "lost"], ["y"])],
+        "uses 'lost', which nothing makes",
+    ),
     "reference outside of a function": (
         [
             onnx.NodeProto(
                 op_type="Cast", input=["x"], output=["y"], attribute=[reference("to", "kind")]
             )
         ],
-        "refers to one of a function",
+        "refers to a function's",
     ),
 }
 
@@ -88,7 +91,7 @@ def test_a_node_inside_of_a_function_is_refused() -> None:
     body = [make_node("Cast", ["a"], ["b"])]
     function = make_function("local", "F", ["a"], ["b"], body, [make_opsetid("", 21)])
     call = make_node("F", ["x"], ["y"], domain="local")
-    with pytest.raises(ModelFileError, match="the Cast node 'b': it lacks the attribute 'to'"):
+    with pytest.raises(ModelFileError, match=r"node 'b' \(Cast\): it lacks the attribute 'to'"):
         check_nodes(ir.serde.deserialize_model(model_of([call], functions=[function])))
 
 
@@ -102,7 +105,9 @@ def test_an_opset_that_cannot_be_is_refused(version: int) -> None:
 def test_what_keeps_to_its_operator_passes() -> None:
     body = make_node("Cast", ["a"], ["b"])
     body.attribute.append(reference("to", "kind"))
-    function = make_function("local", "Relu", ["a"], ["b"], [body], [make_opsetid("", 21)], ["kind"])
+    function = make_function(
+        "local", "Relu", ["a"], ["b"], [body], [make_opsetid("", 21)], ["kind"]
+    )
     nodes = [
         make_node("Relu", ["x"], ["r"], domain="local", kind=1, anything="goes"),
         make_node("Clip", ["r", "", "r"], ["c"], __note="of a tool"),

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
+from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.engines import artefact, binding, cache, cached, digest, huge_pages, variable
@@ -228,7 +229,8 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
             tensor = ov.Tensor(blob, shared_memory=True)
             compiled = _core()[0].import_model(tensor, "CPU", _settings(options))
     except Exception as exc:
-        raise EngineError(f"OpenVINO could not open the model: {reading.readable(exc)}") from exc
+        text = f"OpenVINO could not open the model: {reading.readable(exc)}"
+        raise engine_failure(text, exc) from exc
     return OpenVinoSession(compiled, (blob, tensor), ends, skeleton, options)
 
 
@@ -270,6 +272,5 @@ def _compiled(model: Any, options: Options) -> Any:
         with binding.bound(options.cores):  # threads that are made now inherit these
             return _core()[0].compile_model(model, "CPU", _settings(options))
     except Exception as exc:
-        raise EngineError(
-            f"OpenVINO could not compile the model: {reading.readable(exc)}; {reading.INSTEAD}"
-        ) from exc
+        text = f"OpenVINO could not compile the model: {reading.readable(exc)}; {reading.INSTEAD}"
+        raise engine_failure(text, exc) from exc

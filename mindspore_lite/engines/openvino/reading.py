@@ -18,6 +18,7 @@ import onnx
 import onnx_ir as ir
 import openvino as ov
 
+from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.dtypes import BY_ONNX
 from mindspore_lite.engines import variable
 from mindspore_lite.engines.base import ANY_RANK, TensorInfo
@@ -25,6 +26,7 @@ from mindspore_lite.engines.openvino.faults import mend
 from mindspore_lite.engines.skeleton import Parts, take_apart
 from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.element_types import Signature
 from mindspore_lite.graph.source import Source
 
@@ -66,6 +68,7 @@ class _Kernels(Kernels):
 def parts_of(source: Source) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
+    check_nodes(model)
     _warn_of_doubles(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
@@ -104,7 +107,8 @@ def read(core: Any, skeleton: bytes, weights: Mapping[str, np.ndarray]) -> Any:
                 op.set_attribute("stable", True)  # ONNX wants the first of equal values first
         model.validate_nodes_and_infer_types()
     except Exception as exc:
-        raise EngineError(f"OpenVINO could not read the model: {readable(exc)}; {INSTEAD}") from exc
+        text = f"OpenVINO could not read the model: {readable(exc)}; {INSTEAD}"
+        raise engine_failure(text, exc) from exc
     return model
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import openvino as ov
 
+from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.engines import binding, border
 from mindspore_lite.engines.base import Options, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
@@ -105,7 +106,8 @@ class OpenVinoSession:
         except Exception as exc:
             if stop is not None and stop.fired:
                 raise StoppedError("the run was told to stop") from exc
-            raise EngineError(f"OpenVINO could not run the model: {readable(exc)}") from exc
+            text = f"OpenVINO could not run the model: {readable(exc)}"
+            raise engine_failure(text, exc) from exc
         if stop is None or not stop.fired:  # else it may be half cancelled
             native.free.append(request)
         return found

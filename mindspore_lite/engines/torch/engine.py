@@ -28,6 +28,7 @@ from mindspore_lite.engines.torch.program import Program
 from mindspore_lite.engines.torch.session import TorchSession
 from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.for_card import prepare
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.kernels.taken import rows
@@ -132,7 +133,9 @@ def _load_cached(
 
 def _prepared(source: Source) -> tuple[ir.Model, bytes]:
     """The graph after the passes, and its skeleton from before them."""
-    model = upgraded(source.translate())
+    model = source.translate()
+    check_nodes(model)
+    model = upgraded(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     widen(model, _kernels)

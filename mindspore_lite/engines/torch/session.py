@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.engines import binding, border
 from mindspore_lite.engines.any_shape import accepts
 from mindspore_lite.engines.base import Stop
@@ -136,7 +137,8 @@ class TorchSession(Base):
         except LiteError:
             raise
         except Exception as exc:  # torch raises anything
-            raise EngineError(f"torch could not run the model: {readable(exc)}") from exc
+            text = f"torch could not run the model: {readable(exc)}"
+            raise engine_failure(text, exc) from exc
 
 
 @contextmanager

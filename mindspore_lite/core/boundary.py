@@ -1,0 +1,129 @@
+"""What leaves the public API: every error is one of ours, and has its cause.
+
+Entry points check the caller's arguments first, outside of the boundary: TypeError and ValueError
+about these stay what they are. Behind it, an exception of any other class is either the machine's
+limit, which becomes ResourceError, or a bug of ours, which says so and what to report.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import NoReturn
+
+from mindspore_lite.errors import EngineError, LiteError, ModelFileError, ResourceError
+from mindspore_lite.version import __version__
+
+_PACKAGE = "mindspore_lite"
+_LIBRARIES = ("numpy", "onnx", "onnx_ir", "onnxruntime", "openvino", "torch")
+_MAX_TEXT = 300  # of a foreign error's own words, which may quote the file
+
+# what ran out, and what to do
+_LIMITS = {
+    errno.ENOMEM: ("memory", "free some, raise the limit (ulimit -v), or use a smaller model"),
+    errno.EMFILE: ("file descriptors of this process", "close some, or raise ulimit -n"),
+    errno.ENFILE: ("file descriptors of the machine", "close some, or raise fs.file-max"),
+    errno.ENOSPC: ("space on a disk", "free some, or point MSLITE_CACHE_DIR at another disk"),
+    errno.EDQUOT: ("space that the user may have on a disk", "free some, or raise the quota"),
+}
+# how ONNX Runtime, OpenVINO and PyTorch say that there is no memory left
+_NO_MEMORY = re.compile(
+    r"bad_alloc|bad allocation|(failed to|can't|cannot) allocate|out of memory", re.IGNORECASE
+)
+_NO_THREADS = "can't start new thread"
+_PATHS = re.compile(r"(?:/[^\s/'\":]+)+/(?=[^\s/'\":])")  # the folders in front of a file's name
+
+
+@contextmanager
+def boundary(doing: str) -> Iterator[None]:
+    """Let only errors of ours out; `doing` stands in front of their words."""
+    try:
+        yield
+    except Exception as exc:  # noqa: BLE001 - it always raises
+        reraise(exc, doing)
+
+
+def reraise(exc: Exception, doing: str) -> NoReturn:
+    """Raise the error of ours that callers see; for paths on which a `with` costs too much."""
+    if isinstance(exc, Warning):  # the program turned a warning into an error
+        raise exc
+    found = ours(exc)
+    if found is not exc:
+        found.__cause__ = exc
+    if not str(found).startswith(doing):  # a worker process may have said it already
+        found.prefixed(doing)
+    try:
+        raise found from found.__cause__
+    finally:
+        del exc, found  # the error holds this frame: without a circle, all goes with it at once
+
+
+def ours(exc: Exception) -> LiteError:
+    """The error of ours that says the same; the caller makes `exc` its cause."""
+    if isinstance(exc, LiteError):
+        return exc
+    limit = resource_error(exc)
+    if limit is not None:
+        return limit
+    if isinstance(exc, OSError):
+        name = f" {str(exc.filename)!r}" if exc.filename is not None else ""
+        return ModelFileError(f"a file{name} cannot be used: {exc.strerror or exc}")
+    return LiteError(_bug(exc))
+
+
+def resource_error(exc: BaseException) -> ResourceError | None:
+    """The error for what the machine or a limit of the process refuses; None for other errors."""
+    number = exc.errno if isinstance(exc, OSError) else None
+    if isinstance(exc, MemoryError):
+        number = errno.ENOMEM
+    if number in _LIMITS:
+        what, remedy = _LIMITS[number]
+        return ResourceError(f"there is no more {what} ({_words(exc)}); {remedy}")
+    if isinstance(exc, RuntimeError) and _NO_THREADS in str(exc):
+        return ResourceError(
+            f"no more threads can be started ({_words(exc)}); end some, or raise ulimit -u"
+        )
+    return None
+
+
+def engine_failure(text: str, exc: BaseException) -> EngineError | ResourceError:
+    """The error for a runtime that failed in its own words, which may be that memory ran out."""
+    if isinstance(exc, MemoryError) or _NO_MEMORY.search(str(exc)):
+        return ResourceError(f"{text}; there is not enough memory, {_LIMITS[errno.ENOMEM][1]}")
+    return EngineError(text)
+
+
+def _bug(exc: Exception) -> str:
+    return (
+        f"this is a bug of mslite: {type(exc).__name__} at {_place(exc.__traceback__)}: "
+        f"{_words(exc)}; please report this message ({_versions()}), with the model if you can"
+    )
+
+
+def _words(exc: BaseException) -> str:
+    """What an error says, without folders of this machine."""
+    return " ".join(_PATHS.sub("", str(exc)).split())[:_MAX_TEXT] or type(exc).__name__
+
+
+def _place(trace: TracebackType | None) -> str:
+    """The innermost place in our own code, and where it went from there."""
+    own = inner = ""
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__"))
+        inner = f"{name}:{trace.tb_lineno}"
+        if name.partition(".")[0] == _PACKAGE:
+            own = inner
+        trace = trace.tb_next
+    return own if inner == own else f"{own or 'an unknown place'}, in {inner}"
+
+
+def _versions() -> str:
+    """Of ourselves, Python, and those libraries that are in use."""
+    loaded = [(name, sys.modules.get(name)) for name in _LIBRARIES]
+    found = [f"{name} {getattr(module, '__version__', '?')}" for name, module in loaded if module]
+    return ", ".join([f"mslite {__version__}", f"Python {platform.python_version()}", *found])
