@@ -1,36 +1,66 @@
 """What building one model may cost, and whether that happens in a jail: section [build].
 
     key              default          what it bounds
-    max_nodes        300000           nodes after all functions and graphs are inlined
-    max_fold_bytes   4G               bytes that computing constants ahead of time may make
-    max_seconds      1800             CPU time of translating and compiling one session
+    max_nodes        100000           nodes after all functions and graphs are inlined
+    max_fold_bytes   1G + 4 x weights bytes that computing constants ahead of time may make
+    max_seconds      1800             CPU time of translating one model; time of each call that
+                                      compiles it or runs it for the first time
     sandbox          off              on: compile in a child process that can reach nothing else
 
-No honest model comes near the defaults; docs/security.md says how far the largest ones are.
+No honest model comes near the defaults: the largest networks of the tests have some ten thousand
+nodes. A hostile file costs at most this with the default bounds, on one core: 100,000 nodes in a
+row take ONNX Runtime about 5 s and 0.4 GB; OpenVINO needs time that grows with the square of the
+nodes (20,000: 52 s and 1.1 GB), and is given up after max_seconds; constants take 1 GB.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mindspore_lite.errors import EngineError
+from mindspore_lite.errors import EngineError, ModelFileError
 
 SECTION = "build"
+_LEAST_FOLD_BYTES = 1 << 30
+_FOLDS_OF_WEIGHTS = 4  # a weight that is cast, transposed and reshaped is made three times
 
 
 @dataclass(frozen=True)
 class Budget:
     """The bounds of one build."""
 
-    max_nodes: int = 300_000
-    max_fold_bytes: int = 4 << 30
+    max_nodes: int = 100_000
+    max_fold_bytes: int = 0  # 0: what fold_limit() makes of the size of the weights
     max_seconds: int = 1800
     sandbox: bool = False
 
+    def fold_limit(self, weight_bytes: int) -> int:
+        """Bytes that constants of a model with so many bytes of weights may be folded into."""
+        return self.max_fold_bytes or _LEAST_FOLD_BYTES + _FOLDS_OF_WEIGHTS * weight_bytes
+
 
 DEFAULT = Budget()
+
+
+class CpuClock:
+    """The CPU time that the calling thread spends on one model, to be checked in its loops."""
+
+    def __init__(self, budget: Budget, clock: Callable[[], float] = time.thread_time) -> None:
+        self._limit_s, self._clock, self._start_s = budget.max_seconds, clock, clock()
+
+    def check(self) -> None:
+        """Give up once the budget is spent.
+
+        Raises:
+            ModelFileError: It is.
+        """
+        if self._clock() - self._start_s > self._limit_s:
+            raise ModelFileError(
+                f"translating the model took more than {self._limit_s} s of CPU time, which is all "
+                f"that [{SECTION}] max_seconds allows; if the file can be trusted, set a larger one"
+            )
 
 
 def budget_of(sections: Mapping[str, Mapping[str, str]]) -> Budget:

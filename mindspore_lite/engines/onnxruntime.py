@@ -366,7 +366,7 @@ def _identity(source: Source, content: digest.Content, entries: dict[str, str]) 
 
 def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
     """Write model.onnx, weights.bin and skeleton.onnx."""
-    settings = _settings(Options(), entries)
+    settings = _settings(Options(), entries | _fold_entries(parts))
     settings.optimized_model_filepath = str(folder / artefact.MODEL)
     if parts.variable:
         # blocked layouts are left to the opening: laid around the convolutions that may change,
@@ -389,6 +389,12 @@ def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
         (folder / artefact.SKELETON).write_bytes(parts.skeleton)
     except OSError as exc:
         raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
+
+
+def _fold_entries(parts: Parts) -> dict[str, str]:
+    """The bound for constants that are computed ahead; graph/folding.py says what follows."""
+    most = parts.most_folded
+    return {"optimization.constant_folding_max_output_size_in_bytes": str(most)} if most else {}
 
 
 def _open_stored(
@@ -417,7 +423,7 @@ def _open_in_memory(
     """Compile a model that is stored nowhere."""
     weights = {**parts.weights, **replaced}
     try:
-        native = _opened(parts.skeleton, weights, options, entries)
+        native = _opened(parts.skeleton, weights, options, entries | _fold_entries(parts))
     except EngineError as exc:
         if not parts.variable:
             raise

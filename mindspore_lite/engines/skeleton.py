@@ -30,6 +30,7 @@ class Parts:
     skeleton: bytes
     weights: dict[str, np.ndarray]
     variable: tuple[str, ...] = ()  # those of the weights that may change
+    most_folded: int = 0  # bytes that one node may be folded into; 0: nobody said
 
     @property
     def size_bytes(self) -> int:
@@ -44,6 +45,9 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
     """
     import onnx_ir as ir
 
+    from mindspore_lite.graph.folding import folding_of
+
+    folding = folding_of(model)
     _drop_unused(model.graph, but_for=variable)
     weights: dict[str, np.ndarray] = {}
     for value in model.graph.initializers.values():
@@ -69,7 +73,8 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
             f"the graph cannot be written as ONNX ({exc}); constants inside of nodes and subgraphs "
             "must stay under 2 GB together: make them weights of the main graph"
         ) from exc
-    return Parts(skeleton, weights, tuple(variable))
+    most = 0 if folding is None else folding.most_each
+    return Parts(skeleton, weights, tuple(variable), most)
 
 
 def _drop_unused(graph: ir.Graph, but_for: Collection[str]) -> None:

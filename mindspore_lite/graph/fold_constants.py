@@ -90,6 +90,13 @@ def _computed(node: ir.Node, version: int) -> np.ndarray | None:
     arrays = [array_of(value, MAX_BYTES) for value in node.inputs]
     if sum(array is not None and array.dtype in _PLAIN for array in arrays) < len(given_values):
         return None
+    return folded_array(node, version, arrays)
+
+
+def folded_array(node: ir.Node, version: int, arrays: list[np.ndarray | None]) -> np.ndarray | None:
+    """What a node of FOLDABLE makes of these inputs, unless that is too large or odd."""
+    if node.op_type not in FOLDABLE or node.domain != "" or not node.inputs:
+        return None
     try:
         if _most_elements(node, arrays) * 8 > MAX_BYTES:
             return None

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.fuse_conv_bias import fuse_conv_bias
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
+from mindspore_lite.graph.inline import too_many
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.walk import Shape, Walk
-from mindspore_lite.mindir.records import Model
+from mindspore_lite.mindir.records import Call, GraphRef, Model
 from mindspore_lite.ops.tape import IR_VERSION
 
 
-def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -> ir.Model:
+def from_mindir(
+    model: Model,
+    input_shapes: Mapping[str, Shape] | None = None,
+    budget: Budget = DEFAULT,
+) -> ir.Model:
     """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed."""
     narrow = has_bfloat16(model)
     notes = read_notes(model.graph.attributes.get(NOTES))
-    walk = Walk(without_bfloat16(model) if narrow else model, dict(input_shapes or {}), notes)
+    plain = without_bfloat16(model) if narrow else model
+    check_calls(plain, budget.max_nodes)
+    walk = Walk(plain, dict(input_shapes or {}), notes, budget)
     inputs, outputs = walk.translate()
     graph = ir.Graph(
         inputs,
@@ -48,3 +58,31 @@ def from_mindir(model: Model, input_shapes: Mapping[str, Shape] | None = None) -
     RemoveUnusedNodesPass()(made)
     walk.refuse_state()
     return made
+
+
+def check_calls(model: Model, max_nodes: int) -> None:
+    """Refuse graphs that call each other too often to be inlined, before anything is expanded.
+
+    Only plain calls count, which are always expanded. Graphs that call themselves are loops: how
+    they end is found by the walk, which counts as it goes.
+    """
+    graphs = {model.graph.name: model.graph, **model.functions}
+    calls = {
+        name: Counter(
+            node.target.name
+            for node in graph.nodes
+            if isinstance(node, Call) and isinstance(node.target, GraphRef)
+        )
+        for name, graph in graphs.items()
+    }
+    sizes: dict[str, int] = {}
+    try:
+        order = list(TopologicalSorter(calls).static_order())
+    except CycleError:
+        return
+    for name in order:
+        own = len(graphs[name].nodes) if name in graphs else 0
+        called = calls.get(name, {}).items()
+        sizes[name] = min(own + sum(n * sizes[key] for key, n in called), max_nodes + 1)
+    if sizes[model.graph.name] > max_nodes:
+        raise too_many(max_nodes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import Model, local_name
 
@@ -48,7 +49,7 @@ def of_open_rank(model: Model) -> tuple[str, ...]:
     )
 
 
-def trial(model: Model, names: tuple[str, ...]) -> Trial:
+def trial(model: Model, names: tuple[str, ...], budget: Budget = DEFAULT) -> Trial:
     """Translate for the first rank that works, to know the outputs and what is unsupported."""
     from mindspore_lite.graph.element_types import element_types
     from mindspore_lite.graph.from_mindir import from_mindir
@@ -56,7 +57,7 @@ def trial(model: Model, names: tuple[str, ...]) -> Trial:
     refusals = []
     for rank in _RANKS:
         try:
-            made = from_mindir(model, {name: [None] * rank for name in names})
+            made = from_mindir(model, {name: [None] * rank for name in names}, budget)
         except UnsupportedOpError as exc:
             refusals.append(exc)
             continue

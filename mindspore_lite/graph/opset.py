@@ -9,22 +9,22 @@ Between 7 and 21 few operators changed their form at all, see opset_steps.py.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from graphlib import TopologicalSorter
+from collections import defaultdict
 
 import onnx
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
+from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.edit import graph_nodes, name_all
 from mindspore_lite.graph.element_types import Types, element_types, signature
 from mindspore_lite.graph.infer_shapes import infer_shapes
+from mindspore_lite.graph.inline import inline_functions
 from mindspore_lite.graph.opset_steps import BY_RANK, STEPS, Refused
 
 OLDEST, TARGET = 7, 21
 IR_VERSION = 10  # the first that knows opset 21
-MAX_NODES = 2_000_000  # with functions inlined; the largest real exports have some ten thousand
 
 
 def upgraded(model: ir.Model) -> ir.Model:
@@ -70,49 +70,15 @@ def _version(model: ir.Model) -> int:
 
 def _inline(model: ir.Model, version: int) -> None:
     """Put the bodies of functions where they are called; their nodes remember their opset."""
-    for function in model.functions.values():
-        own = function.opset_imports.get("", function.opset_imports.pop("ai.onnx", version))
+    if model.functions:
+        inline_functions(model, DEFAULT.max_nodes)
+    for node in graph_nodes(model):
+        own = node.version or version
         if own != version and max(own, version) > TARGET:
             raise ModelFileError(
-                f"function {function.name!r} is of ONNX opset {own}, the model of {version}; "
+                f"{node.op_type} in a function is of ONNX opset {own}, the model of {version}; "
                 f"such a mixture is understood up to opset {TARGET}"
             )
-        _own_outputs(function.graph)
-        for node in ir.traversal.RecursiveGraphIterator(function):
-            node.version = own
-        function.opset_imports[""] = version
-    if not model.functions:
-        return
-    try:
-        _check_size(model)
-        passes.InlinePass()(model)
-        model.functions.clear()  # those that nobody called
-    except (ValueError, ir.passes.PassError, ir.passes.InvariantError) as exc:
-        raise ModelFileError(f"the model's functions cannot be inlined: {exc}") from exc
-
-
-def _check_size(model: ir.Model) -> None:
-    """A small file can ask for any number of nodes, by functions that call others twice."""
-    nodes = {key: list(function.all_nodes()) for key, function in model.functions.items()}
-    calls = {
-        key: Counter(n.op_identifier() for n in held if n.op_identifier() in nodes)
-        for key, held in nodes.items()
-    }
-    sizes: dict[ir.OperatorIdentifier, int] = {}
-    for key in TopologicalSorter(calls).static_order():
-        sizes[key] = len(nodes[key]) + sum(sizes[called] * n for called, n in calls[key].items())
-    total = sum(sizes.get(node.op_identifier(), 1) for node in graph_nodes(model))
-    if total > MAX_NODES:
-        raise ValueError(f"it would have {total} nodes, more than {MAX_NODES}")
-
-
-def _own_outputs(graph: ir.Graph) -> None:
-    """An Identity for each output that is an input or another output: inlining would rename it."""
-    for at, value in enumerate(graph.outputs):
-        if value in graph.inputs or value in graph.outputs[:at]:
-            node = ir.node("Identity", [value], outputs=[ir.Value(name=f"{value.name}_{at}")])
-            graph.append(node)
-            graph.outputs[at] = node.outputs[0]
 
 
 def _check_known(model: ir.Model, version: int) -> None:

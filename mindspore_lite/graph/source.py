@@ -107,13 +107,15 @@ def _mindir_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
 
     def translate() -> ir.Model:
         from mindspore_lite.graph.from_mindir import from_mindir
+        from mindspore_lite.graph.limits import within
         from mindspore_lite.mindir.read import read
 
         with _naming(given):
             model = read(*opened.load())
         if not input_shapes and (names := of_open_rank(model)):
-            raise OpenRankError(trial(model, names))
-        return from_mindir(model, input_shapes)
+            raise OpenRankError(trial(model, names, given.budget))
+        with _naming(given):
+            return within(from_mindir(model, input_shapes, given.budget), given.budget)
 
     return opened.snapshot, translate, not opened.encrypted
 
@@ -131,12 +133,14 @@ def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
     snapshot = Snapshot([*own, *side.values()])
 
     def translate() -> ir.Model:
+        from mindspore_lite.graph.limits import within
         from mindspore_lite.graph.onnx_file import load_onnx
 
         with _naming(given):
             loaded = snapshot.load()
             data = loaded.pop(0) if own else memoryview(given.data)
-            return load_onnx(data, dict(zip(side, loaded, strict=True)), input_shapes)
+            model = load_onnx(data, dict(zip(side, loaded, strict=True)), input_shapes)
+            return within(model, given.budget)
 
     return snapshot, translate, True
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from mindspore_lite.core.budget import DEFAULT, Budget, CpuClock
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
 from mindspore_lite.graph.branch import Outcome, choose
@@ -20,6 +21,7 @@ from mindspore_lite.graph.control import (
     Reach,
     tail_of,
 )
+from mindspore_lite.graph.inline import too_many
 from mindspore_lite.graph.loop import Loop, run_loop
 from mindspore_lite.graph.notes import Notes, value_of
 from mindspore_lite.graph.storage import Before, Slot, stored
@@ -49,7 +51,7 @@ from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import PART_OF, Complex, Tape
 
 MAX_DEPTH = 100  # of graphs calling graphs
-MAX_NODES = 2_000_000  # after inlining; the largest real exports have some ten thousand
+_OFTEN = 256  # nodes between two looks at the clock
 _SMALL_CONSTANT = 64  # elements; equal constants up to this size are merged and need no name
 _RESULT = ("result",)
 
@@ -60,9 +62,14 @@ class Walk:
     """The translation of one model."""
 
     def __init__(
-        self, model: Model, input_shapes: Mapping[str, Shape], notes: Notes | None = None
+        self,
+        model: Model,
+        input_shapes: Mapping[str, Shape],
+        notes: Notes | None = None,
+        budget: Budget = DEFAULT,
     ) -> None:
         self.model = model
+        self.max_nodes, self.clock = budget.max_nodes, CpuClock(budget)
         self.notes = notes or Notes()
         self.tape = Tape()
         self.tape.trust_dims = not input_shapes
@@ -369,9 +376,11 @@ class Walk:
 
     def count(self, nodes: int) -> None:
         """Note what was walked, which a small file can ask for without end."""
-        self.visited += nodes
-        if self.visited > MAX_NODES:
-            raise ModelFileError(f"the model has more than {MAX_NODES} nodes once inlined")
+        before, self.visited = self.visited, self.visited + nodes
+        if self.visited > self.max_nodes:
+            raise too_many(self.max_nodes)
+        if before // _OFTEN != self.visited // _OFTEN:
+            self.clock.check()
 
     def declare(self, result: Any, declared: Type | None) -> None:
         """Note what the file says about a result."""

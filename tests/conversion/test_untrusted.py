@@ -94,7 +94,7 @@ def _calling(name: str, *called: str) -> onnx.FunctionProto:
 
 def test_functions_that_call_others_twice_are_counted_before(tmp_path: Path) -> None:
     functions = [_calling(f"f{i}", f"f{i + 1}", f"f{i + 1}") for i in range(40)]
-    with pytest.raises(ModelFileError, match=r"inlined: it would have \d+ nodes"):
+    with pytest.raises(ModelFileError, match="more than 100000 nodes once inlined"):
         _converted(
             tmp_path,
             _node("f0", ["x"], domain="own"),

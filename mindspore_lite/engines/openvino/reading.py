@@ -28,6 +28,7 @@ from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.element_types import Signature
+from mindspore_lite.graph.folding import refuse_unknown
 from mindspore_lite.graph.source import Source
 
 INSTEAD = "use [common_context] engine=onnxruntime for this model"
@@ -69,6 +70,7 @@ def parts_of(source: Source) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
     check_nodes(model)
+    refuse_unknown(model, "OpenVINO")
     _warn_of_doubles(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)

@@ -29,6 +29,7 @@ from mindspore_lite.engines.torch.session import TorchSession
 from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
+from mindspore_lite.graph.folding import refuse_unknown
 from mindspore_lite.graph.for_card import prepare
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.kernels.taken import rows
@@ -135,6 +136,7 @@ def _prepared(source: Source) -> tuple[ir.Model, bytes]:
     """The graph after the passes, and its skeleton from before them."""
     model = source.translate()
     check_nodes(model)
+    refuse_unknown(model, "PyTorch")
     model = upgraded(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
