@@ -20,6 +20,7 @@ import re
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache as remembered
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -265,17 +266,18 @@ def readable(exc: BaseException) -> str:
 
 
 def _parts_of(source: Source) -> Parts:
-    from mindspore_lite.graph.check_nodes import (
-        check_nodes,  # which loads onnx, as translating does
-    )
+    # these load onnx, as translating does
+    from mindspore_lite.graph.check_nodes import check_nodes
+    from mindspore_lite.graph.folding import check_folding
 
     model = source.translate()
     check_nodes(model)
+    most = check_folding(model, source.budget).most_each
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     fit(model)
     variable.settle(model, names)
-    return take_apart(model, names)
+    return replace(take_apart(model, names), most_folded=most)
 
 
 def fit(model: ir.Model) -> None:

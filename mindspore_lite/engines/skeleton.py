@@ -45,9 +45,6 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
     """
     import onnx_ir as ir
 
-    from mindspore_lite.graph.folding import folding_of
-
-    folding = folding_of(model)
     _drop_unused(model.graph, but_for=variable)
     weights: dict[str, np.ndarray] = {}
     for value in model.graph.initializers.values():
@@ -73,8 +70,7 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
             f"the graph cannot be written as ONNX ({exc}); constants inside of nodes and subgraphs "
             "must stay under 2 GB together: make them weights of the main graph"
         ) from exc
-    most = 0 if folding is None else folding.most_each
-    return Parts(skeleton, weights, tuple(variable), most)
+    return Parts(skeleton, weights, tuple(variable))
 
 
 def _drop_unused(graph: ir.Graph, but_for: Collection[str]) -> None:

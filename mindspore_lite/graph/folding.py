@@ -26,7 +26,6 @@ from mindspore_lite.graph.infer_shapes import light_proto
 from mindspore_lite.graph.inline import bodies
 from mindspore_lite.graph.long_lists import inferred
 
-META = "mslite.folding"  # of a model that was measured
 _READ = 1 << 13  # bytes of a constant whose numbers are known; shapes, axes and sizes are smaller
 _MOST_EACH = 1 << 30  # bytes of one node, whatever is left; what ONNX Runtime has by itself
 # An operator that is defined by others makes their results too; AffineGrid was measured at 5
@@ -52,28 +51,23 @@ class Folding:
         return max(1, min(left, _MOST_EACH)) if self.unknown else min(self.limit, _MOST_EACH)
 
 
-def folding_of(model: ir.Model) -> Folding | None:
-    """What was found out of a model that check_folding has seen."""
-    found = model.meta.get(META)
-    return found if isinstance(found, Folding) else None
-
-
-def refuse_unknown(model: ir.Model, engine: str) -> None:
-    """Refuse a model for an engine that has no bound of its own for what it computes ahead.
+def refuse_unknown(model: ir.Model, budget: Budget, engine: str) -> None:
+    """check_folding() for an engine that has no bound of its own for what it computes ahead.
 
     Raises:
+        ModelFileError: The constants would make more bytes than the budget allows.
         EngineError: The model has constants of unknown size.
     """
-    found = folding_of(model)
-    if found is not None and found.unknown:
+    found = check_folding(model, budget)
+    if found.unknown:
         raise EngineError(
             f"{engine} would compute {found.unknown[0]} ahead of time, and how large its result is "
             "cannot be told; use [common_context] engine=onnxruntime, which has a bound for that"
         )
 
 
-def check_folding(model: ir.Model, budget: Budget, clock: CpuClock) -> None:
-    """Measure the constant part of a sorted model without functions.
+def check_folding(model: ir.Model, budget: Budget) -> Folding:
+    """Measure the constant part of a model that graph/limits.py has passed.
 
     Raises:
         ModelFileError: It would make more bytes than the budget allows.
@@ -84,8 +78,8 @@ def check_folding(model: ir.Model, budget: Budget, clock: CpuClock) -> None:
         if (tensor := tensor_of(value)) is not None
     )
     folding = Folding(budget.fold_limit(weight_bytes))
-    _Measuring(model, folding, clock).run()
-    model.meta[META] = folding
+    _Measuring(model, folding, CpuClock(budget)).run()
+    return folding
 
 
 @dataclass(frozen=True)
@@ -242,13 +236,13 @@ class _Measuring:
             )
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, *_FAILURES):
             return None
-        made = [_constant_of(found.get(str(value.name))) for value in node.outputs if value.name]
-        if any(one is None for one in made):
-            return None
-        each = iter(made)
-        return [
-            next(each) or _Constant() if v.name else _Constant(None, (0,)) for v in node.outputs
-        ]
+        made: list[_Constant] = []
+        for value in node.outputs:
+            one = _constant_of(found.get(value.name)) if value.name else _Constant(None, (0,))
+            if one is None:
+                return None
+            made.append(one)
+        return made
 
     def version_of(self, node: ir.Node) -> int:
         return self.model.opset_imports.get(node.domain, 1)
@@ -295,7 +289,7 @@ def _title(node: ir.Node) -> str:
     return f"node {str(name)[:200]!r} ({node.op_type[:200]})"
 
 
-# --- results that no inference tells, bounded by the inputs: the most elements of each output ------
+# --- results that no inference tells: the most elements that an output can have -------------------
 
 _Bound = Callable[[ir.Node, Sequence[_Constant]], int | None]
 

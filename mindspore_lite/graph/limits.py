@@ -6,10 +6,9 @@ import math
 
 import onnx_ir as ir
 
-from mindspore_lite.core.budget import SECTION, Budget, CpuClock
+from mindspore_lite.core.budget import SECTION, Budget
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.edit import attribute, dims_of, given, graph_nodes
-from mindspore_lite.graph.folding import check_folding
 from mindspore_lite.graph.inline import inline_functions
 from mindspore_lite.graph.opset import upgraded
 
@@ -24,7 +23,6 @@ def within(model: ir.Model, budget: Budget) -> ir.Model:
     Raises:
         ModelFileError: It is not; the error names the key of [build] that would let it pass.
     """
-    clock = CpuClock(budget)
     has_functions = bool(model.functions)
     inline_functions(model, budget.max_nodes)
     if has_functions:
@@ -33,7 +31,6 @@ def within(model: ir.Model, budget: Budget) -> ir.Model:
         model = upgraded(model)  # engines read one opset for the whole model
     _sort(model)
     _check_windows(model)
-    check_folding(model, budget, clock)
     return model
 
 

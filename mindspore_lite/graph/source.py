@@ -77,6 +77,7 @@ class Source:
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
     replaced: Mapping[str, np.ndarray] = field(default_factory=dict)  # those that have changed
     digests: tuple[str, ...] = ()  # of what is in memory, as if it were the first of the files
+    budget: Budget = DEFAULT  # what compiling it may cost
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -93,7 +94,16 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     if given.variable:  # which one compiles apart from the others; their values do not matter
         recipe = f"{recipe} {json.dumps(given.variable)}"
     digests = given.digests if storable else ()
-    return Source(snapshot, recipe, translate, storable, given.variable, given.replaced, digests)
+    return Source(
+        snapshot,
+        recipe,
+        translate,
+        storable,
+        given.variable,
+        given.replaced,
+        digests,
+        given.budget,
+    )
 
 
 # the files, how to make the graph, and whether that may be stored

@@ -70,7 +70,7 @@ def parts_of(source: Source) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
     check_nodes(model)
-    refuse_unknown(model, "OpenVINO")
+    refuse_unknown(model, source.budget, "OpenVINO")
     _warn_of_doubles(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)

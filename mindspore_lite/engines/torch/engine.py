@@ -136,7 +136,7 @@ def _prepared(source: Source) -> tuple[ir.Model, bytes]:
     """The graph after the passes, and its skeleton from before them."""
     model = source.translate()
     check_nodes(model)
-    refuse_unknown(model, "PyTorch")
+    refuse_unknown(model, source.budget, "PyTorch")
     model = upgraded(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
