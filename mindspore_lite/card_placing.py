@@ -167,13 +167,13 @@ def _check_batching(
     Raises:
         EngineError: With the reason.
     """
-    built = placed.built
+    built, limit_s = placed.built, settings.budget.run_limit_s()
     if all(-1 not in info.shape[1:] for info in built.session.inputs):
-        batcher.check_model(built.session, built.options.batches)
+        batcher.check_model(built.session, built.options.batches, limit_s)
         return
     options = replace(built.options, tuning="off", batches=())
     trial = build(given, context, options, settings=settings).session
     try:
-        batcher.check_model(trial)
+        batcher.check_model(trial, limit_s=limit_s)
     finally:
         trial.close()

@@ -86,6 +86,7 @@ class EngineSettings:
             tuning=self.tuning,
             batches=self.batches,
             profile=self.profile,
+            max_seconds=self.budget.max_seconds,
         )
 
 

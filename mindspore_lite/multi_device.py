@@ -26,6 +26,7 @@ from mindspore_lite.config import Sections, read_settings, with_absolute_paths
 from mindspore_lite.context import Context
 from mindspore_lite.context_map import to_map
 from mindspore_lite.core.boundary import boundary, reraise
+from mindspore_lite.core.budget import SECTION, budget_of
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.groups import masks
@@ -35,13 +36,17 @@ from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
 from mindspore_lite.engine_settings import own_device
+from mindspore_lite.engines import time_limit
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
     QueueFullError,
+    RequestTimeoutError,
+    ResourceError,
     WorkerDiedError,
 )
 from mindspore_lite.model import ModelType
+from mindspore_lite.pool import two_rows
 from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs
 from mindspore_lite.tensor import Tensor
@@ -269,6 +274,13 @@ class _Loaded:
         weights = _weights(sections, settings.config_path)
         self._may_change = bool(weights.variable)
         config = with_absolute_paths(spelled_out(sections, weights))
+        target = context.target[0].lower()
+        self._run_limit_s = budget_of(sections).run_limit_s(
+            settings.timeout_s if target == "cpu" else 0.0  # on a card the first runs compile
+        )
+        # a worker process knows nothing of timeout_s: every request brings its own
+        limit = {"max_run_seconds": str(math.ceil(self._run_limit_s))}
+        config = {**config, SECTION: {**config.get(SECTION, {}), **limit}}
         self.crew = Crew(_places(path, context, config), retries=retries)
         models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
@@ -279,7 +291,7 @@ class _Loaded:
                 warnings.warn(note, UserWarning, stacklevel=3)
             if len(models) > 1:
                 for cuts in trial.usual_cuts(self.inputs):
-                    if self._tried(cuts, self.crew.lives[0].predict, self._verdicts):
+                    if self._tried(cuts, self._trial_run(self.crew.lives[0]), self._verdicts):
                         break
         except BaseException:
             self.crew.close(0.0)
@@ -301,7 +313,7 @@ class _Loaded:
         def look(life: Life) -> None:
             """Whether rows mix may depend on the weights; requests need not wait to know it."""
             for cuts in list(self._verdicts):
-                self._tried(cuts, life.predict, verdicts)
+                self._tried(cuts, self._trial_run(life), verdicts)
 
         # copies: what a process that starts again is to be told must not change
         self.crew.update(
@@ -349,6 +361,17 @@ class _Loaded:
     ) -> None:
         with self.crew.any_life(request) as life:
             self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()), verdicts)
+
+    def _trial_run(self, life: Life) -> Run:
+        """Runs that no request waits for, each within what the budget of builds allows."""
+
+        def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            try:
+                return life.predict(arrays, self._run_limit_s)
+            except RequestTimeoutError as exc:
+                raise time_limit.overdue(two_rows.TRYING, self._run_limit_s) from exc
+
+        return run
 
     def _tried(self, cuts: trial.Cuts, run: Run, verdicts: dict[trial.Cuts, str]) -> bool:
         """Keep whether a batch may be cut so; False when no made-up input could be run."""

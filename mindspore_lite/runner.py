@@ -12,8 +12,9 @@ import time
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +26,16 @@ from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.engine_settings import engine_settings, settled
-from mindspore_lite.engines import ascend
-from mindspore_lite.engines.base import ANY_RANK, Session, TensorInfo
+from mindspore_lite.engines import ascend, time_limit
+from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
 from mindspore_lite.engines.binding import bound
 from mindspore_lite.engines.choice import Choice
 from mindspore_lite.engines.fork_lock import ForkLock
-from mindspore_lite.errors import EngineError, LiteError
+from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool import batcher, synthetic
-from mindspore_lite.pool.desk import Batching
+from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import Request
 from mindspore_lite.pool.statistics import Statistics
@@ -46,6 +47,7 @@ Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
 
 _FAILED = "predict failed! "
 _QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/queue_overhead.py
+_WARMING_UP = "warming the model up (context.parallel.warm_up) on made-up inputs"
 _KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
 
 
@@ -255,13 +257,19 @@ class _Loaded:
             self._placed = place(given, context, weights, engine)
             batching = wish if wish.max_rows else None
             if batching is not None:
-                batcher.check_model(self._placed.built.session)
+                batcher.check_model(
+                    self._placed.built.session,
+                    limit_s=engine.budget.run_limit_s(settings.timeout_s),
+                )
         self.device = self._placed.device
         self._joins = batching is not None  # requests, along the batch axis
         self._changing = ForkLock()
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
         self.timeout_s = self.limit_s(settings.timeout_s or math.inf)
-        run_s = self._try_warm_up() if settings.warm_up else 0.0
+        self._budget = engine.budget
+        # on a card the first runs compile, which has nothing to do with what a request may take
+        first_s = engine.budget.run_limit_s(0.0 if engine.on_card else settings.timeout_s)
+        run_s = self._try_warm_up(first_s) if settings.warm_up else 0.0
         # a number of workers that the user chose is kept to, however short the runs are
         is_quick = 0 < run_s < _QUICK_S and not settings.workers_num and not engine.on_card
         self.pool = Pool(
@@ -317,10 +325,16 @@ class _Loaded:
             return None
         return [synthetic.closed(i.shape) for i in self.inputs]
 
-    def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    def warm_up(
+        self, shapes: Sequence[Sequence[int]], limit_s: float | None = None
+    ) -> list[np.ndarray]:
         """Run every session once, and each as many times at once as workers share it.
 
-        Those on a card run all that they were prepared for.
+        Those on a card run all that they were prepared for. All of it ends within limit_s; None is
+        what the budget of builds says.
+
+        Raises:
+            RequestTimeoutError: It did not.
         """
         arrays = [
             synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
@@ -328,20 +342,21 @@ class _Loaded:
         prepared = self._placed.built.options.batches if self._joins else ()
         runs = [arrays, *([np.repeat(a[:1], rows, axis=0) for a in arrays] for rows in prepared)]
 
-        def once(number: int) -> None:
-            place = self._placed.places[number]
+        stop = Stop()
+
+        def once(place: Place) -> None:
             with bound(place.cores[:1]):
                 for lane in place.lanes:
                     for inputs in runs:
-                        lane.session.run(inputs)
+                        lane.session.run(inputs, stop)
 
-        workers = self._placed.layout.workers
-        with ThreadPoolExecutor(workers, thread_name_prefix="mslite-warm-up") as threads:
-            for _ in threads.map(once, range(workers)):
-                pass
+        places = self._placed.places[: self._placed.layout.workers]
+        calls = [partial(once, place) for place in places]
+        limit_s = self._budget.run_limit_s() if limit_s is None else limit_s
+        time_limit.all_within(limit_s, _WARMING_UP, calls, stop)
         return arrays
 
-    def _try_warm_up(self) -> float:
+    def _try_warm_up(self, limit_s: float) -> float:
         """Warm up if the sizes are known; returns the seconds that a run of one worker takes.
 
         Where the batch is open, a run may take any time: that is 0.
@@ -350,7 +365,9 @@ class _Loaded:
         if shapes is None:
             return 0.0
         try:
-            arrays = self.warm_up(shapes)
+            arrays = self.warm_up(shapes, limit_s)
+        except RequestTimeoutError:
+            raise
         except LiteError as exc:  # it may be the made-up values that are wrong
             warnings.warn(
                 f"the model could not be warmed up on made-up inputs: {exc}; if requests work, "
@@ -361,16 +378,23 @@ class _Loaded:
             return 0.0
         if any(-1 in i.shape for i in self.inputs):
             return 0.0
-        session = self._placed.places[0].lanes[-1].session
-        run_s = _seconds(session, arrays)
-        repeats = 10 if run_s < 1e-3 else 0  # a short time is easily disturbed, and cheap to repeat
-        return min([run_s, *(_seconds(session, arrays) for _ in range(repeats))])
+        session, stop = self._placed.places[0].lanes[-1].session, Stop()
+        return time_limit.within(
+            limit_s, _WARMING_UP, lambda: _least_seconds(session, arrays, stop), stop
+        )
 
 
-def _seconds(session: Session, arrays: list[np.ndarray]) -> float:
-    start = time.perf_counter()
-    session.run(arrays)
-    return time.perf_counter() - start
+def _least_seconds(session: Session, arrays: list[np.ndarray], stop: Stop) -> float:
+    """What a run takes when nothing disturbs it."""
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        session.run(arrays, stop)
+        return time.perf_counter() - start
+
+    run_s = seconds()
+    repeats = 10 if run_s < 1e-3 else 0  # a short time is easily disturbed, and cheap to repeat
+    return min([run_s, *(seconds() for _ in range(repeats))])
 
 
 class _Answer(Future[list[Tensor]]):

@@ -3,8 +3,10 @@
     key              default          what it bounds
     max_nodes        100000           nodes after all functions and graphs are inlined
     max_fold_bytes   1G + 4 x weights bytes that computing constants ahead of time may make
-    max_seconds      1800             CPU time of translating one model; time of each call that
-                                      compiles it or runs it for the first time
+    max_seconds      1800             CPU time of translating one model, and time of each native
+                                      call that compiles or opens it
+    max_run_seconds  max_seconds      time of warming up, and of each trial run of a build; where
+                                      context.parallel.timeout_s is less, that, but at least 10
     sandbox          off              on: compile in a child process that can reach nothing else
 
 No honest model comes near the defaults: the largest networks of the tests have some ten thousand
@@ -24,6 +26,7 @@ from mindspore_lite.errors import EngineError, ModelFileError
 
 SECTION = "build"
 _LEAST_FOLD_BYTES = 1 << 30
+_FIRST_RUN_S = 10.0  # guess
 _FOLDS_OF_WEIGHTS = 4  # a weight that is cast, transposed and reshaped is made three times
 
 
@@ -35,10 +38,18 @@ class Budget:
     max_fold_bytes: int = 0  # 0: what fold_limit() makes of the size of the weights
     max_seconds: int = 1800
     sandbox: bool = False
+    max_run_seconds: int = 0  # 0: what run_limit_s() makes of the other limits
 
     def fold_limit(self, weight_bytes: int) -> int:
         """Bytes that constants of a model with so many bytes of weights may be folded into."""
         return self.max_fold_bytes or _LEAST_FOLD_BYTES + _FOLDS_OF_WEIGHTS * weight_bytes
+
+    def run_limit_s(self, timeout_s: float = 0.0) -> float:
+        """Seconds of warming up, or of a trial, where a request may take so many; 0: any."""
+        if self.max_run_seconds or not timeout_s:
+            return float(self.max_run_seconds or self.max_seconds)
+        # memory is taken and kernels are chosen in the first run: it may be much slower
+        return min(max(timeout_s, _FIRST_RUN_S), float(self.max_seconds))
 
 
 DEFAULT = Budget()
@@ -70,7 +81,7 @@ def budget_of(sections: Mapping[str, Mapping[str, str]]) -> Budget:
         EngineError: A key of [build] is not known, or its value is none that it can have.
     """
     entries = {key: text.strip() for key, text in sections.get(SECTION, {}).items()}
-    known = ("max_nodes", "max_fold_bytes", "max_seconds", "sandbox")
+    known = ("max_nodes", "max_fold_bytes", "max_seconds", "max_run_seconds", "sandbox")
     for key in entries:
         if key not in known:
             raise EngineError(f"[{SECTION}] has no key {key!r}, wanted one of {', '.join(known)}")
@@ -79,6 +90,7 @@ def budget_of(sections: Mapping[str, Mapping[str, str]]) -> Budget:
         _number(entries, "max_fold_bytes", DEFAULT.max_fold_bytes),
         _number(entries, "max_seconds", DEFAULT.max_seconds),
         _switch(entries, "sandbox"),
+        _number(entries, "max_run_seconds", DEFAULT.max_run_seconds),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.engines.group import Group as Group
 from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
@@ -47,6 +48,7 @@ class Options:
     tuning: str = "fast"  # fast: compile; full: in several ways, keep the fastest; off: do not
     batches: tuple[int, ...] = ()  # numbers of rows to prepare at the build; open batch axes only
     profile: str = ""  # ONNX Runtime: where close() writes what each operator took; "": nowhere
+    max_seconds: float = DEFAULT.max_seconds  # of one native call that compiles or opens a model
 
 
 # told where a compiled model lies and what it is, at a moment in which nobody can remove it

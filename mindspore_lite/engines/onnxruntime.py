@@ -37,6 +37,7 @@ from mindspore_lite.engines import (
     digest,
     heap,
     profile,
+    time_limit,
     variable,
 )
 from mindspore_lite.engines.alignment import align_weights
@@ -350,7 +351,10 @@ def _load_cached(
         made = parts()
         try:
             return cached.write(
-                store, key, made.size_bytes, lambda folder: _compile(folder, made, entries)
+                store,
+                key,
+                made.size_bytes,
+                lambda folder: _compile(folder, made, entries, options.max_seconds),
             )
         except EngineError as exc:
             # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will
@@ -366,7 +370,7 @@ def _identity(source: Source, content: digest.Content, entries: dict[str, str]) 
     return cached.identity(source, content, engine, makers, {"precision": str(entries)})
 
 
-def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
+def _compile(folder: Path, parts: Parts, entries: dict[str, str], limit_s: float) -> None:
     """Write model.onnx, weights.bin and skeleton.onnx."""
     settings = _settings(Options(), entries | _fold_entries(parts))
     settings.optimized_model_filepath = str(folder / artefact.MODEL)
@@ -383,7 +387,7 @@ def _compile(folder: Path, parts: Parts, entries: dict[str, str]) -> None:
     model, weights = folder / artefact.MODEL, folder / artefact.WEIGHTS
     changing = {name: parts.weights[name] for name in parts.variable}
     fixed = {name: w for name, w in parts.weights.items() if name not in changing}
-    _native(variable.opened(parts.skeleton, parts.variable), fixed, settings)
+    _native(variable.opened(parts.skeleton, parts.variable), fixed, settings, limit_s)
     try:
         align_weights(model, weights)
         if changing:
@@ -451,7 +455,8 @@ def _opened(
     if optimised:
         settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     with binding.bound(options.cores):  # threads that get no core of their own inherit these
-        return _native(model, weights, settings)._replace(lease=lease)
+        native = _native(model, weights, settings, options.max_seconds)
+    return native._replace(lease=lease)
 
 
 def _callers(options: Options) -> tuple[int, ...]:
@@ -488,12 +493,21 @@ def _settings(options: Options, entries: dict[str, str]) -> Any:
     return settings
 
 
-def _native(model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any) -> Native:
+def _native(
+    model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any, limit_s: float
+) -> Native:
     values = tuple(_ort_value(array) for array in weights.values())
     try:
         if values:
             settings.add_external_initializers(list(weights), list(values))
-        session = ort.InferenceSession(model, settings, providers=_PROVIDERS)
+        # a thread that is made here sits on the cores of this one
+        session = time_limit.within(
+            limit_s,
+            "loading the model in ONNX Runtime",
+            lambda: ort.InferenceSession(model, settings, providers=_PROVIDERS),
+        )
+    except LiteError:
+        raise
     except Exception as exc:
         text = f"ONNX Runtime could not load the model: {readable(exc)}"
         raise engine_failure(text, exc) from exc

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.engines.alike import alike
 from mindspore_lite.engines.base import Session
 from mindspore_lite.errors import EngineError
@@ -67,15 +68,19 @@ def _check_rows(outputs: Sequence[np.ndarray], rows: int) -> None:
             )
 
 
-def check_model(session: Session, buckets: Sequence[int] = ()) -> None:
+def check_model(
+    session: Session, buckets: Sequence[int] = (), limit_s: float = DEFAULT.run_limit_s()
+) -> None:
     """Refuse a model whose requests cannot be joined: by what it declares, and by trying.
 
     Args:
         session: The model.
         buckets: Numbers of rows that it is prepared for; others would cost a compilation.
+        limit_s: Seconds that each run of the trial may take.
 
     Raises:
         EngineError: With the reason.
+        RequestTimeoutError: A run of the trial did not end.
     """
     why = "batching (max_batch_rows) is not possible with this model: "
     for kind, infos in (("input", session.inputs), ("output", session.outputs)):
@@ -88,16 +93,17 @@ def check_model(session: Session, buckets: Sequence[int] = ()) -> None:
     alone = min(buckets, default=1)
     together = min((rows for rows in buckets if rows > 1), default=2)
     try:
-        reason = _difference(session, Sizes(alone, together))
+        reason = _difference(session, Sizes(alone, together), limit_s)
     except EngineError as exc:
         reason = str(exc)
     if reason:
         raise EngineError(f"{why}{reason}; leave max_batch_rows 0")
 
 
-def _difference(session: Session, sizes: Sizes) -> str:
+def _difference(session: Session, sizes: Sizes, limit_s: float) -> str:
     """What two rows give together and do not give alone; "" when nothing."""
-    outcome = two_rows.tried(session.inputs, [True] * len(session.inputs), session.run, sizes)
+    run = two_rows.limited(session, limit_s)
+    outcome = two_rows.tried(session.inputs, [True] * len(session.inputs), run, sizes)
     wanted = (sizes.alone, sizes.alone, sizes.together)
     for info, *found in zip(session.outputs, *outcome, strict=True):
         if any(not got.ndim or len(got) != rows for got, rows in zip(found, wanted, strict=True)):

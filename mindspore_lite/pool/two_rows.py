@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.engines.base import Session, Stop, TensorInfo
+from mindspore_lite.engines.time_limit import within
 from mindspore_lite.errors import EngineError, InputError, ShapeError
 from mindspore_lite.pool import synthetic
 
 _TRIED_SIZES = (16, 1, 32, 64, 224)  # of open dims behind the batch axis, until one runs; guess
+TRYING = "trying the model with made-up rows"  # for errors
 
 Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
@@ -36,6 +38,20 @@ class Sizes(NamedTuple):
 
 
 _ONE_AND_TWO = Sizes()
+
+
+def limited(session: Session, limit_s: float) -> Run:
+    """Runs of a session, each of which ends within so many seconds.
+
+    Raises:
+        RequestTimeoutError: It did not; the run was told to stop.
+    """
+
+    def run(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        stop = Stop()
+        return within(limit_s, TRYING, lambda: session.run(arrays, stop), stop)
+
+    return run
 
 
 def tried(

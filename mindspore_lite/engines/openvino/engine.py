@@ -24,7 +24,16 @@ import openvino as ov
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_NAME
-from mindspore_lite.engines import artefact, binding, cache, cached, digest, huge_pages, variable
+from mindspore_lite.engines import (
+    artefact,
+    binding,
+    cache,
+    cached,
+    digest,
+    huge_pages,
+    time_limit,
+    variable,
+)
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
 from mindspore_lite.engines.openvino import reading
@@ -33,7 +42,7 @@ from mindspore_lite.engines.openvino.reading import Ports
 from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession
 from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.engines.skeleton import Parts
-from mindspore_lite.errors import EngineError
+from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.weights.identity import Identity
 
 VERSION = str(ov.__version__)
@@ -162,11 +171,12 @@ def _load_cached(
 
 def _write(folder: Path, parts: Parts, options: Options) -> None:
     """Write what _opened reads: a blob, or what a model with changing weights is made of."""
-    model = reading.read(_core()[0], parts.skeleton, parts.weights)
+    model = _read(parts.skeleton, parts.weights, options)
     (folder / artefact.SKELETON).write_bytes(parts.skeleton)
     ends = reading.ports(model, parts.skeleton)
     offsets = []
-    compiled = None if parts.variable else _compiled(model, Options(precision=options.precision))
+    plain = Options(precision=options.precision, max_seconds=options.max_seconds)
+    compiled = None if parts.variable else _compiled(model, plain)
     if compiled is not None and can_be_stored(compiled, parts.skeleton):
         (folder / artefact.BLOB).write_bytes(_exported(compiled).getbuffer())
     else:
@@ -227,7 +237,13 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
             huge_pages.for_new_memory(),
         ):
             tensor = ov.Tensor(blob, shared_memory=True)
-            compiled = _core()[0].import_model(tensor, "CPU", _settings(options))
+            compiled = time_limit.within(
+                options.max_seconds,
+                "opening the model in OpenVINO",
+                lambda: _core()[0].import_model(tensor, "CPU", _settings(options)),
+            )
+    except LiteError:
+        raise
     except Exception as exc:
         text = f"OpenVINO could not open the model: {reading.readable(exc)}"
         raise engine_failure(text, exc) from exc
@@ -248,7 +264,7 @@ def _in_memory(
     parts: Parts, replaced: Mapping[str, np.ndarray], options: Options
 ) -> OpenVinoSession:
     """Compile a model that is stored nowhere."""
-    model = reading.read(_core()[0], parts.skeleton, parts.weights)
+    model = _read(parts.skeleton, parts.weights, options)
     ends = reading.ports(model, parts.skeleton)
     return _from_weights(ends, parts.skeleton, parts.weights, replaced, options)
 
@@ -262,15 +278,29 @@ def _from_weights(
 ) -> OpenVinoSession:
     weights = {**first, **replaced}
     with huge_pages.for_new_memory():
-        compiled = _compiled(reading.read(_core()[0], skeleton, weights), options)
+        compiled = _compiled(_read(skeleton, weights, options), options)
     variables = variable.from_memory(ends.metadata, first)
     return OpenVinoSession(compiled, weights, ends, skeleton, options, variables)
+
+
+def _read(skeleton: bytes, weights: Mapping[str, np.ndarray], options: Options) -> Any:
+    return time_limit.within(
+        options.max_seconds,
+        "reading the model in OpenVINO",
+        lambda: reading.read(_core()[0], skeleton, weights),
+    )
 
 
 def _compiled(model: Any, options: Options) -> Any:
     try:
         with binding.bound(options.cores):  # threads that are made now inherit these
-            return _core()[0].compile_model(model, "CPU", _settings(options))
+            return time_limit.within(
+                options.max_seconds,
+                "compiling the model in OpenVINO",
+                lambda: _core()[0].compile_model(model, "CPU", _settings(options)),
+            )
+    except LiteError:
+        raise
     except Exception as exc:
         text = f"OpenVINO could not compile the model: {reading.readable(exc)}; {reading.INSTEAD}"
         raise engine_failure(text, exc) from exc

@@ -16,7 +16,7 @@ import onnx_ir as ir
 import torch
 from google.protobuf.message import DecodeError
 
-from mindspore_lite.engines import artefact, binding, cache, cached, digest, variable
+from mindspore_lite.engines import artefact, binding, cache, cached, digest, time_limit, variable
 from mindspore_lite.engines.base import Keep, Options, Source
 from mindspore_lite.engines.skeleton import Parts, take_apart
 from mindspore_lite.engines.torch import ipc, stored
@@ -190,7 +190,11 @@ def _session(program: Program, source: Source | None, extra: bytes, mapped: bool
     if source is not None and source.replaced:
         program.store.update(source.replaced)
     if program.card is None:
-        return TorchSession(program, mapped)
+        return time_limit.within(
+            program.options.max_seconds,
+            "preparing the model for PyTorch",
+            lambda: TorchSession(program, mapped),
+        )
     if extra:
         ipc.adopt(program.store, extra)
     return CardSession(program)
