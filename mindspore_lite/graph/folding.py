@@ -92,7 +92,7 @@ class _Constant:
 
     @property
     def elements(self) -> int:
-        return math.prod(self.dims or ())
+        return 0 if self.dims is None else math.prod(self.dims)
 
     @property
     def nbytes(self) -> int:
