@@ -42,7 +42,6 @@ from mindspore_lite.errors import (
     LiteError,
     QueueFullError,
     RequestTimeoutError,
-    ResourceError,
     WorkerDiedError,
 )
 from mindspore_lite.model import ModelType

@@ -139,7 +139,8 @@ class OnnxRuntimeEngine:
 
     def compile(self, source: Source, options: Options, folder: Path) -> None:
         """Translate and optimise; precision is all that counts of the options."""
-        _compile(folder, _parts_of(source), _precision_entries(options.precision))
+        entries = _precision_entries(options.precision)
+        _compile(folder, _parts_of(source), entries, options.max_seconds)
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:
         """Open an artefact that another process has made, which is all there is to it."""
