@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
-from support.mutate import mutated
+from fuzzing.mutate_proto import mutated
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.onnx_file import external_files, load_onnx

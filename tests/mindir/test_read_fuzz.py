@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.mutate import mutated
+from fuzzing.mutate_proto import mutated
 from support.running import DATA
 
 from mindspore_lite.core import files

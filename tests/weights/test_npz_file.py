@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
-from support.mutate import changed_bytes
+from fuzzing.mutate_bytes import changed_bytes
 
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.weights.npz_file import read_npz

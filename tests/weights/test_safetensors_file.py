@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.mutate import changed_bytes
+from fuzzing.mutate_bytes import changed_bytes
 
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.weights.safetensors_file import read_safetensors

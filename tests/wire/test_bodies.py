@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.mutate import changed_bytes
+from fuzzing.mutate_bytes import changed_bytes
 from support.wire_peers import Twice
 from support.wire_vectors import FOLDER, read
 

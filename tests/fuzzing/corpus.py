@@ -1,0 +1,72 @@
+"""The files that damage begins with: those under tests/data, by rule, and tests/fuzzing/seeds.
+
+ONNX models are also made anew, of random nodes of all kinds: the committed ones hold few operators.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzzing.damage import Damage
+from support.random_models import model_of
+from support.wire_vectors import FOLDER as VECTORS
+from support.wire_vectors import Vector, read
+
+SEEDS = Path(__file__).parent / "seeds"
+DATA = Path(__file__).parent.parent / "data"
+_LARGEST = 48 << 10  # a case shall take milliseconds
+_RANDOM = 1_000_000  # seeds of random models
+_BESIDE = {"data": bytes(range(100)), "weights.bin": bytes(100)}  # what external.onnx refers to
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A model file, and the files next to it."""
+
+    name: str
+    data: bytes
+    beside: dict[str, bytes] = field(default_factory=dict)
+
+    def lay(self, folder: Path) -> None:
+        """Write the files next to it."""
+        for name, content in self.beside.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(content)
+
+
+def mindir(damage: Damage) -> Seed:
+    """A MindIR file of MindSpore's, or one of ours."""
+    path = damage.choice(_mindir_files())
+    side = path.parent / (path.stem.removesuffix("_graph") + "_variables")
+    held = sorted(side.iterdir()) if path.stem.endswith("_graph") and side.is_dir() else []
+    return Seed(path.name, path.read_bytes(), {f"{side.name}/{p.name}": p.read_bytes() for p in held})
+
+
+def onnx(damage: Damage) -> Seed:
+    """A network, a seed of ours, or a random model."""
+    if damage.chance(0.6):
+        number = damage.rng.randrange(_RANDOM)
+        return Seed(f"random {number}", model_of(number).model.SerializeToString())
+    if damage.chance(0.3):
+        path = damage.choice(_files(DATA / "onnx_nets", "*.onnx"))
+    else:
+        path = damage.choice(_files(SEEDS, "*.onnx"))
+    return Seed(path.name, path.read_bytes(), _BESIDE)
+
+
+@functools.cache
+def _mindir_files() -> tuple[Path, ...]:
+    return (*_files(SEEDS, "*.mindir"), *_files(DATA, "*/*.mindir"))
+
+
+@functools.cache
+def _files(folder: Path, pattern: str) -> tuple[Path, ...]:
+    return tuple(p for p in sorted(folder.glob(pattern)) if p.stat().st_size <= _LARGEST)
+
+
+@functools.cache
+def vectors() -> tuple[Vector, ...]:
+    """What the two sides of the wire say, good and bad."""
+    return tuple(read(path) for path in sorted(VECTORS.glob("*.txt")))
