@@ -6,10 +6,12 @@ descriptor that was standard output; what cases and libraries print goes to stan
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,11 +20,14 @@ from fuzzing.case import memory_now, run_case, warm_up
 from fuzzing.entries import ENTRIES
 from fuzzing.ground import Ground
 
+_PR_SET_PDEATHSIG = 1  # of prctl: whoever kills the driver ends its children, too
+
 
 def main(name: str, seed: int, first: int, count: int, folder: Path) -> None:
     """Run cases first to count - 1 of a seed."""
     faulthandler.enable()  # also for the SIGABRT by which the driver ends a case that hangs
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     report = os.dup(1)
     os.dup2(2, 1)
     entry, ground = ENTRIES[name], Ground(folder)

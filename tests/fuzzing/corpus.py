@@ -41,7 +41,9 @@ def mindir(damage: Damage) -> Seed:
     path = damage.choice(_mindir_files())
     side = path.parent / (path.stem.removesuffix("_graph") + "_variables")
     held = sorted(side.iterdir()) if path.stem.endswith("_graph") and side.is_dir() else []
-    return Seed(path.name, path.read_bytes(), {f"{side.name}/{p.name}": p.read_bytes() for p in held})
+    return Seed(
+        path.name, path.read_bytes(), {f"{side.name}/{p.name}": p.read_bytes() for p in held}
+    )
 
 
 def onnx(damage: Damage) -> Seed:

@@ -1,4 +1,4 @@
-"""Entries that take other files of the user: weights, configurations, archives, calibration data."""
+"""Entries that take other files of the user: weights, settings, archives, calibration data."""
 
 from __future__ import annotations
 
@@ -70,10 +70,24 @@ input_format=ND
 disable_fusion=off
 """
 _QUANT_WORDS = (
-    *("quant_type", "WEIGHT_QUANT", "DYNAMIC_QUANT", "FULL_QUANT", "bit_num", "KL", "REMOVAL_OUTLIER"),
+    *(
+        "quant_type",
+        "WEIGHT_QUANT",
+        "DYNAMIC_QUANT",
+        "FULL_QUANT",
+        "bit_num",
+        "KL",
+        "REMOVAL_OUTLIER",
+    ),
     *("activation_quant_method", "calibrate_path", "x:calibration", "x:pictures", "input_type"),
     *("IMAGE", "image_to_format", "RGB", "GRAY", "resize_width", "8", "normalize_mean", "[1,2,3]"),
-    *("data_preprocess_param", "full_quant_param", "common_quant_param", "x:[-1,64]", "disable_fusion"),
+    *(
+        "data_preprocess_param",
+        "full_quant_param",
+        "common_quant_param",
+        "x:[-1,64]",
+        "disable_fusion",
+    ),
 )
 
 
@@ -164,9 +178,7 @@ def _model() -> mslite.Model:
     return model
 
 
-def _configured(
-    model: Path, path: Path, as_dict: dict[str, dict[str, str]] | None
-) -> None:
+def _configured(model: Path, path: Path, as_dict: dict[str, dict[str, str]] | None) -> None:
     with mslite.Model() as built:
         built.build_from_file(
             str(model),

@@ -1,4 +1,4 @@
-"""Findings in a folder, each kind once, with a reproducer; and the log from which hours are summed."""
+"""Findings in a folder, each kind once, with a reproducer; and the log that hours are summed from."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The folders that cases run in, and the watch over the files that they open.
 
-    case/        the files of one case; the only folder that it may read
-      link, out  lead out of it, to a file and to a folder
-      pipe       a FIFO: whoever opens it to read waits for ever
-    outside/     a stranger's folder
-    cwd/         the working directory, which has nothing to do with the model
+case/        the files of one case; the only folder that it may read
+  link, out  lead out of it, to a file and to a folder
+  pipe       a FIFO: whoever opens it to read waits for ever
+outside/     a stranger's folder
+cwd/         the working directory, which has nothing to do with the model
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Damages bytes that no one understands: flipped bits, cuts, insertions, lengths at their limits."""
+"""Damages bytes without knowing a format: flipped bits, cuts, insertions, lengths at limits."""
 
 from __future__ import annotations
 

@@ -10,7 +10,20 @@ from typing import Any
 from fuzzing.mutate_bytes import changed_bytes
 
 _VALUES = (
-    *("", "0", "1", "-1", "2", "3.5", "1e400", "nan", "99999999999999999999", "true", "off", "auto"),
+    *(
+        "",
+        "0",
+        "1",
+        "-1",
+        "2",
+        "3.5",
+        "1e400",
+        "nan",
+        "99999999999999999999",
+        "true",
+        "off",
+        "auto",
+    ),
     *("0x10", "1,2,3", ",", "a:b", ";", "[", "]", '"', "'", "\\", "\0", "=", "é", "٣", "x" * 5000),
     *("data", "link", "out/secret", "pipe", ".", "..", "missing/file"),
 )

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from fuzzing.mutate_proto import mutated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
-from fuzzing.mutate_proto import mutated
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.onnx_file import external_files, load_onnx

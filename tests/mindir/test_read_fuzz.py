@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from fuzzing.mutate_proto import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from fuzzing.mutate_proto import mutated
 from support.running import DATA
 
 from mindspore_lite.core import files

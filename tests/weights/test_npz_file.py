@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing.mutate_bytes import changed_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
-from fuzzing.mutate_bytes import changed_bytes
 
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.weights.npz_file import read_npz

@@ -12,9 +12,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from fuzzing.mutate_bytes import changed_bytes
 from hypothesis import given
 from hypothesis import strategies as st
-from fuzzing.mutate_bytes import changed_bytes
 
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.weights.safetensors_file import read_safetensors

@@ -8,9 +8,9 @@ from random import Random
 
 import numpy as np
 import pytest
+from fuzzing.mutate_bytes import changed_bytes
 from hypothesis import given
 from hypothesis import strategies as st
-from fuzzing.mutate_bytes import changed_bytes
 from support.wire_peers import Twice
 from support.wire_vectors import FOLDER, read
 
