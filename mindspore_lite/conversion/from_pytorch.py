@@ -76,9 +76,10 @@ def _loaded(
 
 def _kind(path: Path, suffix: str) -> str:
     names: list[str] = []
-    if zipfile.is_zipfile(path):
-        with _failing("reading the archive", ModelFileError), zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
+    with _failing("reading the archive", ModelFileError):  # asking whether it is one may fail, too
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
     if suffix.lower() == ".pt2" or any(name.endswith("/archive_format") for name in names):
         return "an exported program"
     return "TorchScript" if any("/code/" in name for name in names) else "pickled Python"

@@ -367,8 +367,10 @@ class Lane:
     def _allocated(self, size: int, timeout_s: float | None = None) -> Block:
         out = Writer()
         out.u64(size)
-        (made,) = bodies.read_made(self.ask(Message.ALLOCATE, out.data, timeout_s))
-        return self._opened(made)
+        made = bodies.read_made(self.ask(Message.ALLOCATE, out.data, timeout_s))
+        if len(made) != 1:
+            raise WireError(f"one block was asked for, and the worker made {len(made)}")
+        return self._opened(made[0])
 
     def _opened(self, made: Made) -> Block:
         try:

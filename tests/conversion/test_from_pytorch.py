@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 import shutil
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,17 @@ def test_a_pickle_does_not_run_without_trust(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="trustPickle"):
         load(Origin("PYTORCH", path, shapes=SHAPES))
     assert not mark.exists()
+
+
+def test_an_archive_that_claims_to_span_disks_is_refused(exported: Callable[[str], Path]) -> None:
+    """Python's zipfile raises at such an end where it is only asked whether that is an archive."""
+    path = exported("convolutional")
+    end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0, 0, 0, 0, 0)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 1, 0, 5)
+    damaged = path.with_name("spans.pt2")
+    damaged.write_bytes(path.read_bytes() + locator + end)
+    with pytest.raises(ModelFileError, match=r"spans\.pt2.*reading the archive failed: BadZipFile"):
+        load(Origin("PYTORCH", damaged))
 
 
 class Touch:

@@ -293,9 +293,9 @@ def _ask(worker: Hostile) -> None:
             with _told():
                 model = session.build(Build(MODEL, 0, "x"))
             for act in (
-                lambda: model.predict([_SMALL], timeout_s=20.0),
-                lambda: model.predict([_LARGE], timeout_s=20.0),
-                lambda: model.predict([_LARGE], timeout_s=20.0),
+                lambda: model.predict([_SMALL] * len(model.inputs), timeout_s=20.0),
+                lambda: model.predict([_LARGE] * len(model.inputs), timeout_s=20.0),
+                lambda: model.predict([_LARGE] * len(model.inputs), timeout_s=20.0),
                 lambda: model.resize([[4, 3]]),
                 lambda: model.update_weights([[("w", _LARGE)], [("", _SMALL)]]),
                 lambda: model.info("version"),

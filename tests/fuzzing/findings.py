@@ -1,4 +1,4 @@
-"""Findings in a folder, each kind once, with a reproducer; and the log that hours are summed from."""
+"""Findings in a folder, each kind once, with a reproducer, and the log of all runs."""
 
 from __future__ import annotations
 

@@ -25,11 +25,13 @@ from mindspore_lite.errors import (
     WorkerDiedError,
 )
 from mindspore_lite.tensor import Tensor
+from mindspore_lite.wire import bodies
 from mindspore_lite.wire.bodies import MODEL, Build
 from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Call, Session, _rounded
 from mindspore_lite.wire.fields import Writer
 from mindspore_lite.wire.frames import Message, header
 from mindspore_lite.wire.handshake import VERSION, Welcome
+from mindspore_lite.wire.memory import Made
 from mindspore_lite.worker import guest as guest_module
 from mindspore_lite.worker.hosted import Running
 
@@ -340,6 +342,24 @@ def test_an_answer_with_more_than_we_know_is_understood(tmp_path: Path) -> None:
     with ScriptedWorker(tmp_path, [(24 + 4 + 11, answer)]) as worker:
         session = Session.connect(worker.path)
         assert session.info("version") == "1.2.3"
+        session.close()
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_worker_that_makes_no_block_or_several_breaks_the_protocol(
+    tmp_path: Path, count: int
+) -> None:
+    out = Writer()
+    bodies.write_made(out, [Made(number + 1, 9, 1 << 16) for number in range(count)])
+    answer = header(Message.REPLY, 1, len(out.data)) + out.data
+    with ScriptedWorker(tmp_path, [(24 + 8, answer)]) as worker:
+        session = Session.connect(worker.path)
+        lane = session.lane()
+        with pytest.raises(
+            WireError, match=f"one block was asked for, and the worker made {count}"
+        ):
+            lane.bring([LARGE])
+        lane.give_back()
         session.close()
 
 
