@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from fuzzing.case import memory_now, run_case, warm_up
-from fuzzing.entries import ENTRIES
+from fuzzing.entries import entry_of
 from fuzzing.ground import Ground
 
 _PR_SET_PDEATHSIG = 1  # of prctl: whoever kills the driver ends its children, too
@@ -30,7 +30,7 @@ def main(name: str, seed: int, first: int, count: int, folder: Path) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     report = os.dup(1)
     os.dup2(2, 1)
-    entry, ground = ENTRIES[name], Ground(folder)
+    entry, ground = entry_of(name), Ground(folder)
     warm_up(entry, ground)
     for number in range(first, count):
         os.ftruncate(2, 0)  # what was printed for the cases before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzzing import entries_data, entries_model, entries_wire
+from fuzzing.bad_entries import BAD
 from fuzzing.case import Entry
 
 ENTRIES = {
@@ -22,3 +23,8 @@ ENTRIES = {
         Entry("wire-client", "frames of a hostile worker", entries_wire.wire_client),
     )
 }
+
+
+def entry_of(name: str) -> Entry:
+    """An entry, also one of those that misbehave on purpose."""
+    return BAD[name] if name in BAD else ENTRIES[name]

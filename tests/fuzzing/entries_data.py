@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from fuzzing.corpus import SEEDS
@@ -14,6 +16,7 @@ from fuzzing.damage import Damage
 from support.models import dense_net
 
 import mindspore_lite as mslite
+from mindspore_lite.conversion import from_pytorch
 from mindspore_lite.conversion.settings_file import read_settings_file
 from mindspore_lite.conversion.sources import Origin, load
 from mindspore_lite.converter import FmkType
@@ -125,7 +128,9 @@ def pt2(damage: Damage, folder: Path) -> Act:
 
     path = folder / "net.pt2"
     path.write_bytes(damage.archive(data, change))
-    return lambda: load(Origin("PYTORCH", path))
+    # a second of torch's exporter for each program that torch can load: only for some of them
+    exports = damage.chance(0.2)
+    return lambda: _loaded(path, exports)
 
 
 def quantise(damage: Damage, folder: Path) -> Act:
@@ -148,6 +153,12 @@ def quantise(damage: Damage, folder: Path) -> Act:
     settings = folder / "quant.ini"
     settings.write_bytes(damage.lines(text, _QUANT_WORDS) if part == "settings" else text.encode())
     return lambda: _quantised(path, settings, folder / "made")
+
+
+def _loaded(path: Path, exports: bool) -> None:
+    skipped = mock.patch.object(from_pytorch, "_from_program", lambda program: None)
+    with contextlib.nullcontext() if exports else skipped:
+        load(Origin("PYTORCH", path))
 
 
 def _safetensors(damage: Damage, data: bytes) -> bytes:
