@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import get_ident
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engine_settings import engine_settings
-from mindspore_lite.engines import heap
+from mindspore_lite.engines import heap, interrupt
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.group import group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
@@ -61,6 +62,7 @@ class Model(Member):
         self._inputs: list[Tensor] = []
         self._closed = False
         self._changing = ForkLock()  # held while the built model is exchanged for another
+        self._main_runs = interrupt.MainRuns()
 
     def build_from_file(
         self,
@@ -181,7 +183,7 @@ class Model(Member):
 
         A contiguous array is read without a copy. An array of another shape but the right size is
         taken as it lies in memory; dims of -1 take any size. Tensors on the model's card stay
-        there; if all inputs are such, so are the outputs.
+        there; if all inputs are such, so are the outputs. Ctrl-C ends the call and stops the run.
 
         Args:
             inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
@@ -199,7 +201,11 @@ class Model(Member):
         except (LiteError, MemoryError) as exc:
             reraise(exc, "predict failed! ")
         try:  # as fast as nothing at all, which `with` is not
-            return feeds.tensors(built.outputs, built.session.run(given), wanted)
+            if get_ident() == interrupt.MAIN:  # which Ctrl-C must reach
+                found = self._main_runs.run(built.session, given)
+            else:
+                found = built.session.run(given)
+            return feeds.tensors(built.outputs, found, wanted)
         except Exception as exc:  # noqa: BLE001 - it always raises
             reraise(exc, "predict failed! ")
 

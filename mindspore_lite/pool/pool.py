@@ -5,7 +5,8 @@ is never held while an engine runs or a caller's code is called. A slot belongs 
 time: to a caller that found it idle and computes in it himself, without a change of threads, or to
 its own thread, which is woken when a request had to wait and stays awake while the queue is not
 empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is the
-one that sits on the right cores, and a caller must be free to leave when his time is up.
+one that sits on the right cores, and a caller must be free to leave when his time is up. So do
+those of the main thread unless they are short for certain: Ctrl-C must reach it (interrupt.py).
 
 Promises. A request with a deadline ends by it. Nothing that failed looks like a success. A request
 that fails, hangs or is cancelled takes no other with it: a hanging engine keeps its thread, but the
@@ -27,6 +28,7 @@ from functools import partial
 
 import numpy as np
 
+from mindspore_lite.engines import interrupt
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.pool import batcher, compute, meeting
@@ -88,6 +90,7 @@ class Pool:
         if quick is not None and self._direct and not batching:
             self._quick = QuickLane(quick, self._tidy, clock_ns)
         self._watchdog = watchdog
+        self._pace: interrupt.Pace | None = None  # of runs on the main thread
         self._forked = self._gave_up = False
         try:
             watchdog.start()  # close() needs it at the interpreter's end, when no thread can start
@@ -112,12 +115,28 @@ class Pool:
             QueueFullError, RequestTimeoutError, ClosedError, CancelledError: As their names say.
             Exception: What the engine raised for these inputs.
         """
-        if timeout_s is None and self._quick is not None and self._quick.takes(inputs):
+        if threading.get_ident() != interrupt.MAIN:
+            return self._run(inputs, timeout_s, known, computes=True)
+        pace = self._pace
+        if pace is None:
+            pace = self._pace = interrupt.Pace(self._desk.slots[0].place.lanes[-1].session)
+        key = pace.key(inputs)
+        start_s = time.perf_counter()
+        outputs = self._run(inputs, timeout_s, known, computes=pace.is_quick(key))
+        pace.note(key, time.perf_counter() - start_s)
+        return outputs
+
+    def _run(
+        self, inputs: Arrays, timeout_s: float | None, known: Known | None, *, computes: bool
+    ) -> list[np.ndarray]:
+        """The same; unless it `computes` the caller only waits, so that Ctrl-C can end that."""
+        quick = self._quick if computes and timeout_s is None else None
+        if quick is not None and quick.takes(inputs):
             if known is None:
-                return self._quick.run(inputs)
+                return quick.run(inputs)
             stop = Stop()
             known(stop.fire)
-            return self._quick.run(inputs, stop)
+            return quick.run(inputs, stop)
         request = self._request(inputs)
         if known is not None:
             known(partial(self.cancel, request))
@@ -132,7 +151,7 @@ class Pool:
                 slot = _own.slot
                 self._desk.admit_into(slot, request, request.arrived_ns)
             else:
-                direct = self._direct and timeout_s is None
+                direct = computes and self._direct and timeout_s is None
                 slot = self._desk.admit(request, request.arrived_ns, direct=direct)
             if slot is None:
                 request.answered = answered = threading.Lock()
