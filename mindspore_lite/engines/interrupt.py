@@ -19,10 +19,10 @@ import logging
 import os
 import re
 import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from time import perf_counter
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 QUICK_S = 0.02  # a run that takes no longer is over before anybody notices the delay; guess
 STOP_S = 0.3  # for a run to end when it is told to, before its thread is left to itself
+LOOK_S = 0.1  # how often a thread that waits looks for signals
 _FEW = 8  # elements of an input of integers that may decide sizes, as a shape does
 _MANY = 256  # different sizes that are remembered
 # in ONNX's encoding field 4 of a node, its operator, is 0x22, the length and the name
@@ -59,17 +60,13 @@ class Pace:
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = weakref.ref(session)  # it must go when its owner drops it
-        self._quick: set[object] = set()
+        self.session = weakref.ref(session)  # it must go when its owner drops it
+        self.quick: set[object] = set()  # the keys of runs that are short
         self._numbers = [at for at, i in enumerate(session.inputs) if i.dtype.kind in "iu"]
         try:
             self._is_steady = _BRANCHES.search(session.skeleton()) is None
         except LiteError:  # inputs of any rank: there is no graph before they are known
             self._is_steady = False
-
-    def is_of(self, session: Session) -> bool:
-        """Whether this is what is known of a session."""
-        return self._session() is session
 
     def key(self, inputs: Sequence[np.ndarray]) -> object:
         """What decides how long a run takes."""
@@ -79,18 +76,14 @@ class Pace:
         few = [inputs[at] for at in self._numbers if at < len(inputs)]
         return shapes, *(array.tobytes() for array in few if _is_few(array))
 
-    def is_quick(self, key: object) -> bool:
-        """Whether a run is short for certain."""
-        return key in self._quick
-
     def note(self, key: object, took_s: float) -> None:
         """Remember how long a run took."""
         if took_s > QUICK_S:
-            self._quick.discard(key)
-        elif self._is_steady and key not in self._quick:
-            if len(self._quick) >= _MANY:
-                self._quick.clear()
-            self._quick.add(key)
+            self.quick.discard(key)
+        elif self._is_steady and key not in self.quick:
+            if len(self.quick) >= _MANY:
+                self.quick.clear()
+            self.quick.add(key)
 
 
 def _is_few(array: object) -> bool:
@@ -106,15 +99,17 @@ class MainRuns:
     def run(self, session: Session, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs; Ctrl-C ends the wait for them, and the run."""
         pace = self._pace
-        if pace is None or not pace.is_of(session):
+        if pace is None or pace.session() is not session:
             pace = self._pace = Pace(session)
         key = pace.key(inputs)
-        start_s = time.perf_counter()
-        if pace.is_quick(key):
+        start_s = perf_counter()
+        if key in pace.quick:
             outputs = session.run(inputs)
-        else:
-            outputs = apart(lambda stop: session.run(inputs, stop))
-        pace.note(key, time.perf_counter() - start_s)
+            if perf_counter() - start_s > QUICK_S:
+                pace.quick.discard(key)
+            return outputs
+        outputs = apart(lambda stop: session.run(inputs, stop))
+        pace.note(key, perf_counter() - start_s)
         return outputs
 
 
@@ -124,7 +119,7 @@ def apart(run: Callable[[Stop], T]) -> T:
     if not _started(task):
         return run(task.stop)  # no thread can be started: it cannot be interrupted, but it can run
     try:
-        task.done.acquire()
+        wait_for(task.done)
     except BaseException:
         task.stop.fire()
         if not task.done.acquire(timeout=STOP_S):
@@ -139,6 +134,15 @@ def apart(run: Callable[[Stop], T]) -> T:
         finally:
             task.error = None  # it holds this frame: without a circle, the inputs go when it goes
     return task.result[0]
+
+
+def wait_for(lock: threading.Lock) -> None:
+    """Acquire a lock on the main thread, so that no signal waits for longer than LOOK_S.
+
+    One that comes after Python looked for signals, and before it sleeps, does not end the sleep.
+    """
+    while not lock.acquire(timeout=LOOK_S):
+        pass
 
 
 class _Task(Generic[T]):

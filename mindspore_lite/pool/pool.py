@@ -122,7 +122,7 @@ class Pool:
             pace = self._pace = interrupt.Pace(self._desk.slots[0].place.lanes[-1].session)
         key = pace.key(inputs)
         start_s = time.perf_counter()
-        outputs = self._run(inputs, timeout_s, known, computes=pace.is_quick(key))
+        outputs = self._run(inputs, timeout_s, known, computes=key in pace.quick)
         pace.note(key, time.perf_counter() - start_s)
         return outputs
 
@@ -276,7 +276,10 @@ class Pool:
         try:
             if crowded:
                 cores = meeting.enter()
-            answered.acquire()
+            if threading.get_ident() == interrupt.MAIN:
+                interrupt.wait_for(answered)
+            else:
+                answered.acquire()
         except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
             self.cancel(request)
             raise

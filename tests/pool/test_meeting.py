@@ -146,7 +146,7 @@ def test_an_interrupted_caller_wakes_the_next_of_its_batch() -> None:
     class Interrupted:
         """A lock whose wait is interrupted."""
 
-        def acquire(self) -> None:
+        def acquire(self, timeout: float = -1) -> None:
             raise KeyboardInterrupt
 
     with closing(Bench()) as bench:

@@ -35,9 +35,19 @@ from mindspore_lite.pool.request import State
 
 def test_an_idle_pool_computes_on_the_callers_own_thread() -> None:
     with closing(Bench(workers=2)) as bench:
-        (got,) = bench.pool.run(rows(3, 2.0))
+        caller = bench.predict(rows(3, 2.0))
+        (got,) = caller.ended().result
         np.testing.assert_array_equal(got, np.full((3, 2), 4.0, np.float32))
-        assert bench.session.threads == [threading.get_ident()]
+        assert bench.session.threads == [caller.ident]
+
+
+def test_the_main_thread_computes_only_what_is_short_for_certain() -> None:
+    """Ctrl-C does not reach it while it computes."""
+    with closing(Bench()) as bench:
+        for size in (3, 3, 4, 4):
+            bench.pool.run(rows(size))
+        own, workers = threading.get_ident(), bench.threads[0].ident
+        assert bench.session.threads == [workers, own, workers, own]
 
 
 def test_a_request_with_a_deadline_is_computed_on_the_workers_thread() -> None:

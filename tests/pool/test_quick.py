@@ -190,8 +190,8 @@ def test_the_books_are_exact_at_every_moment() -> None:
                 seen.append(bench.statistics())
 
         lane._done = lane._ended[next(iter(lane._ended))] = Watched()
-        bench.pool.run(rows())
-        bench.pool.run(rows())
+        bench.predict(rows()).ended()
+        bench.predict(rows()).ended()
         seen.append(bench.statistics())
     assert [(s.sent, s.running, s.done) for s in seen] == [
         (1, 1, 0),
