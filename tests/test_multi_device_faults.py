@@ -30,7 +30,7 @@ from support.fake_workers import begun
 from support.models import ENDLESS, arrays, dense_net, dense_values, looping, written
 
 import mindspore_lite as mslite
-from mindspore_lite.devices import crew, post, vigil
+from mindspore_lite.devices import crew, post, pulse, vigil
 from mindspore_lite.errors import (
     LiteError,
     RequestTimeoutError,
@@ -71,6 +71,13 @@ def kill(runner: mslite.MultiDeviceRunner, index: int, number: int = signal.SIGK
     else:
         os.kill(pid, number)
     return pid
+
+
+def hear_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have workers asked often whether they are there."""
+    monkeypatch.setattr(post, "EVERY_S", 0.05)
+    monkeypatch.setattr(post, "SILENT_S", 0.3)
+    monkeypatch.setattr(pulse, "ASK_S", 0.1)
 
 
 def answers(runner: mslite.MultiDeviceRunner) -> bool:
@@ -308,6 +315,7 @@ def test_a_worker_that_hangs_while_it_builds_is_ended(
 ) -> None:
     monkeypatch.setattr(vigil, "EVERY_S", 0.1)
     monkeypatch.setattr(vigil, "SILENT_S", 0.5)
+    monkeypatch.setattr(pulse, "ASK_S", 0.1)
     path = looping(tmp_path / "never.onnx", turns=2**62)
     before = worker_pids()
     building = begun(lambda: mslite.MultiDeviceRunner().build_from_file(str(path), context([0])))
@@ -315,9 +323,50 @@ def test_a_worker_that_hangs_while_it_builds_is_ended(
     (pid,) = [pid for pid in worker_pids() if pid not in before]
     wait_for(lambda: loads_engine(pid))
     stop_process(pid)
-    with pytest.raises(WorkerDiedError, match=r"was ended: it did not answer for 0.5 s while"):
+    with pytest.raises(WorkerDiedError, match=r"was ended: it did not answer for \d+\.\d s while"):
         building()
     assert has_ended(pid)
+
+
+def test_a_worker_that_stops_answering_is_noticed_without_a_deadline(
+    loop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request without timeout_s waited for a stopped process without end."""
+    hear_often(monkeypatch)
+    with on_devices(loop, [0]) as runner:
+        waiting = begun(lambda: runner.predict(NEVER))
+        wait_until_computing(runner, 0)
+        hung = kill(runner, 0, signal.SIGSTOP)
+        with pytest.raises(
+            WorkerDiedError, match=r"was ended: it did not answer for .* nor did it"
+        ):
+            waiting()
+        assert has_ended(hung)
+        wait_until_ready(runner)
+        np.testing.assert_array_equal(arrays(runner.predict(QUICK))[0], X)
+
+
+def test_a_worker_that_computes_for_long_is_not_taken_for_dead(
+    loop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear_often(monkeypatch)
+    heard = threading.Semaphore(0)
+    ask = pulse.Pulse.ask
+
+    def counted(self: pulse.Pulse) -> float:
+        found = ask(self)
+        if found == 0:
+            heard.release()
+        return found
+
+    monkeypatch.setattr(pulse.Pulse, "ask", counted)
+    with on_devices(loop, [0]) as runner:
+        future = runner.submit(NEVER)
+        wait_until_computing(runner, 0)
+        assert all(heard.acquire(timeout=LIMIT_S) for _ in range(20))
+        assert not future.done()
+        assert device(runner, 0).restarts == 0
+        future.cancel()
 
 
 def test_statistics_do_not_wait_for_a_hung_worker(dense: Path) -> None:

@@ -33,6 +33,7 @@ import numpy as np
 
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.devices.process import WorkerProcess
+from mindspore_lite.devices.pulse import Pulse
 from mindspore_lite.devices.vigil import vigil
 from mindspore_lite.devices.weights import Weights
 from mindspore_lite.errors import (
@@ -59,6 +60,8 @@ GRACE_S = 1.0  # for a run that was called off to end
 ANSWER_S = 3.0  # within which a worker says something, if it does not hang; guess
 REAP_S = 5.0  # for a process whose connection broke to be seen dead
 STOP_S = 5.0  # for a process to end when it is asked to
+EVERY_S = 10.0  # how often a worker with requests is asked whether it is there
+SILENT_S = 60.0  # after which one that neither answers nor computes is ended; guess
 
 
 _INNER = (  # what a ModelParallelRunner, which no user has made, puts in front
@@ -298,12 +301,20 @@ class Post:
         self._get_ready(process)
         self._was_ready = True
         since_s = self._clock()
+        pulse = Pulse(process)
         while not self._stopping and process.alive:
             try:
-                self._events.get()()  # and keep nothing of it: it may refer to large weights
+                self._next_event(pulse)()  # and keep nothing of it: it may refer to large weights
             except Exception:  # noqa: BLE001 - the device must be watched all the same
                 _LOG.exception("device %d could not be looked after", self.place.device)
         self._ready_s += self._clock() - since_s
+
+    def _next_event(self, pulse: Pulse) -> Callable[[], object]:
+        """What to do next: look after the worker where nobody wants anything for some time."""
+        try:
+            return self._events.get(timeout=EVERY_S)
+        except queue.Empty:
+            return partial(self._look_after, pulse)
 
     def _get_ready(self, process: WorkerProcess) -> None:
         """Be ready with the weights that count then: they may change while the model is built."""
@@ -363,6 +374,20 @@ class Post:
         if found.get("stuck"):
             self._end(life, "a run in it could not be stopped")
         return bool(found.get("running"))
+
+    def _look_after(self, pulse: Pulse) -> None:
+        """End a worker that has requests, and neither answers nor computes."""
+        life = self.life
+        if life is None or not self.load:  # nobody waits for it
+            pulse.forget()
+            return
+        try:
+            silent_s = pulse.ask_for_work()
+        except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
+            _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
+            return
+        if silent_s >= SILENT_S:
+            self._end(life, f"it did not answer for {silent_s:.1f} s, nor did it compute")
 
     def _retire(self, life: Life) -> None:
         if self._end_if_stuck(life):  # it was called off, and ends soon or is stuck

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mindspore_lite.devices.process import WorkerProcess
-from mindspore_lite.errors import LiteError, RequestTimeoutError, WorkerDiedError
+from mindspore_lite.devices.pulse import Pulse
+from mindspore_lite.errors import LiteError
 from mindspore_lite.pool.deadline import WATCHDOG
 
 EVERY_S = 10.0  # how often it is asked; most builds are over by then
@@ -41,14 +42,15 @@ def vigil(process: WorkerProcess) -> Iterator[None]:
 
 
 def _ask(process: WorkerProcess, over: threading.Event) -> None:
-    while not over.is_set():
+    pulse = Pulse(process)
+    while not over.is_set() and process.alive:  # who builds says how one that died has ended
         try:
-            process.session.info("pid", timeout_s=SILENT_S)
-        except (RequestTimeoutError, WorkerDiedError):
-            if not over.is_set():
-                _LOG.error("the worker process of device %d hangs while it builds", process.device)
-                process.kill(f"it did not answer for {SILENT_S:g} s while it built the model")
-            return
+            silent_s = pulse.ask()
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
             _LOG.warning("device %d cannot be asked: %s", process.device, exc)
+            silent_s = 0.0
+        if silent_s >= SILENT_S and not over.is_set():
+            _LOG.error("the worker process of device %d hangs while it builds", process.device)
+            process.kill(f"it did not answer for {silent_s:.1f} s while it built the model")
+            return
         over.wait(EVERY_S)

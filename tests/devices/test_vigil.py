@@ -11,7 +11,7 @@ from support.fake_workers import FakeProcess, FakeWorkers
 
 from mindspore_lite.devices import vigil as module
 from mindspore_lite.devices.vigil import vigil
-from mindspore_lite.errors import ResourceError
+from mindspore_lite.errors import ResourceError, WorkerDiedError
 
 
 @pytest.fixture
@@ -52,11 +52,26 @@ def test_a_process_that_answers_or_cannot_be_asked_builds_on(
     wait_for(lambda: not watchers())
 
 
-def test_a_process_that_falls_silent_is_ended(process: FakeProcess) -> None:
+def test_a_process_that_falls_silent_is_ended_and_the_time_is_said(
+    process: FakeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENT_S", 0.01)
     with watched(process):
         process.silent = True
         wait_for(lambda: not process.alive)
-    assert process.why == "killed, it did not answer for 300 s while it built the model"
+    assert process.why == "killed, it did not answer for 0.0 s while it built the model"
+
+
+def test_a_process_that_died_or_takes_no_lane_at_once_is_not_called_silent(
+    process: FakeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told to have been silent for 300 s, and killed, at the first question."""
+    with watched(process):
+        asked_often(process, monkeypatch, WorkerDiedError("no worker answers: timed out"))
+        assert process.alive
+        process.die("ended by signal 9")
+        wait_for(lambda: not watchers())
+    assert process.why == "ended by signal 9"
 
 
 def test_a_build_that_is_over_is_not_asked_about(process: FakeProcess) -> None:
