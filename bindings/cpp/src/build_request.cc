@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -23,6 +26,21 @@ using mindspore::GPUDeviceInfo;
 
 Failure Wrong(const std::string &message) {
   return Failure(mindspore::kLiteError, "ValueError", message);
+}
+
+constexpr const char *kTimeout = "timeout_s";
+constexpr double kMostSeconds = 1e9;  // as docs/wire.md has it: 10^15 us
+
+// False where it is no number of seconds that is 0 or more.
+bool IsTime(const std::string &text, uint64_t *microseconds) {
+  char *end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(seconds >= 0)) {
+    return false;
+  }
+  // a time too short to be told is still no "for ever"
+  *microseconds = static_cast<uint64_t>(std::ceil(std::min(seconds, kMostSeconds) * 1e6));
+  return true;
 }
 
 template <class Number>
@@ -184,5 +202,33 @@ void MoveParallelEntries(BuildRequest *request) {
     }
     request->config.erase(found);
   }
+}
+
+uint64_t TakeTimeout(BuildRequest *request) {
+  auto section = request->config.find("parallel");
+  if (section == request->config.end() || section->second.count(kTimeout) == 0) {
+    return 0;
+  }
+  const std::string text = section->second[kTimeout];
+  section->second.erase(kTimeout);
+  if (section->second.empty()) {
+    request->config.erase(section);
+  }
+  uint64_t found = 0;
+  if (!IsTime(text, &found)) {
+    throw Wrong("[parallel] timeout_s is '" + text +
+                "', wanted a number of seconds, or 0 for no limit");
+  }
+  return found;
+}
+
+uint64_t TimeoutOf(const BuildRequest &request) {
+  uint64_t found = 0;
+  for (const auto &setting : request.settings) {
+    if (setting.first == std::string("parallel.") + kTimeout && !IsTime(setting.second, &found)) {
+      found = 0;
+    }
+  }
+  return found;
 }
 }  // namespace mslite

@@ -2,6 +2,7 @@
 #ifndef MSLITE_SRC_BUILD_REQUEST_H_
 #define MSLITE_SRC_BUILD_REQUEST_H_
 
+#include <cstdint>
 #include <string>
 
 #include "include/api/context.h"
@@ -19,5 +20,11 @@ void AddContext(const mindspore::Context &context, BuildRequest *request);
 // Takes entries of the section "parallel", as timeout_s=0.5, for settings of a runner: the API has
 // no functions for them.
 void MoveParallelEntries(BuildRequest *request);
+
+// Takes timeout_s of the section "parallel": how long a request of a Model may take, in
+// microseconds; 0: as long as it takes. Throws Failure (kLiteError) for what is no such time.
+uint64_t TakeTimeout(BuildRequest *request);
+// The same of a runner's settings, of which the worker keeps it as well, and says what is wrong.
+uint64_t TimeoutOf(const BuildRequest &request);
 }  // namespace mslite
 #endif  // MSLITE_SRC_BUILD_REQUEST_H_

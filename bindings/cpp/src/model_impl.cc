@@ -103,6 +103,7 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
   request.kind = mslite::BuildRequest::kModel;
   request.config = config_;
   mslite::MakePathsAbsolute("", &request.config);
+  const uint64_t timeout_us = mslite::TakeTimeout(&request);
   mslite::AddContext(*context, &request);
   mslite::AddGroup(group_.name.empty() ? mslite::GroupOf(request) : group_, &request);
   auto session = mslite::Session::Current();
@@ -112,6 +113,7 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
   }
   session_ = session;
   model_ = built.model;
+  timeout_us_ = timeout_us;
   built_in_.store(mslite::Generation());
   is_on_ascend_ = context->MutableDeviceInfo().front()->GetDeviceType() == kAscend;
   inputs_ = mslite::EmptyTensors(built.description.inputs, session_);
@@ -162,7 +164,7 @@ void ModelImpl::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTenso
   }
   std::vector<mslite::Filled> results;
   try {
-    results = session_->Predict(model_, mslite::Contents(inputs, "input"));
+    results = session_->Predict(model_, mslite::Contents(inputs, "input"), timeout_us_);
   } catch (const Failure &failure) {
     throw AsCoreFailed(failure);
   }

@@ -55,6 +55,7 @@ class ModelImpl {
   bool is_on_ascend_ = false;
   std::shared_ptr<mslite::Session> session_;  // null: not built
   uint32_t model_ = 0;
+  uint64_t timeout_us_ = 0;  // of a Predict; 0: none
   std::vector<MSTensor> inputs_;
   std::vector<MSTensor> outputs_;
 };

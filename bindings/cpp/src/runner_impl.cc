@@ -102,6 +102,7 @@ void SharedRunner::Init(const std::function<BuildRequest()> &make_request,
     LogWarning(note);
   }
   runner->model = built.model;
+  runner->timeout_us = TimeoutOf(request);
   runner->description = std::move(built.description);
   std::lock_guard<std::mutex> guard(lock_);
   runner_ = std::move(runner);
@@ -122,7 +123,8 @@ void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTe
     throw Failure(mindspore::kLiteError, "InputError", "Predict got no inputs; GetInputs has them");
   }
   const Runner &runner = *use.runner();
-  auto results = runner.session->Predict(runner.model, Contents(inputs, "input"));
+  auto results =
+      runner.session->Predict(runner.model, Contents(inputs, "input"), runner.timeout_us);
   std::vector<MSTensor> given = std::move(*outputs);
   outputs->clear();
   for (size_t i = 0; i < results.size(); ++i) {

@@ -37,6 +37,7 @@ class SharedRunner {
   struct Runner {
     std::shared_ptr<Session> session;
     uint32_t model = 0;
+    uint64_t timeout_us = 0;  // of a Predict; 0: none
     Description description;
   };
   class Use;  // keeps Close() waiting

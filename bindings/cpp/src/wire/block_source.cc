@@ -9,7 +9,7 @@ Reader BlockSource::Ask(Message message, const std::function<void(Writer *)> &wr
   if (lane_ == nullptr || !lane_->is_free()) lane_ = link_->OpenLane();
   write(lane_->Begin());
   try {
-    return lane_->Ask(message, link_->NextRequest());
+    return lane_->Ask(message, link_->NextRequest(), {link_.get(), 0, false});
   } catch (const Lost &lost) {
     lane_.reset();
     throw link_->Explained(lost);

@@ -31,6 +31,12 @@ Failure DeathFailure(const std::string &message) {
   return Failure(mindspore::kCoreFailed, "WorkerDiedError", message);
 }
 
+Failure LateFailure() {
+  return Failure(mindspore::kMDTimeOut, "RequestTimeoutError",
+                 "the worker did not answer within timeout_s; the request was cancelled. Allow "
+                 "more time, or send less at once");
+}
+
 Failure ForkedFailure() {
   return Failure(mindspore::kLiteUninitializedObj, "ClosedError",
                  "the model was built before this process was forked, and stays with the parent; "

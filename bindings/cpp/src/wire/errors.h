@@ -18,6 +18,8 @@ Failure WireFailure(const std::string &message);
 Failure ResourceFailure(const std::string &message);
 // The worker process is gone.
 Failure DeathFailure(const std::string &message);
+// There was no answer in time.
+Failure LateFailure();
 // What was built before a fork is used in the child.
 Failure ForkedFailure();
 // What strerror says, from any thread.

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -85,6 +86,17 @@ Header ReadHeader(const uint8_t *data) {
   return header;
 }
 
+PulseTimes &TheTimes() noexcept {
+  static PulseTimes times;
+  return times;
+}
+
+void LimitReceiving(int socket) noexcept {
+  const int every_ms = TheTimes().every_ms;
+  const timeval limit = {every_ms / 1000, every_ms % 1000 * 1000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
+
 void SendAll(int socket, const uint8_t *data, size_t size) {
   while (size > 0) {
     const ssize_t sent = send(socket, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -110,14 +122,29 @@ void Receiver::More(int socket, size_t wanted) {
   }
 }
 
-Header Receiver::Receive(int socket) {
-  if (!has_begun_) {
-    size_ = 0;
-    if (data_.size() < kChunk) data_.resize(kChunk);
-    const ssize_t got = Received(socket, data_.data(), data_.size(), 0);
-    if (got < 0) throw Lost{"stopped within an answer", 0};  // a limit that somebody else set
-    size_ = static_cast<size_t>(got);
+void Receiver::Begin(int socket, Patience *patience, int64_t due_ns) {
+  size_ = 0;
+  if (data_.size() < kChunk) data_.resize(kChunk);
+  for (;;) {
+    int found = 1;
+    if (due_ns != 0) {  // without a deadline recv() is enough, whose own limit is every_ms
+      const int64_t next_ns = NowNs() + int64_t{TheTimes().every_ms} * 1000000;
+      found = PolledUntil(socket, POLLIN, std::min(due_ns, next_ns));
+    }
+    if (found < 0) throw Lost{"cannot be waited for", errno};
+    const ssize_t got = found == 0 ? -1 : Received(socket, data_.data(), data_.size(), 0);
+    if (got > 0) {
+      size_ = static_cast<size_t>(got);
+      return;
+    }
+    if (patience == nullptr) throw Lost{"stopped within an answer", 0};
+    if (due_ns != 0 && NowNs() >= due_ns) throw LateFailure();
+    patience->Check();
   }
+}
+
+Header Receiver::Receive(int socket, Patience *patience, int64_t due_ns) {
+  if (!has_begun_) Begin(socket, patience, due_ns);
   has_begun_ = false;
   More(socket, kHeaderBytes);
   const Header header = ReadHeader(data_.data());

@@ -2,6 +2,7 @@
 #ifndef MSLITE_SRC_WIRE_FRAME_H_
 #define MSLITE_SRC_WIRE_FRAME_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,14 +48,36 @@ struct Lost {
   int error;         // of the system, or 0
 };
 
+// How a worker that does not answer is told from one that is busy; tests make it quicker.
+struct PulseTimes {
+  std::atomic<int> every_ms{10000};   // after which who waits for an answer looks after the worker
+  std::atomic<int> ask_ms{10000};     // for it to say that it is there
+  std::atomic<int> silent_ms{60000};  // after which one that does not, nor computes, is given up
+};
+PulseTimes &TheTimes() noexcept;
+
+// What is asked while an answer does not begin.
+class Patience {
+ public:
+  // Called now and then; throws what ends the wait.
+  virtual void Check() = 0;
+
+ protected:
+  ~Patience() = default;
+};
+
+// A socket's recv() returns after every_ms without anything: then there is patience to ask.
+void LimitReceiving(int socket) noexcept;
+
 // Sends all bytes; throws Lost.
 void SendAll(int socket, const uint8_t *data, size_t size);
 
 // What comes over a socket, frame by frame. Throws Lost, or a WireError when it is no frame.
 class Receiver {
  public:
-  // Waits for as long as it takes for a frame to begin, and no longer than kStallMs within it.
-  Header Receive(int socket);
+  // Waits for as long as it takes for a frame to begin, and no longer than kStallMs within it. With
+  // patience, which is asked every_ms, only until a time of NowNs(); 0: for ever.
+  Header Receive(int socket, Patience *patience = nullptr, int64_t due_ns = 0);
   // Stays awake for so long in case that a frame begins; Receive() has it then. A processor that
   // sleeps takes longer to wake than a small answer to come.
   void Look(int socket, int64_t limit_ns);
@@ -62,6 +85,7 @@ class Receiver {
   Reader body() const { return Reader(data_.data() + kHeaderBytes, size_ - kHeaderBytes); }
 
  private:
+  void Begin(int socket, Patience *patience, int64_t due_ns);
   void More(int socket, size_t wanted);
 
   std::vector<uint8_t> data_;

@@ -13,7 +13,9 @@ constexpr int64_t kQuickNs = 200000;  // an answer that takes no longer is await
 }  // namespace
 
 Lane::Lane(Descriptor socket)
-    : socket_(std::move(socket)), life_(std::make_shared<std::atomic<bool>>(true)) {}
+    : socket_(std::move(socket)), life_(std::make_shared<std::atomic<bool>>(true)) {
+  LimitReceiving(socket_.number());
+}
 
 Lane::~Lane() { life_->store(false); }
 
@@ -22,13 +24,13 @@ Writer *Lane::Begin() {
   return &out_;
 }
 
-Reader Lane::Ask(Message message, uint64_t request, bool stays_awake) {
+Reader Lane::Ask(Message message, uint64_t request, const Wait &wait) {
   WriteHeader(&out_, message, request);
   is_free_ = false;
   SendAll(socket_.number(), out_.data(), out_.size());
   const int64_t start_ns = NowNs();
-  if (stays_awake && took_ns_ < kQuickNs) in_.Look(socket_.number(), 2 * took_ns_);
-  const Header header = in_.Receive(socket_.number());
+  if (wait.stays_awake && took_ns_ < kQuickNs) in_.Look(socket_.number(), 2 * took_ns_);
+  const Header header = in_.Receive(socket_.number(), wait.patience, wait.due_ns);
   took_ns_ = NowNs() - start_ns;
   Reader body = in_.body();
   if (header.request != request) {

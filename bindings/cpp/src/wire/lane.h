@@ -23,8 +23,13 @@ class Lane {
   Writer *Begin();
   // Sends it and waits for the answer, whose body is valid until the next Begin(). Throws the
   // Failure that the worker answered with, after which the lane is free again. Anything else that
-  // it throws, Lost or a WireError, leaves it of no more use.
-  Reader Ask(Message message, uint64_t request, bool stays_awake = false);
+  // it throws, Lost or a WireError or what `wait` says, leaves it of no more use.
+  struct Wait {
+    Patience *patience = nullptr;
+    int64_t due_ns = 0;  // of NowNs(); 0: never
+    bool stays_awake = false;
+  };
+  Reader Ask(Message message, uint64_t request, const Wait &wait);
   // The answer made sense: the lane is free again.
   void Accept() { is_free_ = true; }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 namespace mslite {
-std::unique_ptr<Lane> Lanes::Take() {
+std::unique_ptr<Lane> Lanes::Take(int64_t due_ns) {
   {
     const std::lock_guard<std::mutex> guard(lock_);
     if (!idle_.empty()) {
@@ -13,7 +13,7 @@ std::unique_ptr<Lane> Lanes::Take() {
       return lane;
     }
   }
-  std::unique_ptr<Lane> lane = link_->OpenLane();
+  std::unique_ptr<Lane> lane = link_->OpenLane(due_ns);
   ++in_use_;
   return lane;
 }
@@ -40,7 +40,8 @@ Reader Call::Ask(Message message) {
   try {
     // only one at a time: threads that stay awake are in the way of those that work
     const bool stays_awake = message == Message::kPredict && lanes_->IsAlone();
-    return lane_->Ask(message, lanes_->link().NextRequest(), stays_awake);
+    Link &link = lanes_->link();
+    return lane_->Ask(message, link.NextRequest(), {&link, due_ns_, stays_awake});
   } catch (const Lost &lost) {
     throw lanes_->link().Explained(lost);
   }

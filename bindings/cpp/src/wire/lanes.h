@@ -16,8 +16,8 @@ class Lanes {
  public:
   explicit Lanes(std::shared_ptr<Link> link) : link_(std::move(link)) {}
 
-  // A lane that nobody else uses; throws a Failure.
-  std::unique_ptr<Lane> Take();
+  // A lane that nobody else uses, until a time of NowNs(), 0: never; throws a Failure.
+  std::unique_ptr<Lane> Take(int64_t due_ns);
   // Closes it instead where its request was not answered.
   void GiveBack(std::unique_ptr<Lane> lane) noexcept;
   // Whether at most one is in use; others may take some while this is asked.
@@ -34,7 +34,9 @@ class Lanes {
 // A request: its lane, and the blocks that the worker uses for it.
 class Call {
  public:
-  explicit Call(Lanes *lanes) : lanes_(lanes), lane_(lanes->Take()) {}
+  // The answer must be there at a time of NowNs(); 0: whenever it comes.
+  explicit Call(Lanes *lanes, int64_t due_ns = 0)
+      : lanes_(lanes), due_ns_(due_ns), lane_(lanes->Take(due_ns)) {}
   // Blocks of a request that was not answered are condemned: the worker may still be at them.
   ~Call();
   Call(const Call &) = delete;
@@ -50,6 +52,7 @@ class Call {
 
  private:
   Lanes *lanes_;
+  const int64_t due_ns_;
   std::unique_ptr<Lane> lane_;
   std::vector<std::shared_ptr<Block>> lent_;
 };

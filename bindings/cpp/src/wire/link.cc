@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ constexpr int kGoneMs = 2000;     // between the first and the last sign that a 
 std::string Because(const Lost &lost) {
   return lost.error == 0 ? lost.what : lost.what + (": " + SystemWords(lost.error));
 }
+
+// Of who waits for a short time only.
+class NoPatience : public Patience {
+ public:
+  void Check() override {}
+};
 
 uint64_t NextSerial() {
   static std::atomic<uint64_t> last{0};
@@ -76,15 +83,23 @@ Link::Link(Descriptor keeper, const Welcome &welcome, std::shared_ptr<WorkerProc
     : serial_(NextSerial()),
       keeper_(std::move(keeper)),
       welcome_(welcome),
-      process_(std::move(process)) {}
+      process_(std::move(process)),
+      pulse_(welcome.pid) {}
 
-std::unique_ptr<Lane> Link::OpenLane() {
+std::unique_ptr<Lane> Link::Opened(int limit_ms) {
+  Descriptor socket = Connected(welcome_.address);
+  Greet(socket.number(), welcome_.token, limit_ms);
+  return std::unique_ptr<Lane>(new Lane(std::move(socket)));
+}
+
+std::unique_ptr<Lane> Link::OpenLane(int64_t due_ns) {
   if (is_over_.load()) throw Death();
   try {
-    Descriptor socket = Connected(welcome_.address);
-    Greet(socket.number(), welcome_.token, kGreetingMs);
-    return std::unique_ptr<Lane>(new Lane(std::move(socket)));
+    // rounded up, so that a greeting without an answer is late
+    const int64_t left_ms = due_ns == 0 ? kGreetingMs : (due_ns - NowNs()) / 1000000 + 1;
+    return Opened(static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(left_ms, kGreetingMs))));
   } catch (const Lost &lost) {
+    if (due_ns != 0 && NowNs() >= due_ns && !IsOver(0)) throw LateFailure();
     throw Explained(lost);
   } catch (const Failure &failure) {
     // it took us once: so it is ending, or gone and another one is there
@@ -116,7 +131,53 @@ bool Link::IsOver(int limit_ms) noexcept {
   return ready > 0;
 }
 
+void Link::Check() {
+  const std::unique_lock<std::mutex> asking(asking_, std::try_to_lock);
+  if (!asking.owns_lock()) return;
+  if (is_over_.load()) throw Death();
+  pulse_.Begin();
+  if (Answers()) return pulse_.Heard();
+  const int64_t silent_ms = pulse_.SilentMs();
+  if (silent_ms < TheTimes().silent_ms) return;
+  GiveUp(silent_ms);
+  throw Death();
+}
+
+// True also where it cannot be asked, which tells nothing about it. The lock is held.
+bool Link::Answers() {
+  const int ask_ms = TheTimes().ask_ms;
+  const int64_t due_ns = NowNs() + int64_t{ask_ms} * 1000000;
+  try {
+    if (ask_lane_ == nullptr) ask_lane_ = Opened(ask_ms);
+    Writer *const out = ask_lane_->Begin();
+    out->U32(0);
+    out->Text("pid");
+    NoPatience none;
+    ask_lane_->Ask(Message::kInfo, NextRequest(), {&none, due_ns, false});
+    ask_lane_->Accept();
+    return true;
+  } catch (const Lost &) {
+    ask_lane_.reset();
+    return false;
+  } catch (const Failure &failure) {
+    ask_lane_.reset();
+    return failure.kind() != "RequestTimeoutError";
+  }
+}
+
+void Link::GiveUp(int64_t silent_ms) {
+  silent_ms_.store(silent_ms);
+  is_over_.store(true);
+  if (process_ != nullptr) process_->Kill();  // which ends one that is stopped, too
+}
+
 Failure Link::Death() {
+  const int64_t silent_ms = silent_ms_.load();
+  if (silent_ms > 0) {
+    return DeathFailure("the worker process " + std::to_string(pid()) + " did not answer for " +
+                        std::to_string(silent_ms / 1000) +
+                        " s, nor did it compute, and was given up; build the model again");
+  }
   const std::string ending = process_ == nullptr ? "" : process_->Ending(kGoneMs);
   return DeathFailure("the worker process " + std::to_string(pid()) + " is gone" +
                       (ending.empty() ? "" : " (" + ending + ")") +

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "src/failure.h"
@@ -13,10 +14,12 @@
 #include "src/wire/frame.h"
 #include "src/wire/greeting.h"
 #include "src/wire/lane.h"
+#include "src/wire/pulse.h"
 #include "src/wire/worker_process.h"
 
 namespace mslite {
-class Link {
+// Any number of threads may be in here at once.
+class Link : public Patience {
  public:
   // Starts a worker; throws a Failure.
   static std::shared_ptr<Link> Start();
@@ -36,15 +39,22 @@ class Link {
   // False as soon as the worker has ended, whoever noticed.
   bool IsAlive() noexcept { return !IsOver(0); }
 
-  // Both throw a Failure, of kind WorkerDiedError where the worker is gone.
-  std::unique_ptr<Lane> OpenLane();
+  // Both throw a Failure, of kind WorkerDiedError where the worker is gone. A lane is opened until
+  // a time of NowNs(), 0: as long as a greeting takes.
+  std::unique_ptr<Lane> OpenLane(int64_t due_ns = 0);
   std::unique_ptr<Block> OpenBlock(const Made &made, const LaneLife &life);
   // What to tell the user who had no answer.
   Failure Explained(const Lost &lost);
+  // Asks the worker over a lane of its own whether it is there, unless another thread does. One
+  // that has not answered for long, and did not compute either, is given up: throws its Death.
+  void Check() override;
 
  private:
   bool IsOver(int limit_ms) noexcept;
   Failure Death();
+  std::unique_ptr<Lane> Opened(int limit_ms);
+  bool Answers();
+  void GiveUp(int64_t silent_ms);
 
   const uint64_t generation_ = Generation();
   const uint64_t serial_;
@@ -53,6 +63,10 @@ class Link {
   const std::shared_ptr<WorkerProcess> process_;
   std::atomic<uint64_t> next_request_{1};
   std::atomic<bool> is_over_{false};
+  Pulse pulse_;
+  std::mutex asking_;                  // held while the worker is asked
+  std::unique_ptr<Lane> ask_lane_;     // under that lock
+  std::atomic<int64_t> silent_ms_{0};  // for which it was silent when it was given up
 };
 }  // namespace mslite
 #endif  // MSLITE_SRC_WIRE_LINK_H_

@@ -12,6 +12,9 @@ namespace mslite {
 namespace {
 using Blocks = std::vector<std::shared_ptr<Block>>;
 
+// How much longer than a deadline to wait for the worker, which says better what it was about.
+constexpr uint64_t kLateUs = 250000;
+
 // The blocks that the worker made for the outputs; they are the pool's from now on.
 Blocks Opened(const std::vector<Made> &all, Session::State *state, const LaneLife &life) {
   Blocks opened;
@@ -76,9 +79,12 @@ Filled Result(WireTensor *tensor, const Blocks &blocks, uint64_t *room) {
 }
 }  // namespace
 
-std::vector<Filled> Session::Predict(uint32_t model, const std::vector<Filled> &inputs) {
+std::vector<Filled> Session::Predict(uint32_t model, const std::vector<Filled> &inputs,
+                                     uint64_t timeout_us) {
   State &state = Mine();
-  Call call(&state.lanes);
+  const int64_t due_ns =
+      timeout_us == 0 ? 0 : NowNs() + static_cast<int64_t>(timeout_us + kLateUs) * 1000;
+  Call call(&state.lanes, due_ns);
   std::vector<WireTensor> placed = state.Placed(inputs, &call, false);
   // a worker does not look at the names, but at whether they are UTF-8, as the user's need not be
   for (WireTensor &input : placed) input.info.name.clear();
@@ -93,7 +99,7 @@ std::vector<Filled> Session::Predict(uint32_t model, const std::vector<Filled> &
     room = {spare->number(), 0, spare->size()};
   }
 
-  WritePredict(call.Begin(), model, 0, room, placed);
+  WritePredict(call.Begin(), model, timeout_us, room, placed);
   Reader body = call.Ask(Message::kPredict);
   for (auto &block : Opened(ReadMade(&body), &state, call.life())) blocks.push_back(block);
   std::vector<WireTensor> outputs = ReadTensors(&body, "outputs");

@@ -72,7 +72,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Built Build(const BuildRequest &request);
   Description Resize(uint32_t model, const std::vector<std::vector<int64_t>> &shapes);
   // The outputs lie in memory of their own, or in shared memory that goes back with the last one.
-  std::vector<Filled> Predict(uint32_t model, const std::vector<Filled> &inputs);
+  // With a limit, a request that has no answer by then is cancelled and fails with kMDTimeOut.
+  std::vector<Filled> Predict(uint32_t model, const std::vector<Filled> &inputs,
+                              uint64_t timeout_us = 0);
   void UpdateWeights(uint32_t model, const std::vector<std::vector<Filled>> &groups);
   // A fact about a model; of the worker itself when `model` is 0.
   std::string Info(uint32_t model, const std::string &key);
