@@ -44,7 +44,7 @@ class _WrongError(Exception):
     """What is wrong with the folder."""
 
 
-def check(folder: Path, engine: str, max_bytes: int) -> None:
+def check(folder: Path, engine: str) -> None:
     """Refuse a folder that is not what an engine would have written.
 
     Raises:
@@ -52,10 +52,6 @@ def check(folder: Path, engine: str, max_bytes: int) -> None:
     """
     try:
         sizes = _sizes(folder, *_FORMS[engine])
-        if sum(sizes.values()) > max_bytes:
-            raise _WrongError(
-                f"it takes {sum(sizes.values())} bytes, MSLITE_CACHE_MAX_BYTES allows {max_bytes}"
-            )
         _check_graph(folder / artefact.SKELETON, _stands_nowhere)
         if artefact.MODEL in sizes:
             size = sizes.get(artefact.WEIGHTS, 0)

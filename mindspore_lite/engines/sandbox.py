@@ -9,7 +9,9 @@ cache it goes to a temporary folder, which is removed when the session is open.
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -30,6 +32,7 @@ from mindspore_lite.graph.source import Given, Shapes, source_of
 
 TASK = f"{__name__}:compile_task"
 DOING = "compiling it in the sandbox"
+_SLACK_BYTES = 64 << 20  # for files that are only a little too large, of which the store tells
 _OFF = "leave [build] sandbox out"
 
 
@@ -69,14 +72,14 @@ class JailedSource(Source):
             },
             doing=DOING,
             hint="[build] max_seconds and max_fold_bytes, and MSLITE_CACHE_MAX_BYTES, set limits",
-            limits=limits(size_bytes, given.budget, self.store.max_bytes),
+            limits=limits(size_bytes, given.budget, self.store.max_bytes + _SLACK_BYTES),
             read=_readable(given),
             write=[folder],
             blobs=blobs,
         )
         if told:
             raise OpenRankError(_read_trial(told))
-        artefact_check.check(folder, engine, self.store.max_bytes)
+        artefact_check.check(folder, engine)
 
 
 def check(engine: Engine, given: Given) -> None:
@@ -189,7 +192,17 @@ def compile_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
         return _write_trial(exc.trial)
     except cache.CacheTroubleError as exc:
         raise ResourceError(f"the compiled model cannot be written: {exc}") from exc
+    except EngineError as exc:
+        if _is_full(Path(told["folder"])):  # which compilers tell in words of their own
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG)) from exc
+        raise
     return {}
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether a file has met the limit of this process."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return any(file.lstat().st_size >= limit for file in folder.iterdir())
 
 
 def _write_trial(trial: Trial) -> dict[str, Any]:

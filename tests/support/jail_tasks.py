@@ -190,3 +190,38 @@ def _met(work: Callable[[], object]) -> str:
     except (OSError, ValueError) as exc:
         return type(exc).__name__
     return "done"
+
+
+# --- children that were taken over: they write another folder than the compiler would -------------
+
+
+def write_nothing(arguments: Arguments, blobs: list[bytes]) -> dict[str, Any]:
+    return {}
+
+
+def write_a_link(arguments: Arguments, blobs: list[bytes]) -> dict[str, Any]:
+    """Landlock refuses links, so one with two names stands in where it does."""
+    folder = Path(arguments["folder"])
+    (folder / "skeleton.onnx").write_bytes(b"")
+    try:
+        (folder / "model.onnx").symlink_to("/etc/passwd")
+    except OSError:
+        os.link(folder / "skeleton.onnx", folder / "model.onnx")
+    return {}
+
+
+def write_a_folder(arguments: Arguments, blobs: list[bytes]) -> dict[str, Any]:
+    folder = Path(arguments["folder"])
+    (folder / "skeleton.onnx").write_bytes(b"")
+    (folder / "model.onnx").mkdir()
+    return {}
+
+
+def write_a_stranger(arguments: Arguments, blobs: list[bytes]) -> dict[str, Any]:
+    for name in ("skeleton.onnx", "model.onnx", "stranger"):
+        Path(arguments["folder"], name).write_bytes(b"")
+    return {}
+
+
+def say_nonsense(arguments: Arguments, blobs: list[bytes]) -> Any:
+    return {"open": 7}
