@@ -33,6 +33,7 @@ _FORMS = {
     "openvino": ({artefact.BLOB, artefact.PORTS, artefact.SKELETON}, set()),
 }
 _MOST_PORTS_BYTES = 16 << 20  # guess: some thousand inputs of long names take 1 MiB
+_MOST_GRAPH_BYTES = 2 << 30  # no protobuf message is larger
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 # key|offset;length;checksum, the last three once for each packed buffer
 _PACKED = re.compile(r"[^|;]*(?:\|[0-9]{1,18};[0-9]{1,18};[^|;]*)+", re.ASCII)
@@ -85,6 +86,8 @@ def _check_graph(path: Path, check_tensor: Callable[[onnx.TensorProto], None]) -
     import onnx
     from google.protobuf.message import DecodeError
 
+    if (size_bytes := os.stat(path).st_size) > _MOST_GRAPH_BYTES:
+        raise _WrongError(f"{path.name} takes {size_bytes} bytes")
     try:
         model = onnx.ModelProto.FromString(path.read_bytes())
     except DecodeError as exc:

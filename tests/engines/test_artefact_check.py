@@ -128,7 +128,7 @@ def test_a_tensor_lies_in_the_data_file_wherever_it_stands(where: str, tmp_path:
         ("weights.bin", {"offset": 64, "length": 2**62}, "without a place|beyond"),
         ("weights.bin", {"offset": 1, "length": 64}, "beyond weights.bin"),
         ("weights.bin", {"offset": -64, "length": 64}, "without a place"),
-        ("weights.bin", {"offset": "١", "length": 64}, "without a place"),
+        ("weights.bin", {"offset": "\u0661", "length": 64}, "without a place"),
         ("weights.bin", {"offset": "9" * 30, "length": 64}, "without a place"),
         ("weights.bin", {"offset": 0}, "without a place"),
         ("weights.bin", {"length": 64, "basepath": "/"}, "what it cannot know"),
@@ -165,6 +165,12 @@ def test_a_graph_that_cannot_be_read_is_refused(name: str, tmp_path: Path) -> No
     folder = folder_of(tmp_path, onnx.ModelProto())
     (folder / name).write_bytes(b"\xff" * 9)
     refused(folder, "onnxruntime", f"{name} cannot be read")
+
+
+def test_a_graph_beyond_protobuf_is_not_read(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, onnx.ModelProto())
+    os.truncate(folder / "model.onnx", 1 << 40)
+    refused(folder, "onnxruntime", "model.onnx takes 1099511627776 bytes")
 
 
 def test_weights_that_may_change_are_refused(tmp_path: Path) -> None:
