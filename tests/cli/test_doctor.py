@@ -126,6 +126,27 @@ def test_doctor_says_why_the_cache_is_not_used(
     assert "not used: switched off by MSLITE_CACHE" in mslite("doctor").out
 
 
+@pytest.mark.parametrize(
+    ("abi", "has_filter", "words"),
+    [
+        (7, True, ["files: Landlock, ABI 7", "network and processes: seccomp filter"]),
+        (0, False, ["not confined, the kernel has no Landlock", "not confined, no seccomp filter"]),
+    ],
+)
+def test_doctor_says_what_a_sandbox_confines(
+    abi: int,
+    has_filter: bool,
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("mindspore_lite.core.landlock.abi", lambda: abi)
+    monkeypatch.setattr("mindspore_lite.core.seccomp.available", lambda: has_filter)
+    doctor_module._show_sandbox()
+    said = capsys.readouterr().out
+    assert all(one in said for one in words)
+
+
 def test_a_missing_package_is_named_with_the_way_to_install_it() -> None:
     assert doctor_module._version("no-such-package") == "missing: pip install no-such-package"
 
