@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import stat
 import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from pathlib import Path
 
 from mindspore_lite import checks
+from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.errors import ModelFileError
 
 Sections = dict[str, dict[str, str]]
@@ -86,10 +89,10 @@ def read_settings(doing: str, path: str, over: object) -> Sections:
             raise ModelFileError(f"{doing} failed, config_path does not exist: {path!r}")
         try:
             sections = read_config(path)
-        except (OSError, ValueError) as exc:
-            raise ModelFileError(
-                f"{doing} failed, load configuration failed! Error is {exc}"
-            ) from exc
+        except (OSError, ValueError, MemoryError) as exc:
+            failed = f"{doing} failed, load configuration failed! Error is "
+            limit = resource_error(exc)
+            raise (limit.prefixed(failed) if limit else ModelFileError(f"{failed}{exc}")) from exc
     return merged(sections, checked_sections(over, "config_dict")) if over else sections
 
 
@@ -112,31 +115,41 @@ def with_absolute_paths(settings: Sections) -> Sections:
 
 def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Number and trimmed text of each line that is neither blank nor a comment."""
-    count = size = 0
+    name = f"configuration file {os.fspath(path)!r}"
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            # with a limit, for a line may have no end (/dev/zero)
-            for number, raw in enumerate(iter(lambda: file.readline(MAX_BYTES), ""), start=1):
-                size += len(raw)
-                if size >= MAX_BYTES:
-                    raise ValueError(
-                        f"configuration file {os.fspath(path)!r} has more than {MAX_BYTES} "
-                        "characters"
-                    )
-                line = raw.strip()
-                if not line or line.startswith("#"):
-                    continue
-                count += 1
-                if count > MAX_LINES:
-                    raise ValueError(
-                        f"configuration file {os.fspath(path)!r} has more than {MAX_LINES} lines"
-                    )
-                yield number, line
+        text = _content(path, name).decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise ValueError(
-            f"configuration file {os.fspath(path)!r} is not UTF-8 text: "
+            f"{name} is not UTF-8 text: "
             f"{exc.reason} (byte 0x{exc.object[exc.start]:02x}); save it as UTF-8"
         ) from exc
+    count = 0
+    for number, raw in enumerate(io.StringIO(text, newline=None), start=1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        count += 1
+        if count > MAX_LINES:
+            raise ValueError(f"{name} has more than {MAX_LINES} lines")
+        yield number, line
+
+
+def _content(path: str | os.PathLike[str], name: str) -> bytes:
+    """The bytes of a regular file; anything else might block, or have no end."""
+    # without O_NONBLOCK, opening a FIFO waits for somebody who writes
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            raise ValueError(f"{name} is {what}; give the path of a text file")
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(MAX_BYTES)
+    finally:
+        os.close(descriptor)
+    if len(content) >= MAX_BYTES:
+        raise ValueError(f"{name} has more than {MAX_BYTES} bytes")
+    return content
 
 
 def _open_section(sections: Sections, line: str) -> tuple[dict[str, str] | None, str]:

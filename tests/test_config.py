@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from mindspore_lite import config
+from mindspore_lite.errors import ModelFileError
 
 
 def read(tmp_path: Path, content: str | bytes) -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -203,8 +205,27 @@ def test_merging_prefers_the_second_and_changes_neither() -> None:
 
 
 def test_a_file_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="'/dev/zero' has more than 16777216 characters"):
+    with pytest.raises(ValueError, match="'/dev/zero' is no regular file"):
         config.read_config("/dev/zero")
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "long.cfg"
+    path.touch()
+    os.truncate(path, 100 << 30)  # a hole: it takes no room on the disk
+    with pytest.raises(ValueError, match="has more than 16777216 bytes"):
+        config.read_config(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.cfg")
+    with pytest.raises(ModelFileError, match=r"pipe\.cfg' is no regular file"):
+        config.read_settings("build_from_file", str(tmp_path / "pipe.cfg"), None)
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="is a directory; give the path of a text file"):
+        config.read_settings("build_from_file", str(tmp_path), None)
 
 
 @pytest.mark.parametrize("section", ["model_file", "model_File"])

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.graph.check_nodes import MAX_NAME, misuse, rules, title
+from mindspore_lite.graph.check_nodes import MAX_NAME, misuse, rules, sort_nodes, title
 from mindspore_lite.graph.element_types import signature
 from mindspore_lite.graph.source import Given, source_of
 
@@ -31,7 +31,10 @@ def checked(model: ir.Model, name: str) -> None:
         imports.setdefault("", imports.pop("ai.onnx"))
     problems = [*_versions(model), *_operators(model), *_names(model)]
     if not problems:
-        problems += _order(model)
+        try:
+            sort_nodes(model)
+        except ModelFileError as exc:
+            problems.append(str(exc))
     if problems:
         more = len(problems) - _SHOWN
         lines = problems[:_SHOWN] + ([f"and {more} more"] if more > 0 else [])
@@ -99,20 +102,3 @@ def _cut(value: ir.Value) -> str:
 
 def _is_loose(value: ir.Value) -> bool:
     return not (value.producer() or value.is_graph_input() or value.is_initializer())
-
-
-def _order(model: ir.Model) -> list[str]:
-    """ONNX wants nodes after those that they need; some exporters did not care."""
-    seen: set[ir.Node] = set()
-    for node in model.graph:
-        needed = (value.producer() for value in node.inputs if value is not None)
-        if any(n is not None and n.graph is model.graph and n not in seen for n in needed):
-            break
-        seen.add(node)
-    else:
-        return []
-    try:
-        model.graph.sort()
-    except ValueError as exc:
-        return [f"its nodes need each other in a circle ({exc})"]
-    return []

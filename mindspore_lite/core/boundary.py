@@ -66,7 +66,7 @@ def reraise(exc: Exception, doing: str) -> NoReturn:
 def ours(exc: Exception) -> LiteError:
     """The error of ours that says the same; the caller makes `exc` its cause."""
     if isinstance(exc, LiteError):
-        return exc
+        return _limited(exc) or exc
     limit = resource_error(exc)
     if limit is not None:
         return limit
@@ -74,6 +74,15 @@ def ours(exc: Exception) -> LiteError:
         name = f" {str(exc.filename)!r}" if exc.filename is not None else ""
         return ModelFileError(f"a file{name} cannot be used: {exc.strerror or exc}")
     return LiteError(_bug(exc))
+
+
+def _limited(exc: LiteError) -> ResourceError | None:
+    """The error for a file or an engine that failed because of a limit; None for other reasons."""
+    cause = exc.__cause__
+    if cause is None or not isinstance(exc, ModelFileError | EngineError):
+        return None
+    found = resource_error(cause)
+    return None if found is None else ResourceError(f"{exc}: {found}")
 
 
 def resource_error(exc: BaseException) -> ResourceError | None:

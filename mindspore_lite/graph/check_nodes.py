@@ -19,7 +19,7 @@ from mindspore_lite.errors import ModelFileError
 
 MAX_NAME = 200  # characters of a name in an error
 _NEWEST = 2**31 - 1  # of the versions that ONNX can express
-_SINGLE = onnx.defs.OpSchema.FormalParameterOption.Single
+_OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 
 class Rules(NamedTuple):
@@ -27,7 +27,8 @@ class Rules(NamedTuple):
 
     inputs: tuple[int, int]  # the fewest, the most
     outputs: tuple[int, int]
-    needed: tuple[bool, ...]  # for each input by its place: whether it may not be left out
+    needed: tuple[bool, ...]  # for each input by its place: whether it may not be left out; the
+    # last one counts for all behind it
     attributes: Mapping[str, ir.AttributeType]
     required: tuple[str, ...]  # those of the attributes that must be there
 
@@ -42,7 +43,7 @@ def rules(domain: str, op_type: str, version: int) -> Rules | None:
     return Rules(
         (schema.min_input, schema.max_input),
         (schema.min_output, schema.max_output),
-        tuple(parameter.option == _SINGLE for parameter in schema.inputs),
+        tuple(parameter.option != _OPTIONAL for parameter in schema.inputs),
         {
             name: ir.AttributeType(a.type.value)  # type: ignore[attr-defined] # a stub lacks it
             for name, a in schema.attributes.items()
@@ -82,13 +83,42 @@ def check_nodes(model: ir.Model) -> None:
     Operators that ONNX does not know, such as those of a runtime's own domain, are let through.
 
     Raises:
-        ModelFileError: A node does not keep to its operator, or reads what nothing makes.
+        ModelFileError: A node does not keep to its operator, uses what nothing makes, or nodes need
+            each other in a circle.
     """
     local = model.functions.keys()
     _check_scope(model.graph.all_nodes(), model.opset_imports, local, is_function=False)
     for function in model.functions.values():
         opsets = {**model.opset_imports, **function.opset_imports}
         _check_scope(function.all_nodes(), opsets, local, is_function=True)
+    sort_nodes(model)
+
+
+def sort_nodes(model: ir.Model) -> None:
+    """Put nodes after those that they need, as ONNX wants it; some exporters do not care.
+
+    Raises:
+        ModelFileError: They need each other in a circle.
+    """
+    graphs = [*model.graphs(), *(function.graph for function in model.functions.values())]
+    if all(_is_sorted(graph) for graph in graphs):
+        return
+    try:
+        model.graph.sort()
+        for function in model.functions.values():
+            function.sort()
+    except ValueError as exc:
+        raise ModelFileError(f"its nodes need each other in a circle ({exc})") from exc
+
+
+def _is_sorted(graph: ir.Graph) -> bool:
+    seen: set[ir.Node] = set()
+    for node in graph:
+        needed = (value.producer() for value in node.inputs if value is not None)
+        if any(n is not None and n.graph is graph and n not in seen for n in needed):
+            return False
+        seen.add(node)
+    return True
 
 
 def _check_scope(
@@ -133,8 +163,9 @@ def _strict_misuse(node: ir.Node, known: Rules) -> str:
 
     An attribute that an operator has in another version only might be read by a pass.
     """
-    for at, needed in enumerate(known.needed[: len(node.inputs)]):
-        if needed and node.inputs[at] is None:
+    last = len(known.needed) - 1
+    for at, value in enumerate(node.inputs):
+        if value is None and known.needed[min(at, last)]:
             return f"its input {at} is left out, which must be there"
     for name in node.attributes:
         if name not in known.attributes and not name.startswith("__"):  # that is a tool's note

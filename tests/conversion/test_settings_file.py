@@ -69,7 +69,7 @@ def test_every_line_that_means_nothing_is_named(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"nowhere\.cfg': No such file"):
         read_settings_file(tmp_path / "nowhere.cfg")
-    with pytest.raises(ModelFileError, match="Is a directory"):
+    with pytest.raises(ModelFileError, match="is a directory"):
         read_settings_file(tmp_path)
     with pytest.raises(ModelFileError, match="not UTF-8"):
         read(tmp_path, b"[a]\nk=\xff\n")

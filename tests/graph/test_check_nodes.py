@@ -56,9 +56,14 @@ REFUSED = {
         [make_node("If", ["x"], ["y"], then_branch=BODY, else_branch=BODY)],
         r"node 'z' \(Relu\): it has 0 inputs",
     ),
+    "repeated input left out": ([make_node("Max", ["x", ""], ["y"])], "its input 1 is left out"),
+    "circle": (
+        [make_node("Relu", ["b"], ["y"]), make_node("Neg", ["y"], ["b"])],
+        "need each other in a circle",
+    ),
     "made by nothing": (
         [make_node("Add", ["x", "lost"], ["y"])],
-        "uses 'lost', which nothing makes",
+        "uses 'lost', which nothing",
     ),
     "reference outside of a function": (
         [
