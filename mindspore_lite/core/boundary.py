@@ -53,8 +53,6 @@ def reraise(exc: Exception, doing: str) -> NoReturn:
     if isinstance(exc, Warning):  # the program turned a warning into an error
         raise exc
     found = ours(exc)
-    if found is not exc:
-        found.__cause__ = exc
     if not str(found).startswith(doing):  # a worker process may have said it already
         found.prefixed(doing)
     try:
@@ -64,16 +62,23 @@ def reraise(exc: Exception, doing: str) -> NoReturn:
 
 
 def ours(exc: Exception) -> LiteError:
-    """The error of ours that says the same; the caller makes `exc` its cause."""
-    if isinstance(exc, LiteError):
-        return _limited(exc) or exc
-    limit = resource_error(exc)
-    if limit is not None:
-        return limit
+    """The error of ours that says the same: `exc` itself, or one whose cause it is."""
+    found = _limited(exc) if isinstance(exc, LiteError) else resource_error(exc)
+    if found is None and isinstance(exc, LiteError):
+        return exc
+    error: LiteError = found or _unexpected(exc)
+    error.__cause__ = exc
+    return error
+
+
+def _unexpected(exc: Exception) -> LiteError:
     if isinstance(exc, OSError):
         name = f" {str(exc.filename)!r}" if exc.filename is not None else ""
         return ModelFileError(f"a file{name} cannot be used: {exc.strerror or exc}")
-    return LiteError(_bug(exc))
+    return LiteError(
+        f"this is a bug of mslite: {type(exc).__name__} at {_place(exc.__traceback__)}: "
+        f"{_words(exc)}; please report this message ({_versions()}), with the model if you can"
+    )
 
 
 def _limited(exc: LiteError) -> ResourceError | None:
@@ -105,13 +110,6 @@ def engine_failure(text: str, exc: BaseException) -> EngineError | ResourceError
     if isinstance(exc, MemoryError) or _NO_MEMORY.search(str(exc)):
         return ResourceError(f"{text}; there is not enough memory, {_LIMITS[errno.ENOMEM][1]}")
     return EngineError(text)
-
-
-def _bug(exc: Exception) -> str:
-    return (
-        f"this is a bug of mslite: {type(exc).__name__} at {_place(exc.__traceback__)}: "
-        f"{_words(exc)}; please report this message ({_versions()}), with the model if you can"
-    )
 
 
 def _words(exc: BaseException) -> str:

@@ -217,6 +217,9 @@ class OrtSession:
                 raise StoppedError("the run was told to stop") from exc
             text = f"ONNX Runtime could not run the model: {readable(exc)}"
             raise engine_failure(text, exc) from exc
+        for found in outputs:
+            if found is None:
+                raise self._without_value(outputs)
         if self._outward:
             for at, kind in self._outward.items():
                 outputs[at] = border.outward(outputs[at], kind)
@@ -231,6 +234,14 @@ class OrtSession:
         native, self._native = self._native, None
         if native is not None and self._profile:
             profile.write(native.session, self._profile)
+
+    def _without_value(self, outputs: Sequence[np.ndarray | None]) -> Exception:
+        names = zip(self._output_names, outputs, strict=True)
+        empty = [name for name, found in names if found is None]
+        return EngineError(
+            f"the outputs {empty} were not computed: the model leaves them empty; end it in values "
+            "that are always there"
+        )
 
     def _unusable(self) -> Exception:
         if self._forked:

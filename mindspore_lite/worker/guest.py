@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from mindspore_lite.core.boundary import ours
 from mindspore_lite.engines.select import usable_targets
 from mindspore_lite.errors import (
     CancelledError,
@@ -329,7 +330,9 @@ def _told(error: Exception) -> Exception:
         return ResourceError(f"there is not enough memory: {error}; send less, or less at once")
     if isinstance(error, OSError) and error.errno in _FULL:
         return ResourceError(f"the machine has no room for it: {error}; {remedy(error)}")
-    return error
+    if isinstance(error, TypeError | ValueError):  # the client's arguments are checked here
+        return error
+    return ours(error)
 
 
 def _own_info(name: str) -> str:

@@ -398,8 +398,8 @@ class Failing(FakeModel):
     [
         (MemoryError("8 GiB"), ResourceError, "there is not enough memory: 8 GiB"),
         (OSError(errno.EMFILE, "Too many open files"), ResourceError, "no room.*Too many open"),
-        (OSError(errno.EIO, "Input/output error"), LiteError, "OSError.*Input/output"),
-        (KeyError("x"), LiteError, "KeyError: 'x'"),
+        (OSError(errno.EIO, "Input/output error"), ModelFileError, "a file cannot.*Input/output"),
+        (KeyError("x"), LiteError, "this is a bug of mslite: KeyError at .*'x'"),
         (ValueError("wrong"), ValueError, "wrong"),
     ],
 )
