@@ -37,6 +37,8 @@ class _Call(Generic[T]):
             self.result.append(self._call())
         except BaseException as exc:  # noqa: BLE001 - whoever waits raises it
             self.error = exc
+            if exc.__traceback__ is not None:  # its first frame is this one, which holds the error
+                exc.__traceback__ = exc.__traceback__.tb_next
         finally:
             self._call = None  # which may hold a model
             self.ended.set()
@@ -76,10 +78,15 @@ def all_within(
         if stop is not None:
             stop.fire()
         raise
+    error = next((one.error for one in made if one.error is not None), None)
+    if error is None:
+        return [one.result[0] for one in made]
     for one in made:
-        if one.error is not None:
-            raise one.error
-    return [one.result[0] for one in made]
+        one.error = None
+    try:
+        raise error
+    finally:
+        del error  # this frame is in its traceback: without a circle, all goes with it
 
 
 def within(limit_s: float, what: str, call: Callable[[], T], stop: Stop | None = None) -> T:

@@ -119,6 +119,11 @@ def _measured(graph: ir.Graph | ir.Function) -> _Measured:
     return _Measured(_Size(nodes, levels), {key: (count[key], deepest[key]) for key in count})
 
 
+def levels_of(model: ir.Model) -> int:
+    """How deep bodies lie in each other, in a model without functions."""
+    return _measured(model.graph).size.levels
+
+
 def _with_depth(graph: ir.Graph | ir.Function) -> Iterator[tuple[ir.Node, int]]:
     """All nodes, also of bodies, with how many bodies each lies in."""
     waiting: list[tuple[ir.Graph | ir.Function, int]] = [(graph, 0)]

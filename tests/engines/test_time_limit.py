@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import NoReturn
 
 import pytest
@@ -93,3 +95,18 @@ def test_a_machine_without_threads_is_an_error_of_ours(monkeypatch: pytest.Monke
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(ResourceError, match=r"^it: no thread could be started"):
         within(LONG_S, "it", lambda: None)
+
+
+def test_an_error_keeps_nothing_alive_once_it_is_gone() -> None:
+    class Model:
+        pass
+
+    def fail(model: Model) -> NoReturn:
+        raise EngineError("no")
+
+    model = Model()
+    seen = weakref.ref(model)
+    with pytest.raises(EngineError):
+        within(LONG_S, "it", partial(fail, model))
+    del model
+    assert seen() is None  # without the help of the garbage collector

@@ -29,9 +29,11 @@ from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.element_types import Signature
 from mindspore_lite.graph.folding import refuse_unknown
+from mindspore_lite.graph.inline import levels_of
 from mindspore_lite.graph.source import Source
 
 INSTEAD = "use [common_context] engine=onnxruntime for this model"
+_MAX_LEVELS = 16  # of sub-graphs in each other; with each, compiling takes twice as long: 1 s
 _TYPES = {
     "boolean": "bool",
     "f16": "float16",
@@ -71,6 +73,11 @@ def parts_of(source: Source) -> Parts:
     model = source.translate()
     check_nodes(model)
     refuse_unknown(model, source.budget, "OpenVINO")
+    if (levels := levels_of(model)) > _MAX_LEVELS:
+        raise EngineError(
+            f"sub-graphs lie {levels} deep in each other, and OpenVINO compiles at most "
+            f"{_MAX_LEVELS} in reasonable time; {INSTEAD}"
+        )
     _warn_of_doubles(model)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)

@@ -1,0 +1,185 @@
+"""Files that ask for far more than their size: a build ends soon, with an error of ours.
+
+Each is built in a process of its own, which has little CPU time and memory: without the budget it
+ends by a signal, or not at all.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from support import bombs
+from support.mindir_builder import Net
+
+import mindspore_lite as mslite
+from mindspore_lite.errors import ModelFileError, RequestTimeoutError
+from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.mindir import records as r
+
+ENGINES = ["onnxruntime", "openvino", "torch"]
+LIMIT_S = 300.0  # of wall time, on a busy machine
+BUILD = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+import numpy as np
+import mindspore_lite as mslite
+from mindspore_lite.errors import ModelFileError
+path, engine = sys.argv[1:]
+model = mslite.Model()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    model.build_from_file(
+        path, mslite.ModelType.ONNX, config_dict={"common_context": {"engine": engine}}
+    )
+    x = mslite.Tensor(np.ones((2, 2), np.float32))
+    print(model.predict([x])[0].get_data_to_numpy()[0, 0])
+except ModelFileError as exc:
+    print("refused:", exc)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print("grown MiB", grown >> 10)
+"""
+
+
+def built(path: str, engine: str) -> tuple[str, int]:
+    """What a build in a process of its own came to, and the MiB that it took."""
+    for package in {"openvino": ["openvino"], "torch": ["torch"]}.get(engine, []):
+        pytest.importorskip(package)
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, path, engine],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, grown = done.stdout.strip().rsplit("\ngrown MiB ", 1)
+    return told, int(grown)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_thousands_of_functions_in_a_chain_are_computed(tmp_path: Path, engine: str) -> None:
+    path = bombs.written(tmp_path, bombs.functions(3000, 1))
+    assert built(path, engine)[0] == "-1.0"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_functions_that_double_are_refused_at_once(tmp_path: Path, engine: str) -> None:
+    told, grown = built(bombs.written(tmp_path, bombs.functions(40, 2)), engine)
+    assert told.startswith("refused: ")
+    assert "more than 100000 nodes once inlined" in told
+    assert grown < 300
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_constant_of_gigabytes_is_refused_before_it_is_computed(
+    tmp_path: Path, engine: str
+) -> None:
+    told, grown = built(bombs.written(tmp_path, bombs.affine_grid(20_000)), engine)
+    assert told.startswith("refused: ")
+    assert "node 'bomb' (AffineGrid), more than the 1073" in told
+    assert "[build] max_fold_bytes" in told
+    assert grown < 300
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_small_grid_is_computed(tmp_path: Path, engine: str) -> None:
+    told, _ = built(bombs.written(tmp_path, bombs.affine_grid(4)), engine)
+    # theta maps (x, y, 1) to (x + y + 1) twice; the places lie around 0
+    assert float(told) == pytest.approx(1 + 2 * 4 * 4, rel=1e-4)
+
+
+def test_graphs_of_mindir_that_call_others_twice_are_refused_at_once() -> None:
+    graphs = []
+    for i in range(40):
+        net = Net(f"g{i}")
+        y = net.input("v", (2, 2))
+        for _ in range(2):
+            y = net.call(r.GraphRef(f"g{i - 1}"), y) if i else net.call("Neg", y)
+        graphs.append(net.graph(y))
+    main = Net()
+    y = main.call(r.GraphRef("g39"), main.input("x", (2, 2)))
+    with pytest.raises(ModelFileError, match="more than 100000 nodes once inlined"):
+        from_mindir(main.model(y, functions=graphs))
+
+
+def context(engine: str, **build: str) -> mslite.Context:
+    made = mslite.Context()
+    made.parallel.workers_num = 1
+    made.parallel.config_info = {"common_context": {"engine": engine}, "build": build}
+    return made
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_model_whose_first_run_does_not_end_is_an_error(tmp_path: Path, engine: str) -> None:
+    if engine != "onnxruntime":
+        pytest.importorskip(engine)
+    runner = mslite.ModelParallelRunner()
+    words = r"warming the model up .* did not end within 1 s; .*\[build\] max_seconds and max_run_s"
+    with pytest.raises(RequestTimeoutError, match=words):
+        runner.build_from_file(
+            bombs.written(tmp_path, bombs.endless_loop()), context(engine, max_run_seconds="1")
+        )
+
+
+def test_rows_that_cannot_be_tried_in_time_are_an_error(tmp_path: Path) -> None:
+    asked = context("onnxruntime", max_run_seconds="1")
+    asked.parallel.max_batch_rows = 4
+    runner = mslite.ModelParallelRunner()
+    with pytest.raises(RequestTimeoutError, match="trying the model with made-up rows did"):
+        runner.build_from_file(bombs.written(tmp_path, bombs.endless_loop("n")), asked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "warm_up", "words"),
+    [
+        (2, True, "device 0: warming the model up .* did not end within 1 s"),
+        ("n", False, "trying the model with made-up rows did not end within 1 s"),
+    ],
+)
+def test_devices_whose_first_run_does_not_end_are_an_error(
+    tmp_path: Path, rows: int | str, warm_up: bool, words: str
+) -> None:
+    asked = context("onnxruntime", max_run_seconds="1")
+    asked.parallel.device_ids = [0, 1]
+    asked.parallel.warm_up = warm_up
+    runner = mslite.MultiDeviceRunner()
+    with pytest.raises(RequestTimeoutError, match=words):
+        runner.build_from_file(bombs.written(tmp_path, bombs.endless_loop(rows)), asked)
+
+
+def test_a_request_that_may_not_take_long_limits_the_first_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindspore_lite.core.budget._FIRST_RUN_S", 0.5)
+    asked = context("onnxruntime")
+    asked.parallel.timeout_s = 1.0
+    runner = mslite.ModelParallelRunner()
+    with pytest.raises(RequestTimeoutError, match="did not end within 1 s"):
+        runner.build_from_file(bombs.written(tmp_path, bombs.endless_loop()), asked)
+
+
+def test_a_runner_works_after_a_build_that_did_not_end(tmp_path: Path) -> None:
+    runner = mslite.ModelParallelRunner()
+    with pytest.raises(RequestTimeoutError):
+        runner.build_from_file(
+            bombs.written(tmp_path, bombs.endless_loop()),
+            context("onnxruntime", max_run_seconds="1"),
+        )
+    runner.build_from_file(bombs.written(tmp_path, bombs.functions(3, 1)), context("onnxruntime"))
+    with runner:
+        (found,) = runner.predict([np.ones((2, 2), np.float32)])
+    np.testing.assert_array_equal(found.get_data_to_numpy(), -np.ones((2, 2)))
+
+
+def test_the_bounds_can_be_set(tmp_path: Path) -> None:
+    path = bombs.written(tmp_path, bombs.functions(10, 2))
+    model: Any = mslite.Model()
+    with pytest.raises(ModelFileError, match="more than 100 nodes once inlined"):
+        model.build_from_file(
+            path, mslite.ModelType.ONNX, config_dict={"build": {"max_nodes": "100"}}
+        )
+    model.build_from_file(path, mslite.ModelType.ONNX)
+    assert onnx.load(path).functions  # the file stays as it is
