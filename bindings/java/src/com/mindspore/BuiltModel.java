@@ -1,6 +1,7 @@
 package com.mindspore;
 
 import com.mindspore.internal.BuildRequest;
+import com.mindspore.internal.BuildRequests;
 import com.mindspore.internal.Description;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Filled;
@@ -16,11 +17,13 @@ import java.util.List;
 final class BuiltModel {
   private final Remote remote;
   private final Cleaner.Cleanable forgotten;
+  private final long limitMs; // of a predict; 0: none
   private final List<MSTensor> inputs;
   private final List<MSTensor> outputs; // our own: users get others with the same data
   private Description description;
 
   BuiltModel(Model owner, BuildRequest request) {
+    limitMs = BuildRequests.takeLimitMs(request);
     remote = Remote.built(request);
     forgotten = Forgotten.register(owner, remote::close);
     description = remote.description();
@@ -71,7 +74,7 @@ final class BuiltModel {
     List<Filled> contents = Exchange.contents(inputs, remote.session());
     List<Filled> results;
     try {
-      results = remote.session().predict(remote.model(), contents, 0);
+      results = remote.session().predict(remote.model(), contents, limitMs);
     } finally {
       Exchange.release(contents);
     }

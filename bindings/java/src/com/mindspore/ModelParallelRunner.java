@@ -25,8 +25,6 @@ import java.util.List;
  * forgotten is released when the collector finds it.
  */
 public class ModelParallelRunner implements AutoCloseable {
-  private static final long GRACE_MS = 5000; // beyond the deadline that the worker itself keeps
-
   private final Failures failures = new Failures();
   private final Object starting = new Object(); // one init or free at a time
   private final Object lock = new Object(); // of what follows
@@ -39,9 +37,9 @@ public class ModelParallelRunner implements AutoCloseable {
     final long limitMs;
     int uses; // calls that are under way
 
-    Live(Remote remote, double timeoutSeconds) {
+    Live(Remote remote, long limitMs) {
       this.remote = remote;
-      limitMs = timeoutSeconds > 0 ? (long) Math.ceil(timeoutSeconds * 1000) + GRACE_MS : 0;
+      this.limitMs = limitMs;
     }
   }
 
@@ -181,7 +179,7 @@ public class ModelParallelRunner implements AutoCloseable {
       Remote remote = Remote.built(request);
       forgotten = Forgotten.register(this, remote::close);
       synchronized (lock) {
-        live = new Live(remote, BuildRequests.timeoutSeconds(request));
+        live = new Live(remote, BuildRequests.limitMs(request));
       }
     }
   }

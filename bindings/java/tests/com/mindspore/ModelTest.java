@@ -282,4 +282,35 @@ public final class ModelTest {
       Check.equal("", model.lastError());
     }
   }
+
+  private static void turn(Model model, long times) {
+    model.getInputs().get(0).setData(new long[] {times});
+    model.getInputs().get(1).setData(new float[] {3, 4});
+    model.predict();
+  }
+
+  public static void aPredictEndsByItsTimeoutAndTheNextOneWorks() {
+    try (Model model = new Model().throwing()) {
+      model.updateConfig("parallel", new HashMap<>(Map.of("timeout_s", "0.2")));
+      model.build(Models.file("loop.onnx"), ModelType.MT_ONNX, Models.cpu());
+      MSException late = Check.throwsA(MSException.class, () -> turn(model, Long.MAX_VALUE / 2));
+      Check.equal("RequestTimeoutError", late.kind());
+      Check.equal(0x1000000E, late.code());
+      turn(model, 3);
+      try (MSTensor output = model.getOutputs().get(0)) {
+        Check.equal(new float[] {3, 4}, output.getFloatData());
+      }
+    }
+  }
+
+  public static void aTimeoutThatIsNoTimeIsRefused() {
+    for (String text : new String[] {"soon", "-1", "", "1 s", "NaN"}) {
+      try (Model model = new Model().throwing()) {
+        model.updateConfig("parallel", new HashMap<>(Map.of("timeout_s", text)));
+        MSException wrong = Check.throwsA(MSException.class,
+            () -> model.build(Models.file("dense.mindir"), ModelType.MT_MINDIR, Models.cpu()));
+        Check.contains(wrong.getMessage(), "[parallel] timeout_s");
+      }
+    }
+  }
 }

@@ -14,6 +14,9 @@ import java.util.stream.Collectors;
 
 /** What a user says about a model and its devices becomes a request to the worker. */
 public final class BuildRequests {
+  private static final String TIMEOUT = "timeout_s";
+  private static final double MOST_SECONDS = 1e9; // as docs/wire.md has it: 10^15 us
+
   private BuildRequests() {}
 
   /** Of the model in a file. */
@@ -73,19 +76,43 @@ public final class BuildRequests {
     add(request, "cpu.thread_affinity_core_list", joined(context.affinityCores()));
   }
 
-  /** How long the worker has for a request, by its settings; 0: as long as it takes. */
-  public static double timeoutSeconds(BuildRequest request) {
-    double seconds = 0;
+  /** How long a request of a runner may take, by its settings; 0: as long as it takes. */
+  public static long limitMs(BuildRequest request) {
+    long found = 0;
     for (BuildRequest.Setting setting : request.settings) {
-      if (setting.name().equals("parallel.timeout_s")) {
-        try {
-          seconds = Double.parseDouble(setting.value());
-        } catch (NumberFormatException error) {
-          seconds = 0; // the worker refuses it, and says what it wants
-        }
+      if (setting.name().equals("parallel." + TIMEOUT)) {
+        found = Math.max(0, milliseconds(setting.value())); // the worker says what is wrong
       }
     }
-    return seconds;
+    return found;
+  }
+
+  /** Takes the same, of a Model, from its configuration: the worker is told with each request. */
+  public static long takeLimitMs(BuildRequest request) {
+    Map<String, String> parallel = request.config.get("parallel");
+    String text = parallel == null ? null : parallel.remove(TIMEOUT);
+    if (text == null) {
+      return 0;
+    }
+    if (parallel.isEmpty()) {
+      request.config.remove("parallel");
+    }
+    long found = milliseconds(text);
+    if (found < 0) {
+      throw Errors.wrong(
+          "[parallel] timeout_s is '" + text + "', wanted a number of seconds, or 0 for no limit");
+    }
+    return found;
+  }
+
+  /** -1 where it is no number of seconds that is 0 or more; what is shorter than one is one. */
+  private static long milliseconds(String text) {
+    try {
+      double seconds = Double.parseDouble(text);
+      return seconds >= 0 ? (long) Math.ceil(Math.min(seconds, MOST_SECONDS) * 1000) : -1;
+    } catch (NumberFormatException error) {
+      return -1;
+    }
   }
 
   private static boolean isMissing(String path) {

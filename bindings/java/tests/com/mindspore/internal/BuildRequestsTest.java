@@ -100,8 +100,17 @@ public final class BuildRequestsTest {
     Check.equal(
         "parallel.timeout_s=1.5 parallel.workers_num=4 parallel.device_ids=0,1", settings(request));
     Check.equal(Map.of("other", Map.of("a", "b")), request.config);
-    Check.equal(1.5, BuildRequests.timeoutSeconds(request));
+    Check.equal(1500L, BuildRequests.limitMs(request));
     request.settings.add(new BuildRequest.Setting("parallel.timeout_s", "soon"));
-    Check.equal(0.0, BuildRequests.timeoutSeconds(request));
+    Check.equal(0L, BuildRequests.limitMs(request));
+  }
+
+  public static void theTimeoutOfAModelIsTakenFromItsConfiguration() {
+    BuildRequest request = new BuildRequest();
+    Check.equal(0L, BuildRequests.takeLimitMs(request));
+    ConfigFile.merge(Map.of("parallel", Map.of("timeout_s", "1e-9", "other", "1")), request.config);
+    Check.equal(1L, BuildRequests.takeLimitMs(request)); // shorter is still no "for ever"
+    Check.equal(Map.of("parallel", Map.of("other", "1")), request.config);
+    Check.equal(0L, BuildRequests.takeLimitMs(request));
   }
 }

@@ -12,13 +12,15 @@ final class Lane implements AutoCloseable {
   private final Connection connection;
   private final Writer out = new Writer(Frame.HEADER_BYTES);
   private final Receiver in;
+  private final Patience patience;
   private final AtomicBoolean life = new AtomicBoolean(true);
   private boolean isFree = true;
   private long tookNs = Long.MAX_VALUE; // for the last answer to come
 
-  /** Takes a connection on which both sides have greeted. */
-  Lane(Connection connection) {
+  /** Takes a connection on which both sides have greeted; who waits on it asks for patience. */
+  Lane(Connection connection, Patience patience) {
     this.connection = connection;
+    this.patience = patience;
     in = new Receiver(connection);
   }
 
@@ -47,7 +49,7 @@ final class Lane implements AutoCloseable {
     if (staysAwake && tookNs < QUICK_NS) {
       in.look(2 * tookNs);
     }
-    Frame.Header header = in.receive(due);
+    Frame.Header header = in.receive(due, patience);
     tookNs = System.nanoTime() - start;
     return checked(message, request, header);
   }

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.UserPrincipal;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** The connection with a worker: who it is, whether it lives, and how further lanes are opened. */
 final class Link implements AutoCloseable {
@@ -23,6 +24,10 @@ final class Link implements AutoCloseable {
   private final Greeting.Welcome welcome;
   private final WorkerProcess process; // null where the worker is no child of ours
   private final AtomicLong lastRequest = new AtomicLong();
+  private final Pulse pulse;
+  private final ReentrantLock asking = new ReentrantLock(); // held while the worker is asked
+  private Lane askLane; // under that lock
+  private volatile long silentMs; // for which it was silent when it was given up
   private volatile boolean isOver;
 
   private Link(Path path, Connection keeper, Greeting.Welcome welcome, WorkerProcess process) {
@@ -30,6 +35,7 @@ final class Link implements AutoCloseable {
     this.keeper = keeper;
     this.welcome = welcome;
     this.process = process;
+    pulse = new Pulse(welcome.pid());
   }
 
   /** Starts a worker. */
@@ -114,7 +120,7 @@ final class Link implements AutoCloseable {
       throw death();
     }
     try {
-      return laneOver(met(path, welcome.token(), due.orIn(Greeting.LIMIT_MS)).connection());
+      return opened(due.orIn(Greeting.LIMIT_MS), this::check);
     } catch (Lost lost) {
       throw due.isOver() && isAlive() ? due.passed() : explained(lost);
     } catch (MSException error) {
@@ -123,9 +129,10 @@ final class Link implements AutoCloseable {
     }
   }
 
-  private static Lane laneOver(Connection connection) {
+  private Lane opened(Deadline due, Patience patience) throws Lost {
+    Connection connection = met(path, welcome.token(), due).connection();
     try {
-      return new Lane(connection);
+      return new Lane(connection, patience);
     } catch (OutOfMemoryError error) { // of direct memory, where it is limited
       connection.close();
       throw error;
@@ -176,7 +183,75 @@ final class Link implements AutoCloseable {
     }
   }
 
+  /**
+   * Asks the worker over a lane of its own whether it is there, unless another thread does. One
+   * that has not answered for long, and did not compute either, is given up: throws its death.
+   */
+  private void check() {
+    if (!asking.tryLock()) {
+      return;
+    }
+    try {
+      if (isOver) {
+        throw death();
+      }
+      pulse.begin();
+      if (answers()) {
+        pulse.heard();
+        return;
+      }
+      long silent = pulse.silentMs();
+      if (silent >= Pulse.silentMs) {
+        giveUp(silent);
+        throw death();
+      }
+    } finally {
+      asking.unlock();
+    }
+  }
+
+  /** True also where it cannot be asked, which tells nothing about it. The lock is held. */
+  private boolean answers() {
+    Deadline due = Deadline.in(Pulse.askMs);
+    try {
+      if (askLane == null) {
+        askLane = opened(due, Patience.ENDLESS);
+      }
+      Writer out = askLane.begin();
+      out.u32(0);
+      out.text("pid");
+      askLane.ask(Message.INFO, nextRequest(), due, false);
+      askLane.accept();
+      return true;
+    } catch (Lost lost) {
+      dropAskLane();
+      return false;
+    } catch (MSException error) {
+      dropAskLane();
+      return !error.kind().equals("RequestTimeoutError");
+    }
+  }
+
+  private void dropAskLane() {
+    if (askLane != null) {
+      askLane.close();
+      askLane = null;
+    }
+  }
+
+  private void giveUp(long silent) {
+    silentMs = Math.max(1, silent);
+    isOver = true;
+    if (process != null) {
+      process.kill(); // which ends one that is stopped, too
+    }
+  }
+
   private MSException death() {
+    if (silentMs > 0) {
+      return Errors.died("the worker process " + pid() + " did not answer for " + silentMs / 1000
+          + " s, nor did it compute, and was given up; build the model again");
+    }
     String ending = process == null ? "" : process.ending(GONE_MS);
     return Errors.died("the worker process " + pid() + " is gone"
         + (ending.isEmpty() ? "" : " (" + ending + ")")
@@ -189,6 +264,12 @@ final class Link implements AutoCloseable {
     synchronized (keeper) {
       isOver = true;
       keeper.close();
+    }
+    asking.lock();
+    try {
+      dropAskLane();
+    } finally {
+      asking.unlock();
     }
   }
 }

@@ -20,13 +20,17 @@ final class Receiver {
   }
 
   /** The next frame; waits for its beginning until then, and no longer than STALL_MS within it. */
-  Frame.Header receive(Deadline due) throws Lost {
+  Frame.Header receive(Deadline due, Patience patience) throws Lost {
     if (data.position() == 0) {
       begin();
       while (connection.receive(data) == 0) {
-        if (!connection.awaitInput(due)) {
+        if (connection.awaitInput(due.orIn(Pulse.everyMs))) {
+          continue;
+        }
+        if (due.isOver()) {
           throw due.passed();
         }
+        patience.check();
       }
     }
     more(Frame.HEADER_BYTES, due);

@@ -21,6 +21,8 @@ import java.util.List;
  */
 public final class Session {
   private static final Object STARTING = new Object(); // held while a worker starts
+  // how much longer than a deadline to wait for the worker, which says better what it was about
+  private static final long LATE_MS = 250;
   private static volatile Session known;
 
   final Link link;
@@ -89,11 +91,11 @@ public final class Session {
   /**
    * Runs a model. The caller holds the inputs' memory meanwhile, and has a hold on each output's.
    *
-   * @param limitMs how long to wait for the answer; 0: for as long as it takes. When it passes, the
-   *     request is cancelled, and a RequestTimeoutError thrown.
+   * @param limitMs within which there must be an answer; 0: for as long as it takes. When it
+   *     passes, the request is cancelled, and a RequestTimeoutError thrown.
    */
   public List<Filled> predict(int model, List<Filled> inputs, long limitMs) {
-    try (Call call = new Call(lanes, Deadline.in(limitMs))) {
+    try (Call call = new Call(lanes, Deadline.in(limitMs == 0 ? 0 : limitMs + LATE_MS))) {
       List<WireTensor> placed = Inputs.placed(inputs, this, pool, call);
       long wanted = rooms.of(model);
       Share room = wanted == 0 ? null : pool.take(wanted, call.due());
@@ -102,7 +104,7 @@ public final class Session {
         call.lend(room);
         place = new Place(room.block().number(), 0, room.block().size());
       }
-      Bodies.writePredict(call.begin(), model, 0, place, placed);
+      Bodies.writePredict(call.begin(), model, limitMs * 1000, place, placed);
       Reader body = call.ask(Message.PREDICT);
       Outputs outputs = Outputs.read(body, room, link, pool, call);
       call.accept();

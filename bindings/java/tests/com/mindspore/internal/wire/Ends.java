@@ -45,7 +45,7 @@ final class Ends implements AutoCloseable {
   /** How a frame was lost; empty when it was not. */
   String lost() {
     try {
-      new Receiver(ours).receive(Deadline.in(LIMIT_MS));
+      new Receiver(ours).receive(Deadline.in(LIMIT_MS), Patience.ENDLESS);
       return "";
     } catch (Lost lost) {
       return lost.getMessage();
