@@ -47,7 +47,7 @@ from mindspore_lite.errors import (
 from mindspore_lite.model import ModelType
 from mindspore_lite.pool import two_rows
 from mindspore_lite.pool.two_rows import Run
-from mindspore_lite.runner import _KINDS, Inputs
+from mindspore_lite.runner import _KINDS, Inputs, timeout_of
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.weights.settings import WeightSettings, spelled_out, weight_settings
 from mindspore_lite.wire.bodies import RUNNER, Build
@@ -264,12 +264,12 @@ class _Loaded:
 
     def __init__(self, path: str, context: Context, retries: int) -> None:
         settings = context.parallel
-        self._timeout_s = self._limit_s(settings.timeout_s or math.inf)
         self._queue_size = settings.queue_size
         self._submitted = 0
         self._lock = threading.Lock()
         self._threads = Threads()
         sections = read_settings("build_from_file", settings.config_path, settings.config_info)
+        self._timeout_s = self._limit_s(timeout_of(context, sections) or math.inf)
         weights = _weights(sections, settings.config_path)
         self._may_change = bool(weights.variable)
         config = with_absolute_paths(spelled_out(sections, weights))

@@ -265,10 +265,11 @@ class _Loaded:
         self._joins = batching is not None  # requests, along the batch axis
         self._changing = ForkLock()
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
-        self.timeout_s = self.limit_s(settings.timeout_s or math.inf)
+        timeout_s = timeout_of(context, sections)
+        self.timeout_s = self.limit_s(timeout_s or math.inf)
         self._budget = engine.budget
         # on a card the first runs compile, which has nothing to do with what a request may take
-        first_s = engine.budget.run_limit_s(0.0 if engine.on_card else settings.timeout_s)
+        first_s = engine.budget.run_limit_s(0.0 if engine.on_card else timeout_s)
         run_s = self._try_warm_up(first_s) if settings.warm_up else 0.0
         # a number of workers that the user chose is kept to, however short the runs are
         is_quick = 0 < run_s < _QUICK_S and not settings.workers_num and not engine.on_card
@@ -447,7 +448,7 @@ def _batching(context: Context, sections: Sections, measured: Choice | None) -> 
 def _sized(context: Context, sections: Sections) -> Context:
     """The context, or one like it with the workers and threads that section [parallel] names."""
     own = {"workers_num": context.parallel.workers_num, "thread_num": context.cpu.thread_num}
-    found = _numbers(sections, "parallel", own)
+    found = _numbers(sections, "parallel", own, others=(_TIMEOUT,))
     if found == own:
         return context
     sized = copy.deepcopy(context)  # the user's own is only read
@@ -455,14 +456,26 @@ def _sized(context: Context, sections: Sections) -> Context:
     return sized
 
 
-def _numbers(sections: Sections, name: str, own: Mapping[str, int]) -> dict[str, int]:
+def timeout_of(context: Context, sections: Sections) -> float:
+    """How long a request may take, by the context, or else by section [parallel]; 0 for ever."""
+    text = sections.get("parallel", {}).get(_TIMEOUT, "0")
+    try:
+        return context.parallel.timeout_s or checks.seconds(_TIMEOUT, float(text))
+    except ValueError:
+        raise EngineError(
+            f"[parallel] {_TIMEOUT} is {text!r}, wanted a number of seconds, or 0 for no limit"
+        ) from None
+
+
+def _numbers(
+    sections: Sections, name: str, own: Mapping[str, int], others: Sequence[str] = ()
+) -> dict[str, int]:
     """What a section says of numbers that the context leaves 0, for the context counts before."""
     section = sections.get(name, {})
-    unknown = sorted(set(section) - set(own))
+    unknown = sorted(set(section) - {*own, *others})
     if unknown:
-        warnings.warn(
-            f"section [{name}] has no {unknown}, only {list(own)}", UserWarning, stacklevel=6
-        )
+        known = [*own, *others]
+        warnings.warn(f"section [{name}] has no {unknown}, only {known}", UserWarning, stacklevel=6)
     found = {}
     for key, value in own.items():
         text = section.get(key, "0").strip()
@@ -472,6 +485,7 @@ def _numbers(sections: Sections, name: str, own: Mapping[str, int]) -> dict[str,
     return found
 
 
+_TIMEOUT = "timeout_s"
 _BATCHING = ("max_batch_rows", "max_batch_wait_us")
 
 

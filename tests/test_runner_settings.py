@@ -203,6 +203,22 @@ def test_a_number_of_workers_that_makes_no_sense_is_refused(text: str) -> None:
         build(context)
 
 
+def test_a_timeout_of_the_section_counts_where_the_context_has_none() -> None:
+    info = {"parallel": {"timeout_s": "2.5"}}
+    for settings, want in (({}, None), ({"config_info": info}, 2.5)):
+        with build(digits_context(**settings)) as runner:
+            assert runner._usable("").timeout_s == want
+    with build(digits_context(config_info=info, timeout_s=7.0)) as runner:
+        assert runner._usable("").timeout_s == 7
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "", "nan"])
+def test_a_timeout_of_the_section_that_is_no_time_is_refused(text: str) -> None:
+    context = digits_context(config_info={"parallel": {"timeout_s": text}})
+    with pytest.raises(EngineError, match=r"\[parallel\] timeout_s is .*wanted a number of seconds"):
+        build(context)
+
+
 def test_batching_may_come_from_config_info_a_file_or_the_context(tmp_path: Path) -> None:
     file = tmp_path / "runner.cfg"
     file.write_text("[batching]\nmax_batch_rows = 2\nmax_batch_wait_us=30\n")

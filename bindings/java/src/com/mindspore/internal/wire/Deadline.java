@@ -22,6 +22,11 @@ final class Deadline {
     return kept == 0 ? NEVER : new Deadline(kept, System.nanoTime() + kept * 1_000_000);
   }
 
+  /** One of the same limit that is kept for so much longer. */
+  Deadline later(long milliseconds) {
+    return this == NEVER ? NEVER : new Deadline(limitMs, dueNs + milliseconds * 1_000_000);
+  }
+
   /** Whichever comes first. */
   Deadline orIn(long milliseconds) {
     return leftMs() <= milliseconds ? this : in(milliseconds);

@@ -95,7 +95,7 @@ public final class Session {
    *     passes, the request is cancelled, and a RequestTimeoutError thrown.
    */
   public List<Filled> predict(int model, List<Filled> inputs, long limitMs) {
-    try (Call call = new Call(lanes, Deadline.in(limitMs == 0 ? 0 : limitMs + LATE_MS))) {
+    try (Call call = new Call(lanes, Deadline.in(limitMs).later(LATE_MS))) {
       List<WireTensor> placed = Inputs.placed(inputs, this, pool, call);
       long wanted = rooms.of(model);
       Share room = wanted == 0 ? null : pool.take(wanted, call.due());
