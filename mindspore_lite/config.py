@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import warnings
 from collections.abc import Iterator
 from numbers import Integral
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from mindspore_lite import checks
 from mindspore_lite.core.boundary import resource_error
+from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import ModelFileError
 
 Sections = dict[str, dict[str, str]]
@@ -135,21 +135,15 @@ def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
 
 
 def _content(path: str | os.PathLike[str], name: str) -> bytes:
-    """The bytes of a regular file; anything else might block, or have no end."""
-    # without O_NONBLOCK, opening a FIFO waits for somebody who writes
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-            raise ValueError(f"{name} is {what}; give the path of a text file")
-        with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(MAX_BYTES)
-    finally:
-        os.close(descriptor)
-    if len(content) >= MAX_BYTES:
+        file = open_file(Path(path))
+    except ModelFileError as exc:
+        if isinstance(exc.__cause__, OSError | ValueError):  # callers name the file themselves
+            raise exc.__cause__ from None
+        raise ValueError(f"{exc}; give the path of a text file") from None
+    if file.size >= MAX_BYTES:
         raise ValueError(f"{name} has more than {MAX_BYTES} bytes")
-    return content
+    return bytes(file.load())
 
 
 def _open_section(sections: Sections, line: str) -> tuple[dict[str, str] | None, str]:

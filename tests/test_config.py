@@ -205,7 +205,7 @@ def test_merging_prefers_the_second_and_changes_neither() -> None:
 
 
 def test_a_file_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="'/dev/zero' is no regular file"):
+    with pytest.raises(ValueError, match="'/dev/zero': it is a device, wanted a plain file"):
         config.read_config("/dev/zero")
 
 
@@ -219,12 +219,14 @@ def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.cfg")
-    with pytest.raises(ModelFileError, match=r"pipe\.cfg' is no regular file"):
+    with pytest.raises(ModelFileError, match=r"pipe\.cfg': it is a pipe, wanted a plain file"):
         config.read_settings("build_from_file", str(tmp_path / "pipe.cfg"), None)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="is a directory; give the path of a text file"):
+    with pytest.raises(
+        ModelFileError, match="it is a directory, wanted a plain file; give the path of a text"
+    ):
         config.read_settings("build_from_file", str(tmp_path), None)
 
 

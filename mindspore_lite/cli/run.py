@@ -66,10 +66,7 @@ def run(
     sandbox
         Compile in a child process that can reach the model's folder and no more.
     """
-    context = _context(target, device, threads)
-    entries: dict[str, dict[str, str]] = {"common_context": {"engine": engine}} if engine else {}
-    if sandbox:
-        entries["build"] = {"sandbox": "on"}
+    context, entries = _context(target, device, threads), _entries(engine, sandbox)
     files, shapes = read_pairs("--input", input), read_pairs("--shape", shape)
     with Model() as loaded:
         start = time.perf_counter()
@@ -77,16 +74,26 @@ def run(
             file = str(config or "")
             loaded.build_from_file(str(model), model_type(model), context, file, entries)
         built = time.perf_counter()
-        inputs = loaded.get_inputs()
-        check_names([tensor.name for tensor in inputs], {**files, **shapes})
-        _resize(loaded, inputs, {name: read_shape(text) for name, text in shapes.items()}, files)
-        for tensor in inputs:
-            _fill(tensor, files.get(tensor.name))
+        inputs = _filled(loaded, files, shapes)
         ready = time.perf_counter()
         outputs = loaded.predict(inputs)
         done = time.perf_counter()
     say(f"build {(built - start) * 1e3:.1f} ms, run {(done - ready) * 1e3:.1f} ms")
     _show(outputs, top, save)
+
+
+def _filled(model: Model, files: dict[str, str], shapes: dict[str, str]) -> list[Tensor]:
+    inputs = model.get_inputs()
+    check_names([tensor.name for tensor in inputs], {**files, **shapes})
+    _resize(model, inputs, {name: read_shape(text) for name, text in shapes.items()}, files)
+    for tensor in inputs:
+        _fill(tensor, files.get(tensor.name))
+    return inputs
+
+
+def _entries(engine: str | None, sandbox: bool) -> dict[str, dict[str, str]]:
+    found = {"common_context": {"engine": engine}} if engine else {}
+    return {**found, "build": {"sandbox": "on"}} if sandbox else found
 
 
 def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:

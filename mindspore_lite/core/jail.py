@@ -29,6 +29,7 @@ from typing import Any
 
 from mindspore_lite import errors
 from mindspore_lite.core import installation, landlock, seccomp
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import LiteError, ModelFileError, ResourceError
 
 _CHILD = Path(__file__).with_name("jail_child.py")
@@ -265,9 +266,9 @@ def _told(reply: bytes) -> dict[str, Any] | None:
     if not 8 < len(reply) <= _MOST_REPLY or struct.unpack("<Q", reply[:8])[0] != len(reply) - 8:
         return None
     try:
-        told = json.loads(reply[8:])
+        told = read_json(reply[8:])
         said = [(str(kind), harmless(str(text))) for kind, text in told["warnings"]]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return {**told, "warnings": said}
 

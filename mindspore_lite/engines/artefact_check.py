@@ -9,14 +9,14 @@ the child decides what the model computes.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.engines import artefact, variable
 from mindspore_lite.engines.alignment import ALIGNMENT
@@ -25,7 +25,6 @@ from mindspore_lite.errors import ModelFileError
 
 if TYPE_CHECKING:
     import onnx
-    from google.protobuf.message import Message
 
 # of each engine: files that must be there, and those that may
 _FORMS = {
@@ -86,6 +85,8 @@ def _check_graph(path: Path, check_tensor: Callable[[onnx.TensorProto], None]) -
     import onnx
     from google.protobuf.message import DecodeError
 
+    from mindspore_lite.graph import onnx_places
+
     if (size_bytes := os.stat(path).st_size) > _MOST_GRAPH_BYTES:
         raise _WrongError(f"{path.name} takes {size_bytes} bytes")
     try:
@@ -94,23 +95,9 @@ def _check_graph(path: Path, check_tensor: Callable[[onnx.TensorProto], None]) -
         raise _WrongError(f"{path.name} cannot be read") from exc
     if any(entry.key == variable.KEY for entry in model.metadata_props):
         raise _WrongError(f"{path.name} claims weights that may change")
-    for tensor in _tensors(model):
+    for tensor in onnx_places.all_tensors(model):
         if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
             check_tensor(tensor)
-
-
-def _tensors(message: Message) -> Iterator[onnx.TensorProto]:
-    """Every tensor below a message, found by what messages hold and not by a list of places."""
-    from google.protobuf.message import Message as AnyMessage
-
-    for field, value in message.ListFields():
-        if field.message_type is None:
-            continue
-        for one in (value,) if isinstance(value, AnyMessage) else value:
-            if field.message_type.name == "TensorProto":
-                yield cast("onnx.TensorProto", one)
-            else:
-                yield from _tensors(one)
 
 
 def _stands_nowhere(tensor: onnx.TensorProto) -> None:
@@ -142,7 +129,7 @@ def _check_ports(path: Path, size_bytes: int) -> None:
     if size_bytes > _MOST_PORTS_BYTES:
         raise _WrongError(f"{path.name} takes {size_bytes} bytes")
     try:
-        told = json.loads(path.read_bytes())
+        told = read_json(path.read_bytes())
         ends = [*told["inputs"], *told["outputs"]]
         places, metadata = told["places"], told["metadata"]
         fits = (
@@ -153,7 +140,7 @@ def _check_ports(path: Path, size_bytes: int) -> None:
             and all(isinstance(text, str) for text in metadata.values())
             and variable.KEY not in metadata
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         fits = False
     if not fits:
         raise _WrongError(f"{path.name} makes no sense")

@@ -36,6 +36,11 @@ def tensors(model: onnx.ModelProto, split: Split) -> Iterator[Place]:
     yield from _plain(model, without=("graph",))
 
 
+def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """The same without their places."""
+    return (found for found in _inside(model) if found.DESCRIPTOR is _TENSOR)
+
+
 def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
     """All graphs of a model, those inside of nodes and functions included."""
     return (found for found in _inside(model) if found.DESCRIPTOR is _GRAPH)

@@ -39,11 +39,12 @@ def test_what_is_wrong_with_a_text_is_a_value_error(text: bytes | str) -> None:
 def test_no_other_module_parses_json_by_itself() -> None:
     """Programs that the package starts as text, and the tools, have no file of a stranger."""
     package = Path(mindspore_lite.__file__).parent
-    own = package / "core" / "json_text.py"
+    # the second: a script outside of the package, which reads what its parent wrote
+    own = (package / "core/json_text.py", package / "core/jail_child.py")
     found = [
         f"{file.relative_to(package)}:{node.lineno}"
         for file in package.rglob("*.py")
-        if file != own
+        if file not in own
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute)
         and node.attr in ("load", "loads")
