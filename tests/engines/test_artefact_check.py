@@ -16,6 +16,7 @@ from support.models import DIGITS
 import mindspore_lite as mslite
 from mindspore_lite.core.budget import Budget
 from mindspore_lite.engines.artefact_check import check
+from mindspore_lite.engines.digest import sha256_of
 from mindspore_lite.engines.sandbox import compile_task
 from mindspore_lite.errors import ModelFileError
 
@@ -28,6 +29,7 @@ def compiled(folder: Path, engine: str) -> Path:
         "engine": engine,
         "precision": "enforce_fp32",
         "folder": str(folder),
+        "digests": [sha256_of(DIGITS)],
         "kind": "MINDIR",
         "path": str(DIGITS),
         "beside": None,

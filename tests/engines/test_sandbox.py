@@ -16,7 +16,6 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import helper
 from support.devices import on_devices
 from support.encryption import encrypt
 from support.mindir_builder import Net, encode
@@ -378,33 +377,12 @@ def test_weights_are_not_shared_from_a_temporary_folder(
 # --- hostile files --------------------------------------------------------------------------------
 
 
-def chained_functions(path: Path, count: int) -> Path:
-    """Functions that call each other, so many that ONNX Runtime's stack does not suffice."""
-    functions = [
-        helper.make_function(
-            "d",
-            f"f{number}",
-            ["x"],
-            ["y"],
-            [helper.make_node(f"f{number + 1}", ["x"], ["y"], domain="d")]
-            if number + 1 < count
-            else [helper.make_node("Neg", ["x"], ["y"])],
-            [helper.make_opsetid("", 21), helper.make_opsetid("d", 1)],
-        )
-        for number in range(count)
-    ]
-    ends = [helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "y")]
-    node = helper.make_node("f0", ["x"], ["y"], domain="d")
-    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("d", 1)]
-    made = helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=10)
-    path.write_bytes(made.SerializeToString())
-    return path
-
-
-def test_a_file_that_crashes_the_compiler_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(LiteError):
-        sandboxed(chained_functions(tmp_path / "deep.onnx", 3000), ONNX)
+def test_the_child_refuses_a_file_that_is_not_the_one_that_was_hashed(tmp_path: Path) -> None:
+    told = {"engine": "onnxruntime", "precision": "enforce_fp32", "folder": str(tmp_path),
+            "kind": "MINDIR", "path": str(DIGITS), "beside": None, "has_weights": False,
+            "budget": vars(Budget()), "shapes": None, "digests": ["0" * 64]}  # fmt: skip
+    with pytest.raises(ModelFileError, match="changed while it was read"):
+        sandbox.compile_task(told, [])
 
 
 def grid_bomb(path: Path) -> Path:
