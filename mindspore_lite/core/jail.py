@@ -11,6 +11,7 @@ ends. Nothing in a reply is trusted: its length, its form and the names of its e
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -101,8 +102,8 @@ def run(
         "limits": asdict(limits),
         "path": folders,
         "listed": folders,
-        "parent": os.getpid(),
         "read": [str(one) for one in (*installation.readable(), *read, *path)],
+        "parent": os.getpid(),
     }
     try:
         with tempfile.TemporaryDirectory(prefix="mslite-jail-", ignore_cleanup_errors=True) as home:
@@ -128,11 +129,16 @@ class _Ended:
 def _ended(head: Mapping[str, Any], blobs: Sequence[bytes], home: str, wall_s: float) -> _Ended:
     """Start the child and wait for its end, which comes in any case."""
     request = _request(head, blobs)
-    reply, reply_end = os.pipe()
+    try:
+        reply, reply_end = _pipe()
+    except BaseException:
+        os.close(request)
+        raise
     try:
         try:
             child = subprocess.Popen(
-                [*_interpreter(), str(_CHILD), str(request), str(reply_end)],
+                # without what the environment and the working directory would add to it
+                [sys.executable, "-I", "-B", str(_CHILD), str(request), str(reply_end)],
                 env=_environment(home),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -159,7 +165,7 @@ def _ended(head: Mapping[str, Any], blobs: Sequence[bytes], home: str, wall_s: f
 def _request(head: Mapping[str, Any], blobs: Sequence[bytes]) -> int:
     """A memory file, which is never waited for, read from its beginning."""
     text = json.dumps(head).encode()
-    request = os.memfd_create("mslite-request")
+    request = _moved_up(os.memfd_create("mslite-request"))
     try:
         with open(request, "wb", closefd=False) as file:
             file.write(struct.pack("<Q", len(text)) + text)
@@ -172,12 +178,27 @@ def _request(head: Mapping[str, Any], blobs: Sequence[bytes]) -> int:
     return request
 
 
-def _interpreter() -> list[str]:
-    """Python without what the environment and the working directory would add to it."""
-    command = [sys.executable, "-I", "-B"]
-    if sys.pycache_prefix is not None:
-        command += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
-    return command
+def _pipe() -> tuple[int, int]:
+    """Two ends, of which the child gets the second."""
+    read_end, write_end = os.pipe()
+    try:
+        return read_end, _moved_up(write_end)
+    except BaseException:
+        os.close(read_end)
+        raise
+
+
+def _moved_up(descriptor: int) -> int:
+    """The same under a number that no standard stream of the child will take.
+
+    A program without standard streams gets their numbers for the next files that it opens.
+    """
+    if descriptor > 2:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -209,7 +230,7 @@ def _drained(
     still = set(found)
     while time.monotonic() < deadline_s:
         # asked before the pipes are read: what it wrote is in them by then
-        has_ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        has_ended = _has_ended(child.pid)
         ready = waiting.poll(0 if has_ended else 100 if len(still) == len(found) else 2)
         for pipe, _ in ready:
             piece = os.read(pipe, 1 << 16)
@@ -223,6 +244,14 @@ def _drained(
         if has_ended and not ready:
             return bytes(found[reply]), bytes(found[words]), True
     return b"", b"", False
+
+
+def _has_ended(process: int) -> bool:
+    """Whether a child has ended; it is not reaped, so that its number stays its own."""
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # reaped by others, as where SIGCHLD is ignored
+        return True
 
 
 def _result(ended: _Ended, doing: str, limits: Limits, hint: str) -> Any:

@@ -220,6 +220,24 @@ def test_many_threads_may_each_have_a_child() -> None:
     assert sorted(found) == [0, 1, 2, 3]
 
 
+WITHOUT_STREAMS = """
+    import os, sys
+    from mindspore_lite.core import jail
+    out = os.fdopen(os.dup(1), "w")
+    os.closerange(0, 3)
+    limits = jail.Limits(60, 60, 1 << 30, 16 << 30, 1 << 20)
+    found = jail.run("jail_tasks:echo", {}, doing="it", limits=limits, path=[sys.argv[1]])
+    out.write(repr(found))
+    out.flush()
+"""
+
+
+def test_a_program_without_standard_streams_may_have_a_child() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(WITHOUT_STREAMS), str(TASKS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "[{}, []]"
+
+
 PARENT = """
     import signal, sys
     from mindspore_lite.core import jail
@@ -282,3 +300,11 @@ def test_a_machine_without_a_whole_jail_is_warned_of(monkeypatch: pytest.MonkeyP
     (told,) = [str(one.message) for one in caught]
     assert "no Landlock" in told
     assert "no seccomp filter" in told
+
+
+def test_a_program_that_ignores_its_children_gets_results_all_the_same() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert run("echo") == [{}, []]
+    finally:
+        signal.signal(signal.SIGCHLD, before)

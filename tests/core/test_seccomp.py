@@ -81,8 +81,15 @@ def test_calls_of_other_machines_are_no_way_round() -> None:
     assert verdict("aarch64", 0, arch=0x40000028) == KILLED  # 32 bit ARM
 
 
-def test_a_process_without_the_right_to_a_filter_is_told() -> None:
-    script = "from mindspore_lite.core import seccomp; print(seccomp.available())"
+def test_a_filter_takes_no_capability() -> None:
+    script = """
+import ctypes, struct
+ctypes.CDLL(None).capset(struct.pack("=Ii", 0x20080522, 0), bytes(24))
+from mindspore_lite.core import landlock, seccomp
+print(seccomp.available())
+landlock.no_new_privileges()
+seccomp.restrict()
+"""
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
