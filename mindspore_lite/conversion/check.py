@@ -14,9 +14,11 @@ import onnx_ir as ir
 
 from mindspore_lite.build import build
 from mindspore_lite.context import Context
+from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, TensorInfo
 from mindspore_lite.engines.select import engine_for
+from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given, Source
 from mindspore_lite.mindir.decrypt import Key
@@ -46,7 +48,8 @@ def run_once(path: Path, key: Key | None) -> tuple[str, ...]:
         if is_open:  # no size is right for certain
             return (f"infer was left out: the sizes of {', '.join(is_open)} are open",)
         try:
-            built.session.run([made_up(info) for info in built.inputs])
+            arrays = [made_up(info) for info in built.inputs]
+            run_within(DEFAULT.run_limit_s(), "a run of the result", built.session, arrays)
         except LiteError as exc:
             raise exc.prefixed("the result does not run: ") from exc.__cause__
     finally:
@@ -91,7 +94,8 @@ def _run(session: Session, feeds: dict[str, np.ndarray], who: str) -> dict[str, 
     if sorted(names) != sorted(feeds):
         raise EngineError(f"the source has inputs {names}, the result {list(feeds)}")
     try:
-        outputs = session.run([feeds[name] for name in names])
+        arrays = [feeds[name] for name in names]
+        outputs = run_within(DEFAULT.run_limit_s(), f"a run of {who}", session, arrays)
     except LiteError as exc:
         more = "; give sizes to open dims" if _any_open(session.inputs) else ""
         raise exc.prefixed(f"{who} does not run on made-up inputs{more}: ") from exc.__cause__

@@ -12,9 +12,11 @@ from itertools import islice
 import numpy as np
 import onnx_ir as ir
 
+from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
 from mindspore_lite.engines.select import engine_for
+from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import LiteError
 from mindspore_lite.pool import synthetic
 
@@ -91,7 +93,8 @@ def _outputs(
 ) -> tuple[list[str], list[list[np.ndarray]]]:
     """Names of the outputs, and for each of them its arrays for all samples."""
     with closing(opened(model)) as session:
-        runs = [session.run(inputs) for inputs in samples]
+        limit_s, what = DEFAULT.run_limit_s(), "comparing the quantised model with its source"
+        runs = [run_within(limit_s, what, session, inputs) for inputs in samples]
     return [info.name for info in session.outputs], [
         list(arrays) for arrays in zip(*runs, strict=True)
     ]

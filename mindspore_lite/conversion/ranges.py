@@ -14,6 +14,8 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.conversion.measure import opened
+from mindspore_lite.core.budget import DEFAULT
+from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import InputError
 
 BINS = 2048
@@ -86,7 +88,8 @@ def watching(
 
     def run(inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
         found = dict(zip((info.name for info in session.inputs), inputs, strict=True))
-        found.update(zip((i.name for i in session.outputs), session.run(inputs), strict=True))
+        outputs = run_within(DEFAULT.run_limit_s(), "a run for calibration", session, inputs)
+        found.update(zip((i.name for i in session.outputs), outputs, strict=True))
         return {name: found[name] for name in names}
 
     return run

@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from mindspore_lite.core.budget import SECTION
-from mindspore_lite.engines.stop import Stop
+from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import RequestTimeoutError, ResourceError
 
 T = TypeVar("T")
@@ -92,6 +94,14 @@ def all_within(
 def within(limit_s: float, what: str, call: Callable[[], T], stop: Stop | None = None) -> T:
     """all_within() for one call."""
     return all_within(limit_s, what, [call], stop)[0]
+
+
+def run_within(
+    limit_s: float, what: str, session: Session, inputs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Run a session once; it is told to stop when the time is over."""
+    stop = Stop()
+    return within(limit_s, what, lambda: session.run(inputs, stop), stop)
 
 
 def overdue(what: str, limit_s: float) -> RequestTimeoutError:

@@ -69,7 +69,7 @@ class Walk:
         budget: Budget = DEFAULT,
     ) -> None:
         self.model = model
-        self.max_nodes, self.clock = budget.max_nodes, CpuClock(budget)
+        self.budget, self.clock = budget, CpuClock(budget)
         self.notes = notes or Notes()
         self.tape = Tape()
         self.tape.trust_dims = not input_shapes
@@ -104,6 +104,9 @@ class Walk:
             first = self.weight(local_name(weight.name), weight)
             self.globals[weight.name] = Slot(first)
             self.weights.append((first, self.globals[weight.name]))
+        held = (weight.const_value for weight in self.tape.initializers)
+        weight_bytes = sum(tensor.nbytes for tensor in held if tensor is not None)
+        self.tape.max_table_bytes = self.budget.fold_limit(weight_bytes)
         inputs: list[ir.Value] = []
         for declared in graph.inputs:
             name = declared.given_name or local_name(declared.name)
@@ -377,8 +380,8 @@ class Walk:
     def count(self, nodes: int) -> None:
         """Note what was walked, which a small file can ask for without end."""
         before, self.visited = self.visited, self.visited + nodes
-        if self.visited > self.max_nodes:
-            raise too_many(self.max_nodes)
+        if self.visited > self.budget.max_nodes:
+            raise too_many(self.budget.max_nodes)
         if before // _OFTEN != self.visited // _OFTEN:
             self.clock.check()
 

@@ -12,8 +12,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from mindspore_lite.core.budget import DEFAULT, SECTION
 from mindspore_lite.dtypes import BY_NAME, BY_TYPE_ID, DType
-from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
 from mindspore_lite.ops.table import Val
 
@@ -52,6 +53,8 @@ class Tape:
         self._weights: set[ir.Value] = set()
         self._asked: set[ir.Node] = set()  # whose shapes were inferred as far as they can be
         self.opsets = {"": OPSET}  # the version of each domain's operators
+        self.max_table_bytes = DEFAULT.fold_limit(0)  # of all constants that are none of the file
+        self._table_bytes = 0
         self.trust_dims = True  # False when the inputs no longer have the exported sizes
         self.primitive = ""  # of the MindIR node being translated
         self.label = ""  # of the MindIR node being translated; ONNX names are made from it
@@ -128,10 +131,22 @@ class Tape:
         key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else None
         if key is not None and key in self._constants:
             return self._constants[key]
+        self._count_table(array.nbytes)
         made = self.initializer("const", ir.Tensor(array))
         if key is not None:
             self._constants[key] = made
         return made
+
+    def _count_table(self, nbytes: int) -> None:
+        """Note a constant, which no operator may make too large, nor many of them together."""
+        self._table_bytes += nbytes
+        if self._table_bytes > self.max_table_bytes:
+            raise ModelFileError(
+                f"the model's operators make constants of {self._table_bytes} bytes, {nbytes} of "
+                f"them in {self.label!r} ({self.primitive}), more than the {self.max_table_bytes} "
+                f"that [{SECTION}] max_fold_bytes allows; if the file can be trusted, set a larger "
+                "one"
+            )
 
     def weight(self, name: str, tensor: Tensor) -> Val:
         """A weight of the file under its own name; its bytes stay where they are."""

@@ -7,12 +7,13 @@ give the same together as each gives alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines.base import Session, Stop, TensorInfo
-from mindspore_lite.engines.time_limit import within
+from mindspore_lite.engines.base import Session, TensorInfo
+from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import EngineError, InputError, ShapeError
 from mindspore_lite.pool import synthetic
 
@@ -46,12 +47,7 @@ def limited(session: Session, limit_s: float) -> Run:
     Raises:
         RequestTimeoutError: It did not; the run was told to stop.
     """
-
-    def run(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        stop = Stop()
-        return within(limit_s, TRYING, lambda: session.run(arrays, stop), stop)
-
-    return run
+    return partial(run_within, limit_s, TRYING, session)
 
 
 def tried(

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
+from support import bombs
 from support.models import built, dense_net, written
 
 from mindspore_lite.conversion.check import _apart, difference, run_once
-from mindspore_lite.errors import EngineError, ModelFileError
+from mindspore_lite.core.budget import Budget
+from mindspore_lite.errors import EngineError, ModelFileError, RequestTimeoutError
 
 
 def dense(rows: int | str = 2, factor: float = 1.0, name: str = "x") -> ir.Model:
@@ -103,3 +105,15 @@ def test_how_far_arrays_lie_apart(want: list[object], got: list[object], apart: 
 def test_another_shape_is_an_error() -> None:
     with pytest.raises(EngineError, match=r"output 'y' has shape \[2\] in the source, \[3\] in"):
         _apart(np.zeros(2), np.zeros(3), "y")
+
+
+def test_a_result_whose_run_does_not_end_is_an_error(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mindspore_lite.conversion.check.DEFAULT", Budget(max_run_seconds=1))
+    endless = ir.from_proto(bombs.endless_loop())
+    endless.graph.inputs[0].shape = ir.Shape([2, 3])
+    with pytest.raises(
+        RequestTimeoutError, match=r"does not run .* a run of the source did not end"
+    ):
+        difference(endless, result)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,21 @@ import pytest
 from onnx import TensorProto, helper
 from support.snapshots import snapshot
 
+from mindspore_lite.core.budget import Budget
 from mindspore_lite.engines import onnxruntime as engine_module
 from mindspore_lite.engines.base import Options, Source, Stop
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine, OrtSession, readable
-from mindspore_lite.errors import ClosedError, EngineError, InputError, StoppedError
+from mindspore_lite.errors import (
+    ClosedError,
+    EngineError,
+    InputError,
+    ModelFileError,
+    RequestTimeoutError,
+    StoppedError,
+)
 
 ENGINE = OnnxRuntimeEngine()
+LIMIT_S = 60.0  # for waits that end at once when all is well
 CACHES = pytest.mark.parametrize("cached", ["on", "off"])
 MakeSource = Callable[[onnx.ModelProto], Source]
 
@@ -520,3 +530,65 @@ def test_first_load_says_nothing(dense: Any, capfd: pytest.CaptureFixture[str]) 
 def test_engine_module_uses_the_real_runtime_and_keeps_it_from_reporting() -> None:
     assert hasattr(engine_module.ort, "InferenceSession")
     assert os.environ["ORT_DISABLE_TELEMETRY"]
+
+
+# --- the budget of a build ---
+
+
+@CACHES
+def test_a_compilation_that_does_not_come_back_is_given_up(
+    cached: str, dense: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_CACHE", cached)
+    gate = threading.Event()
+    monkeypatch.setattr(
+        engine_module.ort, "InferenceSession", lambda *_, **__: gate.wait(LIMIT_S) and None
+    )
+    monkeypatch.setattr("mindspore_lite.engines.time_limit.GRACE_S", 0.0)
+    words = r"loading the model in ONNX Runtime did not end within 0.01 s"
+    try:
+        with pytest.raises(RequestTimeoutError, match=words):
+            ENGINE.load(dense.source(), Options(max_seconds=0.01))
+    finally:
+        gate.set()
+
+
+@CACHES
+def test_constants_beyond_the_budget_are_no_business_of_onnx_runtime(
+    cached: str, source_of: MakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_CACHE", cached)
+    nodes = [
+        helper.make_node("Expand", ["one", "size"], ["k"]),
+        helper.make_node("Add", ["x", "k"], ["y"]),
+    ]
+    weights = {"one": np.ones(1, np.float32), "size": np.asarray([1 << 20])}
+    made = model(nodes, [tensor("x", [1])], [tensor("y", [None])], **weights)
+    source = source_of(made)
+    assert ENGINE.load(source, Options()).run([np.ones(1, np.float32)])[0].size == 1 << 20
+    small = replace(source, recipe="small", budget=Budget(max_fold_bytes=1 << 20))
+    with pytest.raises(ModelFileError, match=r"4194304 of them in node .*\(Expand\)"):
+        ENGINE.load(small, Options())
+
+
+def test_constants_of_unknown_size_are_computed_ahead_as_far_as_the_budget_goes(
+    source_of: MakeSource, cache_place: Path
+) -> None:
+    """The size of the second is that of a sum that only a convolution knows."""
+    nodes = [
+        helper.make_node("Conv", ["image", "kernel"], ["c"]),
+        helper.make_node("Cast", ["c"], ["n"], to=TensorProto.INT64),
+        helper.make_node("Reshape", ["n", "flat"], ["size"]),
+        helper.make_node("ConstantOfShape", ["size"], ["k"]),
+        helper.make_node("Add", ["x", "k"], ["y"]),
+    ]
+    weights = {
+        "image": np.full((1, 1, 1, 1), 1 << 20, np.float32),
+        "kernel": np.ones((1, 1, 1, 1), np.float32),
+        "flat": np.asarray([-1]),
+    }
+    made = model(nodes, [tensor("x", [1])], [tensor("y", [None])], **weights)
+    source = replace(source_of(made), budget=Budget(max_fold_bytes=1 << 20))
+    session = ENGINE.load(source, Options())
+    assert session.run([np.ones(1, np.float32)])[0].size == 1 << 20
+    assert sum(file.stat().st_size for file in cache_place.rglob("*") if file.is_file()) < 1 << 20

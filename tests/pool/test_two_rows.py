@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from support.fake_engine import LIMIT_S, FakeSession
 
-from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.errors import EngineError, InputError, QueueFullError, ShapeError
+from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.errors import (
+    EngineError,
+    InputError,
+    QueueFullError,
+    RequestTimeoutError,
+    ShapeError,
+    StoppedError,
+)
 from mindspore_lite.pool import two_rows
 
 FLOAT = np.dtype(np.float32)
@@ -67,3 +76,20 @@ def test_a_fault_that_no_other_input_would_heal_ends_the_trial() -> None:
     with pytest.raises(QueueFullError):
         two_rows.tried([ROWS], [True], full)
     assert runs == 1
+
+
+def test_a_run_that_does_not_end_is_stopped_and_ends_the_trial() -> None:
+    stopped = threading.Event()
+
+    class Endless(FakeSession):
+        def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
+            assert stop is not None
+            stop.handle(lambda: stopped, lambda event: event.set())
+            assert stopped.wait(LIMIT_S)
+            raise StoppedError("it was told to")
+
+    session = Endless()
+    words = r"^trying the model with made-up rows did not end within 0.01 s"
+    with pytest.raises(RequestTimeoutError, match=words):
+        two_rows.tried([ROWS], [True], two_rows.limited(session, 0.01))
+    assert stopped.is_set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,12 +13,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from support.onnx_graphs import F32, model, node
+from support.onnx_graphs import BOOL, F32, I64, body, model, node
 
 from mindspore_lite.engines import artefact, sharing
 from mindspore_lite.engines.base import Group, Options, Source
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
-from mindspore_lite.errors import EngineError
+from mindspore_lite.errors import EngineError, RequestTimeoutError
 
 ENGINE = OpenVinoEngine()
 CACHES = pytest.mark.parametrize("cached", ["on", "off"])
@@ -232,3 +233,50 @@ def test_a_further_stream_adds_no_weights(source_of: MakeSource) -> None:
         request.wait()
     assert own_bytes() - before < 1.5 * count * side * side * 4  # they pack the weights once
     first.close()
+
+
+# --- the budget of a build ---
+
+
+def test_a_compilation_that_does_not_come_back_is_given_up(
+    dense: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr(
+        "mindspore_lite.engines.openvino.reading.read", lambda *_: gate.wait(60.0) and None
+    )
+    monkeypatch.setattr("mindspore_lite.engines.time_limit.GRACE_S", 0.0)
+    words = r"reading the model in OpenVINO did not end within 0.01 s"
+    try:
+        with pytest.raises(RequestTimeoutError, match=words):
+            ENGINE.load(dense.source(), Options(max_seconds=0.01))
+    finally:
+        gate.set()
+
+
+def test_branches_that_lie_too_deep_in_each_other_are_refused(source_of: MakeSource) -> None:
+    """Each doubles the time: OpenVINO 2026.4 takes hours for 30 of them."""
+    inner = body([node("Neg", ["x"], ["b0"])], [], [("b0", F32, None)])
+    for level in range(1, 18):
+        other = body([node("Abs", ["x"], [f"e{level}"])], [], [(f"e{level}", F32, None)])
+        branch = node("If", ["c"], [f"b{level}"], then_branch=inner, else_branch=other)
+        inner = body([branch], [], [(f"b{level}", F32, None)])
+    proto = model(list(inner.node), [("x", F32, (2,)), ("c", BOOL, ())], ["b17"])
+    with pytest.raises(EngineError, match=r"lie 17 deep in each other, and OpenVINO .* at most 16"):
+        ENGINE.load(source_of(proto), Options())
+
+
+def test_constants_of_unknown_size_are_refused(source_of: MakeSource) -> None:
+    nodes = [
+        node("Conv", ["image", "kernel"], ["c"]),
+        node("Cast", ["c"], ["n"], to=I64),
+        node("Reshape", ["n", "flat"], ["size"]),
+        node("ConstantOfShape", ["size"], ["k"]),
+        node("Add", ["x", "k"], ["y"]),
+    ]
+    ones = np.ones((1, 1, 1, 1), np.float32)
+    proto = model(nodes, [("x", F32, (1,))], ["y"], image=ones, kernel=ones, flat=np.asarray([-1]))
+    with pytest.raises(
+        EngineError, match=r"would compute node .*\(ConstantOfShape\) ahead of time"
+    ):
+        ENGINE.load(source_of(proto), Options())
