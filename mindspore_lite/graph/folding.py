@@ -26,6 +26,7 @@ from mindspore_lite.graph.infer_shapes import light_proto
 from mindspore_lite.graph.inline import bodies
 from mindspore_lite.graph.long_lists import inferred
 
+_LARGEST = (1 << 63) - 1
 _READ = 1 << 13  # bytes of a constant whose numbers are known; shapes, axes and sizes are smaller
 _MOST_EACH = 1 << 30  # bytes of one node, whatever is left; what ONNX Runtime has by itself
 # An operator that is defined by others makes their results too; AffineGrid was measured at 5
@@ -111,7 +112,6 @@ class _Measuring:
     def __init__(self, model: ir.Model, folding: Folding, clock: CpuClock) -> None:
         self.model, self.folding, self.clock = model, folding, clock
         self.known: dict[ir.Value, _Constant] = {}
-        self.imports = [onnx.helper.make_opsetid(*item) for item in model.opset_imports.items()]
         self.version = model.opset_imports.get("", 1)
         self.shapes: dict[str, tuple[int, ...]] | None = None
 
@@ -158,9 +158,11 @@ class _Measuring:
         if dims is None:
             return
         if node.op_type == "Size":
-            found = np.asarray(math.prod(dims))
+            found = np.asarray(min(math.prod(dims), _LARGEST))
         else:
             start, end = attribute(node, "start", 0), attribute(node, "end")
+            if not isinstance(start, int) or not isinstance(end, int | type(None)):
+                return
             found = np.asarray(dims[start:end], np.int64)
         self.known[node.outputs[0]] = _Constant(ir.DataType.INT64, found.shape, found)
 
@@ -229,10 +231,12 @@ class _Measuring:
             if one.array is not None and one.array.dtype.kind in "iufb":
                 data[name] = ir.to_proto(ir.Tensor(one.array, dtype=one.dtype, name=name))
         try:
+            opsets = self.model.opset_imports
+            imports = [onnx.helper.make_opsetid(*item) for item in opsets.items()]
             schema = onnx.defs.get_schema(node.op_type, self.version_of(node), node.domain)
             proto = ir.to_proto(node)
             found = onnx.shape_inference.infer_node_outputs(
-                schema, proto, types, data, opset_imports=self.imports
+                schema, proto, types, data, opset_imports=imports
             )
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, *_FAILURES):
             return None

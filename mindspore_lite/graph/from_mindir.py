@@ -15,10 +15,10 @@ from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.fuse_conv_bias import fuse_conv_bias
 from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
-from mindspore_lite.graph.inline import too_many
+from mindspore_lite.graph.inline import node_weight, too_many
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.walk import Shape, Walk
-from mindspore_lite.mindir.records import Call, GraphRef, Model
+from mindspore_lite.mindir.records import Call, Constant, GraphRef, Model
 from mindspore_lite.ops.tape import IR_VERSION
 
 
@@ -81,8 +81,12 @@ def check_calls(model: Model, max_nodes: int) -> None:
     except CycleError:
         return
     for name in order:
-        own = len(graphs[name].nodes) if name in graphs else 0
+        own = sum(_weight_of(node) for node in graphs[name].nodes) if name in graphs else 0
         called = calls.get(name, {}).items()
         sizes[name] = min(own + sum(n * sizes[key] for key, n in called), max_nodes + 1)
     if sizes[model.graph.name] > max_nodes:
         raise too_many(max_nodes)
+
+
+def _weight_of(node: Call | Constant) -> int:
+    return node_weight(len(node.inputs)) if isinstance(node, Call) else 1

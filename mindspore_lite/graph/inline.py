@@ -25,6 +25,7 @@ from mindspore_lite.graph.element_types import signature
 # Sub-graphs in sub-graphs. One more than 31, and no protobuf parser reads the model (a message has
 # at most 100 levels, a sub-graph takes three); it also keeps native recursion harmless.
 MAX_NESTING = 30
+_ENDS = 16  # inputs, outputs and attributes that count as a further node; guess
 _MAX_NAME = 200  # characters of a name that is copied with every call
 _WHY = "the model's functions cannot be inlined: "
 
@@ -108,15 +109,30 @@ class _Measured:
 
 
 def _measured(graph: ir.Graph | ir.Function) -> _Measured:
-    nodes = levels = 0
+    nodes, levels = node_weight(len(graph.inputs) + len(graph.outputs)) - 1, 0
     count: Counter[ir.OperatorIdentifier] = Counter()
     deepest: dict[ir.OperatorIdentifier, int] = {}
     for node, depth in _with_depth(graph):
         key = node.op_identifier()
-        nodes, levels = nodes + 1, max(levels, depth)
+        nodes, levels = nodes + _weight_of(node), max(levels, depth)
         count[key] += 1
         deepest[key] = max(deepest.get(key, 0), depth)
     return _Measured(_Size(nodes, levels), {key: (count[key], deepest[key]) for key in count})
+
+
+def node_weight(ends: int) -> int:
+    """What something with so many inputs, outputs and attributes counts for.
+
+    Else one node of ten thousand inputs, copied by each call, would take all memory.
+    """
+    return 1 + ends // _ENDS
+
+
+def _weight_of(node: ir.Node) -> int:
+    found = node_weight(len(node.inputs) + len(node.outputs) + len(node.attributes))
+    for body in bodies(node):
+        found += node_weight(len(body.inputs) + len(body.outputs) + len(body.initializers)) - 1
+    return found
 
 
 def levels_of(model: ir.Model) -> int:
@@ -365,9 +381,10 @@ class _Inliner:
 
     def fresh(self, value: ir.Value) -> ir.Value:
         """A copy of a value, under a name that nothing else has."""
-        made = ir.Value(type=value.type, shape=value.shape, const_value=value.const_value)
+        shape = None if value.shape is None else value.shape.copy()
+        made = ir.Value(type=value.type, shape=shape, const_value=value.const_value)
         if value.name:  # an output that nobody wants has none
-            made.name = self.unique(value.name)
+            made.name = self.unique(str(value.name))
         return made
 
     def unique(self, name: str) -> str:

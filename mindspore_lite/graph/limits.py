@@ -36,11 +36,9 @@ def within(model: ir.Model, budget: Budget) -> ir.Model:
 
 def _check_copies(model: ir.Model, budget: Budget) -> None:
     """Refuse constants of functions that calls multiply: a model is written out with each copy."""
-    nbytes = 0
-    for node in graph_nodes(model):
-        for held in node.attributes.values():
-            if not held.is_ref() and held.type == ir.AttributeType.TENSOR:
-                nbytes += held.as_tensor().nbytes
+    nbytes = sum(
+        _bytes_of(held) for node in graph_nodes(model) for held in node.attributes.values()
+    )
     for graph in model.graphs():
         if graph is not model.graph:
             held_by = (value.const_value for value in graph.initializers.values())
@@ -52,6 +50,20 @@ def _check_copies(model: ir.Model, budget: Budget) -> None:
             f"than the {limit} that [{SECTION}] max_fold_bytes allows; if the file can be trusted, "
             "set a larger one"
         )
+
+
+def _bytes_of(held: ir.Attr) -> int:
+    """About what an attribute takes; graphs are no part of it."""
+    value = held.value
+    if held.is_ref() or held.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+        return 0
+    if held.type == ir.AttributeType.TENSOR:
+        return int(held.as_tensor().nbytes)
+    if held.type == ir.AttributeType.TENSORS:
+        return sum(tensor.nbytes for tensor in held.as_tensors())
+    if held.type == ir.AttributeType.STRINGS:
+        return sum(map(len, value))
+    return 8 * len(value) if isinstance(value, list | tuple | str | bytes) else 0
 
 
 def _sort(model: ir.Model) -> None:
@@ -74,7 +86,7 @@ def _check_windows(model: ir.Model) -> None:
     """Refuse pooling windows and pads that keep an engine busy for hours on a small input."""
     for node in graph_nodes(model):
         kernel = attribute(node, "kernel_shape")
-        if kernel is None or "Pool" not in node.op_type or not _is_list(kernel):
+        if kernel is None or "Pool" not in str(node.op_type) or not _is_list(kernel):
             continue
         steps = _window_steps(node, [max(0, size) for size in kernel])
         if steps > MAX_WINDOW_STEPS:

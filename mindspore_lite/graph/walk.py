@@ -21,7 +21,7 @@ from mindspore_lite.graph.control import (
     Reach,
     tail_of,
 )
-from mindspore_lite.graph.inline import too_many
+from mindspore_lite.graph.inline import node_weight, too_many
 from mindspore_lite.graph.loop import Loop, run_loop
 from mindspore_lite.graph.notes import Notes, value_of
 from mindspore_lite.graph.storage import Before, Slot, stored
@@ -194,7 +194,7 @@ class Walk:
             raise ModelFileError(f"graphs call each other more than {MAX_DEPTH} deep")
         tail = tail_of(graph) if loop is not None else None
         for node in graph.nodes:
-            self.count(1)
+            self.count(1 if isinstance(node, Constant) else node_weight(len(node.inputs)))
             if isinstance(node, Constant):
                 # a storage of its own in each call of a graph: one call may change it in place
                 env[node.name] = self.constant(node)

@@ -222,3 +222,11 @@ def test_versions_of_a_domain_that_contradict_each_other_are_refused() -> None:
 def test_a_model_without_functions_stays_as_it_is() -> None:
     proto = model([node("Neg", ["x"], ["y"])], [X], ["y"], 17)
     assert_same(inlined(proto), proto, feeds_for(proto))
+
+
+def test_nodes_with_many_inputs_count_as_many() -> None:
+    wide = function("f0", [node("Sum", ["a"] * 1600, ["b"])])
+    functions = [wide, *doubling(8)[1:]]
+    assert len(inlined(calling(functions), 15_000).graph) == 128
+    with pytest.raises(ModelFileError, match="more than 10000 nodes"):
+        inlined(calling(functions), 10_000)
