@@ -39,7 +39,7 @@ def main(name: str, seed: int, first: int, count: int, folder: Path) -> None:
         troubles = [trouble.record() for trouble in result.troubles]
         if troubles:
             ground.keep(folder / "kept" / str(number))
-        _say(report, done=number, cpu_s=result.cpu_s, refused=result.refused, troubles=troubles)
+        _say(report, done=number, cpu_s=time.process_time(), troubles=troubles)
     # without the end of libraries and their threads: it is no part of a case, and may hang
     os._exit(0)
 

@@ -1,6 +1,7 @@
 """The files that damage begins with: those under tests/data, by rule, and tests/fuzzing/seeds.
 
-ONNX models are also made anew, of random nodes of all kinds: the committed ones hold few operators.
+Most ONNX models are made of random nodes, for networks hold few operators. Some are made anew for a
+case, but that takes longer than the case itself.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fuzzing.damage import Damage
+from fuzzing.damage import Damage, unpacked
 from support.random_models import model_of
 from support.wire_vectors import FOLDER as VECTORS
 from support.wire_vectors import Vector, read
@@ -17,7 +18,7 @@ from support.wire_vectors import Vector, read
 SEEDS = Path(__file__).parent / "seeds"
 DATA = Path(__file__).parent.parent / "data"
 _LARGEST = 48 << 10  # a case shall take milliseconds
-_RANDOM = 1_000_000  # seeds of random models
+_FRESH = 1_000_000  # seeds of random models
 _BESIDE = {"data": bytes(range(100)), "weights.bin": bytes(100)}  # what external.onnx refers to
 
 
@@ -48,9 +49,10 @@ def mindir(damage: Damage) -> Seed:
 
 def onnx(damage: Damage) -> Seed:
     """A network, a seed of ours, or a random model."""
+    if damage.chance(0.02):
+        return Seed("fresh", model_of(damage.rng.randrange(_FRESH)).model.SerializeToString())
     if damage.chance(0.6):
-        number = damage.rng.randrange(_RANDOM)
-        return Seed(f"random {number}", model_of(number).model.SerializeToString())
+        return Seed("random", damage.choice(_random_models()))
     if damage.chance(0.3):
         path = damage.choice(_files(DATA / "onnx_nets", "*.onnx"))
     else:
@@ -61,6 +63,11 @@ def onnx(damage: Damage) -> Seed:
 @functools.cache
 def _mindir_files() -> tuple[Path, ...]:
     return (*_files(SEEDS, "*.mindir"), *_files(DATA, "*/*.mindir"))
+
+
+@functools.cache
+def _random_models() -> tuple[bytes, ...]:
+    return tuple(unpacked((SEEDS / "random.zip").read_bytes()).values())
 
 
 @functools.cache

@@ -36,7 +36,7 @@ class Child:
         self.entry, self.seed, self.count = entry, seed, count
         self.case = first  # the one under way
         self.done = 0
-        self.cpu_s = 0.0  # of all cases that ended
+        self.cpu_s = 0.0  # of the process, with what making the cases took
         self._started = False
         self._since_s = time.monotonic()
         self._cpu_s = self._memory = 0.0  # when the case began
@@ -86,7 +86,7 @@ class Child:
                 self._since_s = time.monotonic()
                 continue
             self.done += 1
-            self.cpu_s += told["cpu_s"]
+            self.cpu_s = told["cpu_s"]
             for record in told["troubles"]:
                 found(told["done"], Trouble(**record), self.folder / "kept" / str(told["done"]))
 

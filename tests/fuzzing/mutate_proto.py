@@ -46,20 +46,19 @@ def mutated(
         model = kind.FromString(data)
     except DecodeError:  # encrypted, or damaged before
         return changed_bytes(data, rng)
-    others = [found for donor in donors if (found := _parsed(kind, donor)) is not None]
     for _ in range(rng.choice((1, 1, 2, 3, 8))):
-        rng.choice(_CHANGES)(model, rng, others)
+        rng.choice(_CHANGES)(model, rng, donors)
     try:
         return model.SerializeToString()
     except ValueError:  # nested too deeply, or more than two gigabytes
         return changed_bytes(data, rng)
 
 
-def _parsed(kind: type[Message], data: bytes) -> Message | None:
+def _parsed(kind: type[Message], data: bytes) -> Message:
     try:
         return kind.FromString(data)
-    except DecodeError:
-        return None
+    except DecodeError:  # encrypted
+        return kind()
 
 
 def _spots(message: Message, wanted: Callable[[FieldDescriptor], bool]) -> list[Spot]:
@@ -120,7 +119,7 @@ def _put(spot: Spot, value: Any) -> None:
             message.MergeFromString(varint(field.number << 3) + varint(value & 2**64 - 1))
 
 
-def _number(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _number(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """Another number: a dim, an axis, a type, an offset."""
     spots = _spots(model, _is_number)
     if not spots:
@@ -132,7 +131,7 @@ def _number(model: Message, rng: Random, others: Sequence[Message]) -> None:
         _put(spot, rng.choice(NUMBERS) * rng.choice((1, 1, 1, -1)))
 
 
-def _text(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _text(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """Another name, often one of the file: values, operators and graphs get mixed up."""
     spots = _spots(model, _is_text)
     if len(spots) > 1:
@@ -140,7 +139,7 @@ def _text(model: Message, rng: Random, others: Sequence[Message]) -> None:
         _put(rng.choice(spots), rng.choice((other, other, rng.choice(TEXTS), rng.choice(PATHS))))
 
 
-def _bytes(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _bytes(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """Raw data that are longer, shorter or others; strings of attributes."""
     spots = _spots(model, lambda f: bool(f.type == f.TYPE_BYTES))
     if spots:
@@ -150,7 +149,7 @@ def _bytes(model: Message, rng: Random, others: Sequence[Message]) -> None:
         _put(spot, rng.choice((b"", cut, held + held[:8], changed_bytes(held, rng), b"\xff\xfe")))
 
 
-def _structure(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _structure(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """One entry of a list is dropped, repeated, moved, or replaced by another of its list."""
     lists = _spots(model, lambda f: bool(f.is_repeated))
     if not lists:
@@ -174,7 +173,7 @@ def _structure(model: Message, rng: Random, others: Sequence[Message]) -> None:
         getattr(message, field.name).extend(kept)
 
 
-def _cleared(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _cleared(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """A field that holds something holds nothing."""
     message = rng.choice(_messages(model))
     fields = [field for field, _ in message.ListFields()]
@@ -182,7 +181,7 @@ def _cleared(model: Message, rng: Random, others: Sequence[Message]) -> None:
         message.ClearField(rng.choice(fields).name)
 
 
-def _dims(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _dims(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """Dims of one tensor: the numbers that sizes are made of."""
     tensors = [m for m in _messages(model) if "dims" in m.DESCRIPTOR.fields_by_name]
     if not tensors:
@@ -197,14 +196,15 @@ def _dims(model: Message, rng: Random, others: Sequence[Message]) -> None:
         dims[rng.randrange(len(dims))] = rng.choice((-1, -2, *NUMBERS))
 
 
-def _graft(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _graft(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """A message of this file or of another comes into a field of its type, wherever that is."""
     place = rng.choice(_messages(model))
     fields = [f for f in place.DESCRIPTOR.fields if f.message_type is not None and not _is_map(f)]
     if not fields:
         return
     field = rng.choice(fields)
-    root = rng.choice((model, *others))
+    donor = rng.choice((None, *donors))
+    root = model if donor is None else _parsed(type(model), donor)
     fitting = [m for m in _messages(root) if m.DESCRIPTOR is field.message_type]
     if not fitting:
         return
@@ -219,7 +219,7 @@ def _graft(model: Message, rng: Random, others: Sequence[Message]) -> None:
         getattr(place, field.name).CopyFrom(given)
 
 
-def _elsewhere(model: Message, rng: Random, others: Sequence[Message]) -> None:
+def _elsewhere(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
     """The data of one tensor lie in another file: ONNX lists words, MindIR has a message."""
     tensors = [m for m in _messages(model) if "external_data" in m.DESCRIPTOR.fields_by_name]
     if not tensors:
