@@ -77,8 +77,8 @@ def run_act(entry: Entry, act: Act, ground: Ground) -> Result:
             result.troubles.append(of_exception(exc))
     result.cpu_s = time.process_time() - start_s
     result.memory = _peak() - before
-    if opened and not entry.opens_any:
-        result.troubles.append(Trouble("file", opened[0], f"files were opened: {opened}"))
+    if not entry.opens_any:
+        result.troubles += opened[:1]
     if result.cpu_s > CPU_S:
         result.troubles.append(Trouble("cpu", entry.name, f"{result.cpu_s:.1f} s of CPU time"))
     if result.memory > MEMORY:

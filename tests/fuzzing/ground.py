@@ -20,6 +20,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from fuzzing.trouble import Trouble, of_stack
+
 import mindspore_lite
 
 BAIT = ("link", "out", "pipe")
@@ -65,9 +67,9 @@ class Ground:
                 shutil.copytree(path, folder / path.name, dirs_exist_ok=True)
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[list[str]]:
+    def entered(self) -> Iterator[list[Trouble]]:
         """Watch the files that are opened meanwhile: the list of those that none may open."""
-        opened: list[str] = []
+        opened: list[Trouble] = []
         before, temporary = os.getcwd(), tempfile.tempdir
         os.chdir(self.cwd)
         tempfile.tempdir = str(self.base / "tmp")
@@ -113,7 +115,7 @@ def cache_in(folder: Path | None) -> Iterator[None]:
                 os.environ[name] = value
 
 
-_WATCHED: list[tuple[Ground, list[str]]] = []
+_WATCHED: list[tuple[Ground, list[Trouble]]] = []
 
 
 @functools.cache
@@ -130,7 +132,7 @@ def _hear(event: str, args: tuple[object, ...]) -> None:
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if isinstance(path, str) and not ground.is_allowed(path, flags if type(flags) is int else 0):
-        opened.append(path)
+        opened.append(of_stack("file", f"{path!r} was opened"))
 
 
 @functools.cache

@@ -43,6 +43,13 @@ def of_exception(error: BaseException) -> Trouble:
     return Trouble(type(error).__name__, _innermost(frames[::-1]), text)
 
 
+def of_stack(what: str, text: str) -> Trouble:
+    """Something that is being done at this moment."""
+    frames = [(frame.filename, frame.name) for frame in traceback.extract_stack()]
+    stack = "".join(traceback.format_stack())
+    return Trouble(what, _innermost(frames[::-1]), f"{text}\n{stack}")
+
+
 def of_dump(what: str, text: str) -> Trouble:
     """A process that ended, with what faulthandler wrote: the innermost frames come first.
 
