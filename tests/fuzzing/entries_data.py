@@ -50,6 +50,7 @@ _WORDS = (
     *("max_fold_bytes", "common_context", "cpu_context", "ascend_context", "build", "model_file"),
 )
 _WEIGHTS = ("weights.safetensors", "weights.npz", "types.safetensors", "types.npz")
+_NPY_HEAD = 128  # bytes of the header that np.save writes
 _QUANT = """\
 [common_quant_param]
 quant_type=FULL_QUANT
@@ -99,7 +100,7 @@ def weights(damage: Damage, folder: Path) -> Act:
     seed = SEEDS / damage.choice(_WEIGHTS)
     data = seed.read_bytes()
     if seed.suffix == ".npz":
-        data = damage.archive(data, lambda _, member: damage.bytes(member))
+        data = damage.archive(data, lambda _, member: _array(damage, member))
     else:
         data = _safetensors(damage, data)
     path = folder / seed.name
@@ -159,6 +160,14 @@ def _loaded(path: Path, exports: bool) -> None:
     skipped = mock.patch.object(from_pytorch, "_from_program", lambda program: None)
     with contextlib.nullcontext() if exports else skipped:
         load(Origin("PYTORCH", path))
+
+
+def _array(damage: Damage, member: bytes) -> bytes:
+    """A .npy file: anything in it, or only its elements, which leaves an array that fits."""
+    if damage.chance(0.5):
+        return damage.bytes(member)
+    head, elements = member[:_NPY_HEAD], member[_NPY_HEAD:]
+    return head + damage.bytes(elements)[: len(elements)].ljust(len(elements), b"\xff")
 
 
 def _safetensors(damage: Damage, data: bytes) -> bytes:

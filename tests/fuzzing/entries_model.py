@@ -53,7 +53,9 @@ run_torch = functools.partial(run_on, "torch")
 
 def convert(damage: Damage, folder: Path) -> Act:
     """Convert a file of any framework with some settings."""
-    kind = damage.choice((FmkType.ONNX, FmkType.ONNX, FmkType.MINDIR, FmkType.TFLITE, FmkType.TF))
+    kind = damage.choice((FmkType.ONNX, FmkType.ONNX, FmkType.MINDIR))
+    if damage.chance(0.03):  # mostly refused: TensorFlow is seldom there
+        kind = damage.choice((FmkType.TFLITE, FmkType.TF))
     if kind in (FmkType.TFLITE, FmkType.TF):
         seed = corpus.DATA / "tensorflow" / ("net.tflite" if kind is FmkType.TFLITE else "net.pb")
         path = folder / seed.name
