@@ -16,7 +16,8 @@ from google.protobuf.descriptor import Descriptor
 from mindspore_lite.graph.onnx_scan import Split
 from mindspore_lite.mindir.scan import Span
 
-_TENSOR, _GRAPH = onnx.TensorProto.DESCRIPTOR, onnx.GraphProto.DESCRIPTOR
+_TENSOR = onnx.TensorProto.DESCRIPTOR
+_WANTED = (_TENSOR, onnx.GraphProto.DESCRIPTOR, onnx.AttributeProto.DESCRIPTOR)
 # of a tensor: whether it is a weight of the main graph, and where in the file its bytes lie
 Place = tuple[onnx.TensorProto, bool, Span | None]
 
@@ -41,9 +42,9 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     return (found for found in _inside(model) if found.DESCRIPTOR is _TENSOR)
 
 
-def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """All graphs of a model, those inside of nodes and functions included."""
-    return (found for found in _inside(model) if found.DESCRIPTOR is _GRAPH)
+def structure(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.AttributeProto]:
+    """All graphs and attributes, those inside of nodes and functions included."""
+    return (found for found in _inside(model) if found.DESCRIPTOR is not _TENSOR)
 
 
 def _plain(message: Any, without: Sequence[str]) -> Iterator[Place]:
@@ -53,7 +54,7 @@ def _plain(message: Any, without: Sequence[str]) -> Iterator[Place]:
 
 
 def _inside(message: Any, without: Sequence[str] = ()) -> Iterator[Any]:
-    """The tensors and graphs in a message, at any depth."""
+    """The tensors, graphs and attributes in a message, at any depth."""
     todo = [(message, without)]
     while todo:
         held, skipped = todo.pop()
@@ -62,7 +63,7 @@ def _inside(message: Any, without: Sequence[str] = ()) -> Iterator[Any]:
                 continue
             value = getattr(held, name)
             for one in value if is_list else (value,):
-                if one.DESCRIPTOR is _TENSOR or one.DESCRIPTOR is _GRAPH:
+                if one.DESCRIPTOR in _WANTED:
                     yield one
                 todo.append((one, ()))
 

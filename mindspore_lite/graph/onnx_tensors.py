@@ -34,8 +34,11 @@ def check_tensors(
     Returns:
         The bytes of weights that lie in data files, by their number.
     """
-    for graph in onnx_places.graphs(model):
-        _check_names(graph)
+    for part in onnx_places.structure(model):
+        if isinstance(part, onnx.GraphProto):
+            _check_names(part)
+        else:
+            _check_attribute(part)
     outside: dict[int, memoryview] = {}
     used = _Used()
     for number, (tensor, is_weight, span) in enumerate(onnx_places.tensors(model, split)):
@@ -176,6 +179,23 @@ def _wanted(dtype: ir.DataType, count: int, raw: bool) -> int:
     if raw or dtype.bitwidth in (2, 4):  # also in a typed field several share a number of 8 bits
         return (count * dtype.bitwidth + 7) // 8
     return count * (2 if dtype in _COMPLEX else 1)
+
+
+# the field that must be there for an attribute of a type
+_FIELDS = {
+    onnx.AttributeProto.TENSOR: "t",
+    onnx.AttributeProto.GRAPH: "g",
+    onnx.AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    onnx.AttributeProto.TYPE_PROTO: "tp",
+}
+
+
+def _check_attribute(attribute: onnx.AttributeProto) -> None:
+    """onnx-ir makes an empty tensor or graph where there is none."""
+    field = _FIELDS.get(attribute.type)
+    if field is not None and not attribute.ref_attr_name and not attribute.HasField(field):
+        kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+        raise ModelFileError(f"attribute {attribute.name[:200]!r} of type {kind} holds none")
 
 
 def _check_names(graph: onnx.GraphProto) -> None:

@@ -180,3 +180,15 @@ def test_a_sparse_weight_is_refused() -> None:
     proto.graph.sparse_initializer.append(helper.make_sparse_tensor(values, at, [10]))
     with pytest.raises(ModelFileError, match="'sparse' is stored sparse"):
         load_onnx(memoryview(proto.SerializeToString()), {})
+
+
+@pytest.mark.parametrize("kind", ["TENSOR", "GRAPH", "SPARSE_TENSOR", "TYPE_PROTO"])
+def test_an_attribute_without_what_its_type_promises_is_refused(kind: str) -> None:
+    proto = helper.make_model(
+        helper.make_graph([helper.make_node("Constant", [], ["y"])], "g", [], [])
+    )
+    proto.graph.output.add(name="y")
+    number = onnx.AttributeProto.AttributeType.Value(kind)
+    proto.graph.node[0].attribute.add(name="value", type=number)
+    with pytest.raises(ModelFileError, match=f"attribute 'value' of type {kind} holds none"):
+        load_onnx(memoryview(proto.SerializeToString()), {})
