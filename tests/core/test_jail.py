@@ -268,10 +268,14 @@ def wait_until_gone(process: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_child_ends_with_its_parent(number: int) -> None:
+def test_a_child_ends_with_its_parent(number: int, place: Path) -> None:
     command = [sys.executable, "-c", textwrap.dedent(PARENT), str(TASKS)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        env={**os.environ, "TMPDIR": str(place)},  # who is killed removes nothing
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "ready\n"
