@@ -215,7 +215,9 @@ def test_a_timeout_of_the_section_counts_where_the_context_has_none() -> None:
 @pytest.mark.parametrize("text", ["soon", "-1", "", "nan"])
 def test_a_timeout_of_the_section_that_is_no_time_is_refused(text: str) -> None:
     context = digits_context(config_info={"parallel": {"timeout_s": text}})
-    with pytest.raises(EngineError, match=r"\[parallel\] timeout_s is .*wanted a number of sec"):
+    with pytest.raises(
+        EngineError, match=r"\[parallel\] timeout_s is .*wanted a number of seconds"
+    ):
         build(context)
 
 
