@@ -36,7 +36,7 @@ class FakeSource : public mslite::BlockSource {
  public:
   explicit FakeSource(Books *books) : BlockSource(nullptr), books_(books) {}
 
-  std::unique_ptr<Block> Make(uint64_t size) override {
+  std::unique_ptr<Block> Make(uint64_t size, int64_t) override {
     if (books_->is_full) throw mslite::ResourceFailure("it is full");
     books_->made.push_back(size);
     const SharedFile file(size);

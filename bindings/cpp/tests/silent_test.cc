@@ -93,9 +93,9 @@ TEST(AStoppedWorkerDoesNotHoldARequestBeyondItsDeadline) {
   const auto model = session->Build(DigitsRequest()).model;
   const pid_t worker = WorkerOf(session.get());
   kill(worker, SIGSTOP);
-  for (int i = 0; i < 2; ++i) {  // over a lane that is there, and over a new one
+  for (int64_t digits : {1, 1, 1000}) {  // over a lane that is there, a new one, and with memory
     const auto failure = FailureOf([&] {
-      for (;;) session->Predict(model, {Digits(1, 0.1f)}, kShortUs);  // it does not stop at once
+      for (;;) session->Predict(model, {Digits(digits, 0.1f)}, kShortUs);  // it may still run
     });
     CHECK_EQ(failure.code(), mindspore::kMDTimeOut);
     CHECK_EQ(failure.kind(), std::string("RequestTimeoutError"));

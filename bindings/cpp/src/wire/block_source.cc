@@ -5,19 +5,20 @@
 #include "src/wire/pool.h"
 
 namespace mslite {
-Reader BlockSource::Ask(Message message, const std::function<void(Writer *)> &write) {
-  if (lane_ == nullptr || !lane_->is_free()) lane_ = link_->OpenLane();
+Reader BlockSource::Ask(Message message, const std::function<void(Writer *)> &write,
+                        int64_t due_ns) {
+  if (lane_ == nullptr || !lane_->is_free()) lane_ = link_->OpenLane(due_ns);
   write(lane_->Begin());
   try {
-    return lane_->Ask(message, link_->NextRequest(), {link_.get(), 0, false});
+    return lane_->Ask(message, link_->NextRequest(), {link_.get(), due_ns, false});
   } catch (const Lost &lost) {
     lane_.reset();
     throw link_->Explained(lost);
   }
 }
 
-std::unique_ptr<Block> BlockSource::Make(uint64_t size) {
-  Reader body = Ask(Message::kAllocate, [size](Writer *out) { out->U64(size); });
+std::unique_ptr<Block> BlockSource::Make(uint64_t size, int64_t due_ns) {
+  Reader body = Ask(Message::kAllocate, [size](Writer *out) { out->U64(size); }, due_ns);
   const std::vector<Made> made = ReadMade(&body);
   if (made.size() != 1 || made[0].size < size) {
     throw WireFailure("the worker made something else than the block of " + std::to_string(size) +
@@ -33,7 +34,7 @@ std::unique_ptr<Block> BlockSource::Make(uint64_t size) {
 }
 
 void BlockSource::Free(const std::vector<uint32_t> &numbers) {
-  Ask(Message::kFree, [&numbers](Writer *out) { WriteFree(out, numbers); });
+  Ask(Message::kFree, [&numbers](Writer *out) { WriteFree(out, numbers); }, 0);
   lane_->Accept();
 }
 }  // namespace mslite

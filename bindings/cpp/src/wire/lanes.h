@@ -49,6 +49,7 @@ class Call {
   // The answer made sense.
   void Accept() { lane_->Accept(); }
   const LaneLife &life() const { return lane_->life(); }
+  int64_t due_ns() const { return due_ns_; }
 
  private:
   Lanes *lanes_;

@@ -26,16 +26,16 @@ uint64_t Pool::Rounded(uint64_t size) {
   return std::min((size + step - 1) / step * step, kMaxBlock);
 }
 
-std::shared_ptr<Block> Pool::Take(uint64_t size) {
+std::shared_ptr<Block> Pool::Take(uint64_t size, int64_t due_ns) {
   if (size > kMaxBlock) return nullptr;
   auto block = TakeIdle(size);
-  if (block == nullptr) block = Make(Rounded(size));
+  if (block == nullptr) block = Make(Rounded(size), due_ns);
   return Shared(std::move(block));
 }
 
 std::shared_ptr<Block> Pool::TakeOnce(uint64_t size) {
   if (size > kMaxBlock) return nullptr;
-  auto block = Make(Aligned(size));
+  auto block = Make(Aligned(size), 0);
   if (block != nullptr) block->Condemn();
   return Shared(std::move(block));
 }
@@ -73,16 +73,16 @@ std::unique_ptr<Block> Pool::TakeIdle(uint64_t size) {
   return found;
 }
 
-std::unique_ptr<Block> Pool::Make(uint64_t size) {
+std::unique_ptr<Block> Pool::Make(uint64_t size, int64_t due_ns) {
   if (!Reserve()) {
     DropIdle();
     if (!Reserve()) return nullptr;
   }
   try {
-    std::unique_ptr<Block> made = MakeAtWorker(size);
+    std::unique_ptr<Block> made = MakeAtWorker(size, due_ns);
     if (made == nullptr && idle() > 0) {
       DropIdle();  // what is kept for later is in the way now
-      made = MakeAtWorker(size);
+      made = MakeAtWorker(size, due_ns);
     }
     if (made == nullptr) Unreserve();
     return made;
@@ -92,11 +92,11 @@ std::unique_ptr<Block> Pool::Make(uint64_t size) {
   }
 }
 
-std::unique_ptr<Block> Pool::MakeAtWorker(uint64_t size) {
+std::unique_ptr<Block> Pool::MakeAtWorker(uint64_t size, int64_t due_ns) {
   std::unique_ptr<Block> made;
   try {
     const std::lock_guard<std::mutex> guard(source_lock_);
-    made = source_->Make(size);
+    made = source_->Make(size, due_ns);
   } catch (const Failure &failure) {
     if (failure.kind() != "ResourceError") throw;
   }

@@ -20,11 +20,12 @@ class BlockSource {
   explicit BlockSource(std::shared_ptr<Link> link) : link_(std::move(link)) {}
   virtual ~BlockSource() = default;
 
-  virtual std::unique_ptr<Block> Make(uint64_t size);
+  // Until a time of NowNs(); 0: as long as it takes.
+  virtual std::unique_ptr<Block> Make(uint64_t size, int64_t due_ns);
   virtual void Free(const std::vector<uint32_t> &numbers);
 
  private:
-  Reader Ask(Message message, const std::function<void(Writer *)> &write);
+  Reader Ask(Message message, const std::function<void(Writer *)> &write, int64_t due_ns);
 
   std::shared_ptr<Link> link_;
   std::unique_ptr<Lane> lane_;
@@ -41,8 +42,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Pool(std::unique_ptr<BlockSource> source, uint64_t session);
   ~Pool();
 
-  // A block of at least this size, with anything in it; null when there is no room for one.
-  std::shared_ptr<Block> Take(uint64_t size);
+  // A block of at least this size, with anything in it; null when there is no room for one. The
+  // worker is waited for until a time of NowNs(); 0: as long as it takes.
+  std::shared_ptr<Block> Take(uint64_t size, int64_t due_ns = 0);
   // The same, but new, and freed when it comes back: for what is large and seldom.
   std::shared_ptr<Block> TakeOnce(uint64_t size);
   // One that the worker made for an answer, which is ours from now on.
@@ -64,8 +66,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   using Blocks = std::vector<std::unique_ptr<Block>>;
 
   std::unique_ptr<Block> TakeIdle(uint64_t size);
-  std::unique_ptr<Block> Make(uint64_t size);
-  std::unique_ptr<Block> MakeAtWorker(uint64_t size);
+  std::unique_ptr<Block> Make(uint64_t size, int64_t due_ns);
+  std::unique_ptr<Block> MakeAtWorker(uint64_t size, int64_t due_ns);
   bool Reserve();
   void Unreserve();
   std::shared_ptr<Block> Shared(std::unique_ptr<Block> block);

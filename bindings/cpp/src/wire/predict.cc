@@ -92,7 +92,7 @@ std::vector<Filled> Session::Predict(uint32_t model, const std::vector<Filled> &
   Blocks blocks;
   Place room;
   const uint64_t wanted = state.RoomFor(model);
-  const std::shared_ptr<Block> spare = wanted == 0 ? nullptr : state.pool->Take(wanted);
+  const std::shared_ptr<Block> spare = wanted == 0 ? nullptr : state.pool->Take(wanted, due_ns);
   if (spare != nullptr) {
     call.Lend(spare);
     blocks.push_back(spare);

@@ -59,7 +59,7 @@ std::vector<WireTensor> Session::State::Placed(const std::vector<Filled> &tensor
     }
   }
   if (copied.empty()) return placed;
-  const std::shared_ptr<Block> block = once ? pool->TakeOnce(end) : pool->Take(end);
+  const std::shared_ptr<Block> block = once ? pool->TakeOnce(end) : pool->Take(end, call->due_ns());
   if (block == nullptr) {
     throw NoRoom(std::to_string(end));
   }
