@@ -155,7 +155,7 @@ class _Measuring:
         """The shape of a value is a constant where all of its dims are known."""
         value = given(node, 0)
         dims = self.dims(value) if value is not None else None
-        if dims is None:
+        if dims is None or not node.outputs:
             return
         if node.op_type == "Size":
             found = np.asarray(min(math.prod(dims), _LARGEST))

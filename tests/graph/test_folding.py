@@ -177,3 +177,26 @@ def test_a_loop_that_uses_an_input_is_none_of_the_constants() -> None:
 def test_a_node_that_makes_no_sense_is_left_to_the_engine() -> None:
     found = measured([node("MatMul", ["a", "a"], ["k"])], a=np.ones((2, 3), np.float32))
     assert found.unknown == ["node 'MatMul_k' (MatMul)"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        helper.make_node("Shape", ["x"], []),
+        helper.make_node("Shape", ["x"], ["k"], start=1.5),
+        helper.make_node("Size", [], ["k"]),
+        helper.make_node("NonZero", [""], ["k"]),
+    ],
+)
+def test_nodes_that_no_exporter_writes_do_no_harm(odd: Any) -> None:
+    assert measured([odd]).known_bytes == 0
+
+
+def test_a_size_beyond_all_integers_is_followed_as_the_largest() -> None:
+    shapes = [node("Size", ["big"], ["s"]), node("Reshape", ["s", "one"], ["r"])]
+    proto = model(
+        [*shapes, node("ConstantOfShape", ["r"], ["k"]), node("Identity", ["x"], ["y"])],
+        [X, ("big", F32, (1 << 40, 1 << 40))], ["y"], one=ints(1),
+    )  # fmt: skip
+    with pytest.raises(ModelFileError, match="ConstantOfShape"):
+        check_folding(ir.from_proto(proto), SMALL)
