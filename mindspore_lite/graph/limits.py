@@ -12,9 +12,9 @@ from mindspore_lite.graph.edit import attribute, dims_of, given, graph_nodes
 from mindspore_lite.graph.inline import inline_functions
 from mindspore_lite.graph.opset import upgraded
 
-# Steps of one pooling node for its smallest input, about a minute of one core. The largest honest
-# ones, pyramids of windows over whole images, take a hundredth of that.
-MAX_WINDOW_STEPS = 1 << 36
+# Steps of one pooling node for its smallest input, about 20 seconds of one core. The largest honest
+# ones, windows of a pyramid over batches of images, take a tenth of that.
+MAX_WINDOW_STEPS = 1 << 34
 
 
 def within(model: ir.Model, budget: Budget) -> ir.Model:
