@@ -286,7 +286,6 @@ class _Work:
         for at, value in enumerate(node.outputs):
             kind = known.outputs[min(at, last)].type
             if value.name and wanted.get(kind, _T.FLOAT) != now.get(kind, _T.FLOAT):
-                self.types.setdefault(value, now[kind])  # it may be declared nowhere
                 self.narrow(node, value, wanted[kind])
 
     def widened(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:

@@ -181,7 +181,8 @@ def test_meta_of_other_types_is_not_believed(dense: Any, cache_place: Path) -> N
     load(dense)
     meta = only_artefact(cache_place) / artefact.META
     os.chmod(meta, 0o600)
-    for number, text in enumerate(["[]", "7", '{"body": [], "digest": 0}', '{"body": {}}', ""]):
+    texts = ["[]", "7", '{"body": [], "digest": 0}', '{"body": {}}', "", "[" * 100_000]
+    for number, text in enumerate(texts):
         meta.unlink()
         meta.write_text(text)
         load(dense)
