@@ -18,7 +18,8 @@ import onnx_ir as ir
 from mindspore_lite.errors import ModelFileError
 
 MAX_NAME = 200  # characters of a name in an error
-_NEWEST = 2**31 - 1  # of the versions that ONNX can express
+_MOST = 2**31 - 1  # of versions, and of what engines keep in 32 bits
+_HEADS = frozenset({"num_heads", "q_num_heads", "kv_num_heads"})
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 
@@ -129,7 +130,7 @@ def _check_scope(
     is_function: bool,
 ) -> None:
     for domain, version in opsets.items():
-        if not 0 < version <= _NEWEST:
+        if not 0 < version <= _MOST:
             raise ModelFileError(
                 f"the model is of opset {version} of {domain or 'ai.onnx'!r}, wanted 1 or more"
             )
@@ -137,7 +138,7 @@ def _check_scope(
         version = opsets.get(node.domain) or opsets.get(node.domain or "ai.onnx", 1)
         # a function of the model's own says itself what its calls mean
         known = None if node.op_identifier() in local else rules(node.domain, node.op_type, version)
-        found = _loose(node) or ("" if is_function else _reference(node))
+        found = _loose(node) or _no_count(node) or ("" if is_function else _reference(node))
         if known is not None:
             found = found or misuse(node, known) or _strict_misuse(node, known)
         if found:
@@ -148,6 +149,17 @@ def _loose(node: ir.Node) -> str:
     for value in node.inputs:
         if value is not None and value.graph is None:
             return f"it uses {str(value.name)[:MAX_NAME]!r}, which nothing makes"
+    return ""
+
+
+def _no_count(node: ir.Node) -> str:
+    """Numbers of heads that ONNX Runtime divides by, as 32 bits, which ends the process at 0."""
+    for name in _HEADS & node.attributes.keys():
+        found = node.attributes[name]
+        least = 0 if node.op_type == "RotaryEmbedding" else 1  # there, 0 leaves it to the shape
+        number = None if found.is_ref() or found.type != ir.AttributeType.INT else found.as_int()
+        if number is not None and not least <= number <= _MOST:
+            return f"its attribute {name!r} is {number}, wanted {least} or more"
     return ""
 
 

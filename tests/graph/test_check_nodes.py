@@ -107,6 +107,17 @@ def test_an_opset_that_cannot_be_is_refused(version: int) -> None:
         check_nodes(ir.serde.deserialize_model(model))
 
 
+@pytest.mark.parametrize("name", ["q_num_heads", "kv_num_heads"])
+@pytest.mark.parametrize("number", [0, -1, 2**32, -(2**63)])
+def test_a_number_of_heads_that_would_be_divided_by_as_zero_is_refused(
+    name: str, number: int
+) -> None:
+    heads = {"q_num_heads": 1, "kv_num_heads": 1, name: number}
+    node = make_node("Attention", ["x", "x", "x"], ["y"], **heads)
+    with pytest.raises(ModelFileError, match=f"its attribute '{name}' is {number}, wanted 1"):
+        check_nodes(ir.serde.deserialize_model(model_of([node], opset=23)))
+
+
 def test_what_keeps_to_its_operator_passes() -> None:
     body = make_node("Cast", ["a"], ["b"])
     body.attribute.append(reference("to", "kind"))
