@@ -47,7 +47,7 @@ def test_a_bug_names_its_place_in_our_code_and_no_folder() -> None:
     text = str(caught.value)
     assert re.search(r"at mindspore_lite\.core\.json_text:\d+, in json\.decoder:\d+: ", text)
     assert "no JSON in secret.json" in text
-    assert not re.search(r"(/\w+){2}", text)
+    assert not re.search(r"(?<!\w)/\w", text)  # versions may hold one inside
 
 
 @pytest.mark.parametrize(

@@ -90,3 +90,15 @@ def test_what_would_be_wrong_is_refused(
 @pytest.mark.parametrize("made", [average(ceil_mode=1), average(count_include_pad=1), resize()])
 def test_what_is_right_is_not(made: onnx.ModelProto, source_of: MakeSource) -> None:
     ENGINE.load(source_of(made), Options())
+
+
+@pytest.mark.parametrize("axes", [[0, 0], [1, -1], [0, -2]])
+def test_a_slice_with_an_axis_that_comes_twice_is_refused(
+    axes: list[int], source_of: MakeSource
+) -> None:
+    """It writes behind its memory, of which a later run dies."""
+    numbers = {name: np.array([1, 1], np.int64) for name in ("starts", "ends", "steps")}
+    cut = node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"], name="cut")
+    made = model([cut], [("x", F32, [4, 4])], ["y"], axes=np.array(axes, np.int64), **numbers)
+    with pytest.raises(UnsupportedOpError, match=r"Slice with an axis that comes twice \(at cut\)"):
+        ENGINE.load(source_of(made), Options())
