@@ -17,6 +17,7 @@ import site
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def cache_in(folder: Path | None) -> Iterator[None]:
 
 
 _WATCHED: list[tuple[Ground, list[Trouble]]] = []
+_hearing = threading.local()
 
 
 @functools.cache
@@ -125,14 +127,19 @@ def _hook() -> None:
 
 
 def _hear(event: str, args: tuple[object, ...]) -> None:
-    if event != "open" or not _WATCHED:
+    if event != "open" or not _WATCHED or getattr(_hearing, "now", False):
         return
     ground, opened = _WATCHED[-1]
     path, flags = args[0], args[2]
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    if isinstance(path, str) and not ground.is_allowed(path, flags if type(flags) is int else 0):
+    if not isinstance(path, str) or ground.is_allowed(path, flags if type(flags) is int else 0):
+        return
+    _hearing.now = True  # the stack is told with lines of source files, which are opened for that
+    try:
         opened.append(of_stack("file", f"{path!r} was opened"))
+    finally:
+        _hearing.now = False
 
 
 @functools.cache
