@@ -34,6 +34,7 @@ class Child:
 
     def __init__(self, entry: str, seed: int, first: int, count: int) -> None:
         self.entry, self.seed, self.count = entry, seed, count
+        self.first = first
         self.case = first  # the one under way
         self.done = 0
         self.cpu_s = 0.0  # of the process, with what making the cases took
@@ -162,8 +163,11 @@ class Campaign:
         """The child, or the one that goes on after its last case, if any is left."""
 
         def found(case: int, trouble: Trouble, files: Path) -> None:
-            if self.findings.add(self.entry, child.seed, case, trouble, files):
-                say(f"{self.entry} {child.seed}:{case} {trouble.what} in {trouble.place}")
+            where = f"{child.seed}:{case}"
+            if trouble.what.startswith("SIG"):  # an earlier case may have damaged its memory
+                where = f"{child.seed}:{child.first}-{case}"
+            if self.findings.add(self.entry, where, trouble, files):
+                say(f"{self.entry} {where} {trouble.what} in {trouble.place}")
 
         if not child.look(found):
             return [child]

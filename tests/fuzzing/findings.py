@@ -23,8 +23,8 @@ class Findings:
         self.count = 0
         self.fresh: list[str] = []  # those that were not there before
 
-    def add(self, entry: str, seed: int, case: int, trouble: Trouble, files: Path) -> bool:
-        """Record one; whether it is of a new kind."""
+    def add(self, entry: str, where: str, trouble: Trouble, files: Path) -> bool:
+        """Record one, with the seed and the cases that show it; whether it is of a new kind."""
         self.count += 1
         name = f"{entry}-{trouble.key}"
         home = self.folder / name
@@ -34,13 +34,13 @@ class Findings:
             self.fresh.append(name)
             (home / "note.txt").write_text(
                 f"{trouble.what} in {trouble.place}\n"
-                f"scripts/fuzz {entry} --again {seed}:{case}\n\n{trouble.text[-20_000:]}\n",
+                f"scripts/fuzz {entry} --again {where}\n\n{trouble.text[-20_000:]}\n",
                 errors="replace",
             )
             if files.is_dir():
                 shutil.copytree(files, home / "case", ignore=_only_plain, dirs_exist_ok=True)
         with (home / "seen.txt").open("a") as seen:
-            seen.write(f"{seed}:{case}\n")
+            seen.write(f"{where}\n")
         return is_new
 
 

@@ -50,7 +50,7 @@ def test_equal_findings_are_saved_once(tmp_path: Path) -> None:
     assert len((home / "seen.txt").read_text().split()) == findings.count
     assert "KeyError: 'x'" in (home / "note.txt").read_text()
     again = Findings(tmp_path / "findings")
-    assert not again.add("bad-exception", 9, 9, _trouble_of("bad-exception", tmp_path), tmp_path)
+    assert not again.add("bad-exception", "9:9", _trouble_of("bad-exception", tmp_path), tmp_path)
 
 
 def test_runs_are_summed_by_entry(tmp_path: Path) -> None:
