@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import onnx
 from fuzzing.mutate_bytes import changed_bytes
@@ -88,8 +87,3 @@ def packed(members: Mapping[str, bytes], packing: int = zipfile.ZIP_STORED) -> b
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name), content, packing)
     return out.getvalue()
-
-
-def dumped(value: Any) -> bytes:
-    """JSON as it stands in archives."""
-    return json.dumps(value).encode()
