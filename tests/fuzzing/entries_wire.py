@@ -256,8 +256,8 @@ class Hostile:
         self, message: Message, request: int, body: bytes, answer: bytes, honest: bool, fits: bool
     ) -> bytes:
         if honest:
-            told = self._honest(message, body)
-            return header(*told[:1], request, len(told[1])) + told[1]
+            kind, told = self._honest(message, body)
+            return header(kind, request, len(told)) + told
         return with_request(answer, request) if fits else answer
 
     def _honest(self, message: Message, body: bytes) -> tuple[Message, bytes]:
