@@ -96,7 +96,8 @@ class Ground:
         own = (self.case, self.base / "tmp")
         if any(found == str(folder) or found.startswith(f"{folder}/") for folder in own):
             return True
-        return path.startswith(_packages()) or found.startswith(_packages())
+        # imports look into the folders and archives of sys.path themselves
+        return path in sys.path or path.startswith(_packages()) or found.startswith(_packages())
 
 
 @contextlib.contextmanager
