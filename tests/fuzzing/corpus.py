@@ -51,7 +51,7 @@ def onnx(damage: Damage) -> Seed:
     """A network, a seed of ours, or a random model."""
     if damage.chance(0.02):
         return Seed("fresh", model_of(damage.rng.randrange(_FRESH)).model.SerializeToString())
-    if damage.chance(0.6):
+    if damage.chance(0.5):
         return Seed("random", damage.choice(_random_models()))
     if damage.chance(0.3):
         path = damage.choice(_files(DATA / "onnx_nets", "*.onnx"))

@@ -241,5 +241,5 @@ def _elsewhere(model: Message, rng: Random, donors: Sequence[bytes]) -> None:
 
 _CHANGES = (
     *(_number, _number, _number, _text, _text, _bytes, _structure, _structure, _cleared),
-    *(_dims, _graft, _graft, _elsewhere),
+    *(_dims, _graft, _graft, _elsewhere, _elsewhere),
 )
