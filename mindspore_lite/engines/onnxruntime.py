@@ -22,6 +22,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache as remembered
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -424,7 +425,7 @@ def _open_stored(
     replaced = {} if source is None else source.replaced
 
     def load(model: str | bytes, more: dict[str, str]) -> Native:
-        return _opened(model, replaced, options, entries | more, optimised=fixed)
+        return _opened(model, replaced, options, entries | more, None, optimised=fixed)
 
     if options.group is not None and options.group.weights is not None:
         native = options.group.weights.opened(folder, load)
@@ -441,7 +442,8 @@ def _open_in_memory(
     """Compile a model that is stored nowhere."""
     weights = {**parts.weights, **replaced}
     try:
-        native = _opened(parts.skeleton, weights, options, entries | _fold_entries(parts))
+        entries = entries | _fold_entries(parts)
+        native = _opened(parts.skeleton, weights, options, entries, options.max_seconds)
     except EngineError as exc:
         if not parts.variable:
             raise
@@ -459,15 +461,20 @@ def _opened(
     weights: Mapping[str, np.ndarray],
     options: Options,
     entries: dict[str, str],
+    limit_s: float | None,
     *,
     optimised: bool = False,
 ) -> Native:
+    """Open a model; one from the cache was compiled within its time, and has no limit here.
+
+    On a thread of its own the C library would take memory from another arena, and keep 16 MiB.
+    """
     lease = _workspace.lease() if options.group is not None and options.group.workspace else None
     settings = _settings(options, entries | ENTRIES if lease is not None else entries)
     if optimised:
         settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     with binding.bound(options.cores):  # threads that get no core of their own inherit these
-        native = _native(model, weights, settings, options.max_seconds)
+        native = _native(model, weights, settings, limit_s)
     return native._replace(lease=lease)
 
 
@@ -506,18 +513,16 @@ def _settings(options: Options, entries: dict[str, str]) -> Any:
 
 
 def _native(
-    model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any, limit_s: float
+    model: str | bytes, weights: Mapping[str, np.ndarray], settings: Any, limit_s: float | None
 ) -> Native:
     values = tuple(_ort_value(array) for array in weights.values())
     try:
         if values:
             settings.add_external_initializers(list(weights), list(values))
+        load = partial(ort.InferenceSession, model, settings, providers=_PROVIDERS)
         # a thread that is made here sits on the cores of this one
-        session = time_limit.within(
-            limit_s,
-            "loading the model in ONNX Runtime",
-            lambda: ort.InferenceSession(model, settings, providers=_PROVIDERS),
-        )
+        what = "loading the model in ONNX Runtime"
+        session = load() if limit_s is None else time_limit.within(limit_s, what, load)
     except LiteError:
         raise
     except Exception as exc:

@@ -237,13 +237,7 @@ def _opened(folder: Path, replaced: Mapping[str, np.ndarray], options: Options) 
             huge_pages.for_new_memory(),
         ):
             tensor = ov.Tensor(blob, shared_memory=True)
-            compiled = time_limit.within(
-                options.max_seconds,
-                "opening the model in OpenVINO",
-                lambda: _core()[0].import_model(tensor, "CPU", _settings(options)),
-            )
-    except LiteError:
-        raise
+            compiled = _core()[0].import_model(tensor, "CPU", _settings(options))
     except Exception as exc:
         text = f"OpenVINO could not open the model: {reading.readable(exc)}"
         raise engine_failure(text, exc) from exc
