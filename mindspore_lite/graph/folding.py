@@ -23,8 +23,8 @@ from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.graph.edit import attribute, dims_of, given, graph_nodes, tensor_of
 from mindspore_lite.graph.element_types import signature
 from mindspore_lite.graph.infer_shapes import light_proto
-from mindspore_lite.graph.inline import bodies
 from mindspore_lite.graph.long_lists import inferred
+from mindspore_lite.graph.node_count import bodies
 
 _LARGEST = (1 << 63) - 1
 _READ = 1 << 13  # bytes of a constant whose numbers are known; shapes, axes and sizes are smaller

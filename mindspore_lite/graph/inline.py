@@ -3,8 +3,8 @@
 Engines expand functions themselves, with native recursion and without any bound: a chain of 3,000
 ends the process, 16 that each call the one before twice never end. So no engine sees one.
 
-Sizes are sums over the functions, callees first, before anything is expanded. The expansion goes
-through each call once, with a stack of its own; onnx-ir's pass looks for free names one by one,
+graph/node_count.py has counted what will be before anything is expanded. The expansion goes through
+each call once, with a stack of its own; onnx-ir's pass looks for free names one by one,
 which takes time that grows with the square of the calls.
 """
 
@@ -13,21 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
 
 import onnx_ir as ir
 
-from mindspore_lite.core.budget import SECTION
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.element_types import signature
+from mindspore_lite.graph.node_count import WHY, bodies_of, check_size, with_depth
 
-# Sub-graphs in sub-graphs. One more than 31, and no protobuf parser reads the model (a message has
-# at most 100 levels, a sub-graph takes three); it also keeps native recursion harmless.
-MAX_NESTING = 30
-_ENDS = 16  # inputs, outputs and attributes that count as a further node; guess
 _MAX_NAME = 200  # characters of a name that is copied with every call
-_WHY = "the model's functions cannot be inlined: "
 
 Values = dict[ir.Value, ir.Value | None]
 Attributes = Mapping[str, ir.Attr]
@@ -54,120 +47,11 @@ def inline_functions(model: ir.Model, max_nodes: int) -> None:
     model.functions.clear()
 
 
-def check_size(model: ir.Model, max_nodes: int) -> None:
-    """Refuse a model that has too many nodes or levels, with its functions inlined."""
-    held = {key: _measured(function) for key, function in model.functions.items()}
-    order = TopologicalSorter(
-        {key: set(found.calls) & held.keys() for key, found in held.items()}
-    ).static_order()
-    sizes: dict[ir.OperatorIdentifier, _Size] = {}
-    try:
-        for key in order:
-            sizes[key] = held[key].whole(sizes, max_nodes)
-    except CycleError as exc:
-        names = " -> ".join(str(key[1])[:_MAX_NAME] for key in exc.args[1][:5])
-        raise ModelFileError(f"{_WHY}they call each other in a cycle ({names})") from exc
-    total = _measured(model.graph).whole(sizes, max_nodes)
-    if total.nodes > max_nodes:
-        raise too_many(max_nodes)
-    if total.levels > MAX_NESTING:
-        raise ModelFileError(
-            f"sub-graphs lie more than {MAX_NESTING} deep in each other, which no engine reads"
-        )
-
-
-def too_many(max_nodes: int) -> ModelFileError:
-    """The error of a model with too many nodes."""
-    return ModelFileError(
-        f"the model has more than {max_nodes} nodes once inlined, which is all that "
-        f"[{SECTION}] max_nodes allows; if the file can be trusted, set a larger number"
-    )
-
-
-class _Size(NamedTuple):
-    """What a graph is, once inlined: nodes with those of bodies, and levels of bodies."""
-
-    nodes: int
-    levels: int
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One graph or function by itself: its nodes, and what it calls how often and how deep."""
-
-    size: _Size
-    calls: dict[ir.OperatorIdentifier, tuple[int, int]]  # how often, and at most how deep
-
-    def whole(self, sizes: Mapping[ir.OperatorIdentifier, _Size], most: int) -> _Size:
-        """With what it calls; above the bounds no exact number is kept."""
-        nodes, levels = self.size
-        for key, (count, depth) in self.calls.items():
-            if key in sizes:
-                nodes += count * sizes[key].nodes
-                levels = max(levels, depth + sizes[key].levels)
-        return _Size(min(nodes, most + 1), min(levels, MAX_NESTING + 1))
-
-
-def _measured(graph: ir.Graph | ir.Function) -> _Measured:
-    nodes, levels = node_weight(len(graph.inputs) + len(graph.outputs)) - 1, 0
-    count: Counter[ir.OperatorIdentifier] = Counter()
-    deepest: dict[ir.OperatorIdentifier, int] = {}
-    for node, depth in _with_depth(graph):
-        key = node.op_identifier()
-        nodes, levels = nodes + _weight_of(node), max(levels, depth)
-        count[key] += 1
-        deepest[key] = max(deepest.get(key, 0), depth)
-    return _Measured(_Size(nodes, levels), {key: (count[key], deepest[key]) for key in count})
-
-
-def node_weight(ends: int) -> int:
-    """What something with so many inputs, outputs and attributes counts for.
-
-    Else one node of ten thousand inputs, copied by each call, would take all memory.
-    """
-    return 1 + ends // _ENDS
-
-
-def _weight_of(node: ir.Node) -> int:
-    found = node_weight(len(node.inputs) + len(node.outputs) + len(node.attributes))
-    for body in bodies(node):
-        found += node_weight(len(body.inputs) + len(body.outputs) + len(body.initializers)) - 1
-    return found
-
-
-def levels_of(model: ir.Model) -> int:
-    """How deep bodies lie in each other, in a model without functions."""
-    return _measured(model.graph).size.levels
-
-
-def _with_depth(graph: ir.Graph | ir.Function) -> Iterator[tuple[ir.Node, int]]:
-    """All nodes, also of bodies, with how many bodies each lies in."""
-    waiting: list[tuple[ir.Graph | ir.Function, int]] = [(graph, 0)]
-    while waiting:
-        inner, depth = waiting.pop()
-        for node in inner:
-            yield node, depth
-            waiting += [(body, depth + 1) for body in bodies(node)]
-
-
-def bodies(node: ir.Node) -> list[ir.Graph]:
-    """The sub-graphs of a node."""
-    found: list[ir.Graph] = []
-    for attribute in node.attributes.values():
-        if attribute.is_ref():
-            continue
-        if attribute.type == ir.AttributeType.GRAPH:
-            found.append(attribute.as_graph())
-        elif attribute.type == ir.AttributeType.GRAPHS:
-            found += attribute.as_graphs()
-    return found
-
-
 def _note_versions(function: ir.Function, version: int) -> None:
     own = function.opset_imports.get("", function.opset_imports.get("ai.onnx", version))
     if own == version:
         return
-    for node, _ in _with_depth(function):
+    for node, _ in with_depth(function):
         if node.domain == "":
             mine, theirs = (signature("", node.op_type, v) for v in (own, version))
             if mine is None or theirs is None or mine.since != theirs.since:
@@ -181,7 +65,7 @@ def _import_domains(model: ir.Model, function: ir.Function) -> None:
         known = model.opset_imports.setdefault(domain, number)
         if known != number:
             raise ModelFileError(
-                f"{_WHY}{function.name[:_MAX_NAME]!r} wants version {number} of the domain "
+                f"{WHY}{function.name[:_MAX_NAME]!r} wants version {number} of the domain "
                 f"{domain[:_MAX_NAME]!r}, the model has {known}"
             )
 
@@ -204,7 +88,7 @@ class _Frame:
             return self.values[old]
         except KeyError:
             raise ModelFileError(
-                f"{_WHY}a function uses {str(old.name)[:_MAX_NAME]!r} before anything makes it"
+                f"{WHY}a function uses {str(old.name)[:_MAX_NAME]!r} before anything makes it"
             ) from None
 
 
@@ -264,7 +148,7 @@ class _Inliner:
     def as_output(graph: ir.Graph, value: ir.Value | None, old: ir.Value) -> ir.Value:
         """The value under the name of the output that it becomes."""
         if value is None:
-            raise ModelFileError(f"{_WHY}output {str(old.name)[:_MAX_NAME]!r} is made by nothing")
+            raise ModelFileError(f"{WHY}output {str(old.name)[:_MAX_NAME]!r} is made by nothing")
         producer, name = value.producer(), old.name
         if producer is None or producer.graph is not graph or value.is_graph_output():
             last = ir.node("Identity", [value], outputs=[ir.Value(type=old.type, shape=old.shape)])
@@ -285,7 +169,7 @@ class _Inliner:
         ):
             if len(given) > len(wanted):
                 raise ModelFileError(
-                    f"{_WHY}{name!r} is called with {len(given)} {what}, and has {len(wanted)}"
+                    f"{WHY}{name!r} is called with {len(given)} {what}, and has {len(wanted)}"
                 )
         attributes = {k: a for k, a in function.attributes.items() if a.value is not None}
         for key, attribute in call.attributes.items():
@@ -294,7 +178,7 @@ class _Inliner:
             else:
                 attributes.pop(key, None)
         if any(bodies_of(attribute) for attribute in attributes.values()):
-            raise ModelFileError(f"{_WHY}{name!r} takes a graph as an attribute")
+            raise ModelFileError(f"{WHY}{name!r} takes a graph as an attribute")
         values: Values = dict.fromkeys(function.inputs)
         values.update(zip(function.inputs, map(outer.value, call.inputs), strict=False))
         return _Frame(iter(list(function)), values, attributes, call, outer)
@@ -372,7 +256,7 @@ class _Inliner:
         for value in graph.outputs:
             output = frame.value(value)
             if output is None:
-                raise ModelFileError(f"{_WHY}a sub-graph gives an input that the call leaves out")
+                raise ModelFileError(f"{WHY}a sub-graph gives an input that the call leaves out")
             if output not in usable or output in outputs:  # a call gave what it was given
                 nodes.append(ir.node("Identity", [output], outputs=[self.fresh(value)]))
                 output = nodes[-1].outputs[0]
@@ -402,15 +286,6 @@ class _Itself(Values):
 
     def __missing__(self, value: ir.Value) -> ir.Value:
         return value
-
-
-def bodies_of(attribute: ir.Attr) -> list[ir.Graph]:
-    """The graphs that an attribute holds."""
-    if attribute.is_ref():
-        return []
-    if attribute.type == ir.AttributeType.GRAPH:
-        return [attribute.as_graph()]
-    return list(attribute.as_graphs()) if attribute.type == ir.AttributeType.GRAPHS else []
 
 
 def resolved(key: str, attribute: ir.Attr, given: Attributes) -> ir.Attr | None:

@@ -21,8 +21,8 @@ from mindspore_lite.graph.control import (
     Reach,
     tail_of,
 )
-from mindspore_lite.graph.inline import node_weight, too_many
 from mindspore_lite.graph.loop import Loop, run_loop
+from mindspore_lite.graph.node_count import node_weight, too_many
 from mindspore_lite.graph.notes import Notes, value_of
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE

@@ -12,7 +12,8 @@ from onnx import helper
 from support.onnx_graphs import BOOL, F32, assert_same, body, feeds_for, model, node, results
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.graph.inline import MAX_NESTING, inline_functions
+from mindspore_lite.graph.inline import inline_functions
+from mindspore_lite.graph.node_count import MAX_NESTING
 
 X = ("x", F32, (2,))
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)]

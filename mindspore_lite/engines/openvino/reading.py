@@ -29,7 +29,7 @@ from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.element_types import Signature
 from mindspore_lite.graph.folding import refuse_unknown
-from mindspore_lite.graph.inline import levels_of
+from mindspore_lite.graph.node_count import levels_of
 from mindspore_lite.graph.source import Source
 
 INSTEAD = "use [common_context] engine=onnxruntime for this model"
