@@ -21,12 +21,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from fuzzing.decoys import Decoys
 from fuzzing.trouble import Trouble, of_stack
 
 import mindspore_lite
 
 BAIT = ("link", "out", "pipe")
-STRAY = ("stray", "data", "weights.bin")  # in the working directory; models name such files
+# in the working directory; models name such files
+STRAY = ("stray", "data", "weights.bin", "link", "pipe", "out/secret", "split_variables/data_0")
 _SYSTEM = ("/proc/", "/sys/", "/dev/shm/", "/dev/null", "/dev/urandom", "/etc/localtime")
 _TESTS = Path(__file__).resolve().parent.parent  # modules and seeds of ours
 _NO_FOLLOW = os.O_NOFOLLOW
@@ -43,7 +45,9 @@ class Ground:
             folder.mkdir(parents=True, exist_ok=True)
         (outside / "secret").write_bytes(b"\1" + bytes(499))
         for name in STRAY:
+            (self.cwd / name).parent.mkdir(exist_ok=True)
             (self.cwd / name).write_bytes(bytes(500))
+        self._decoys = Decoys([outside, *{(self.cwd / name).parent for name in STRAY}])
         (self.case / "link").symlink_to(outside / "secret")
         (self.case / "out").symlink_to(outside)
         os.mkfifo(self.case / "pipe")
@@ -71,6 +75,7 @@ class Ground:
     def entered(self) -> Iterator[list[Trouble]]:
         """Watch the files that are opened meanwhile: the list of those that none may open."""
         opened: list[Trouble] = []
+        self._decoys.opened()
         before, temporary = os.getcwd(), tempfile.tempdir
         os.chdir(self.cwd)
         tempfile.tempdir = str(self.base / "tmp")
@@ -83,13 +88,15 @@ class Ground:
             _WATCHED.pop()
             tempfile.tempdir = temporary
             os.chdir(before)
+            # what libraries opened, and Python by a relative name, which the hook cannot place
+            opened += [
+                Trouble("file", name, "a decoy was opened") for name in self._decoys.opened()
+            ]
 
     def is_allowed(self, path: str, flags: int) -> bool:
         """Whether a case may open it."""
         if not os.path.isabs(path):
-            # it may be relative to a descriptor, which the hook is not told: a file that lies in
-            # the working directory is the one that must not be found
-            return not os.path.isfile(path)
+            return True  # relative to a descriptor, perhaps: the decoys tell
         whole = Path(path)
         parent = os.path.realpath(whole.parent)
         found = os.path.join(parent, whole.name) if flags & _NO_FOLLOW else os.path.realpath(path)
