@@ -255,7 +255,10 @@ def _load(
     options: Options,
 ) -> Session:
     """Another session of a model that was built before, whose files must be what they were."""
-    source = source_of(given, shapes)
+    try:
+        source = source_of(given, shapes)
+    except ModelFileError as exc:  # it was right when it was built
+        raise ShapeError(f"{given.name} changed since it was built; build it again") from exc
     if source.snapshot.stamps != stamps:
         raise ShapeError(f"{given.name} changed since it was built; build it again")
     with _settings_errors(), _sandboxed(source, given, shapes) as source:
