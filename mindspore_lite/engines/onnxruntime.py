@@ -297,11 +297,12 @@ def _parts_of(source: Source) -> Parts:
 def fit(model: ir.Model) -> None:
     """Change a model in place until ONNX Runtime computes it, and computes it rightly."""
     # these load onnx, as translating does
-    from mindspore_lite.engines.quirks import keep_zeros_before_max_pool
+    from mindspore_lite.engines.quirks import guard_empty_batches, keep_zeros_before_max_pool
     from mindspore_lite.engines.widen import widen
 
     widen(model, _kernels)
     keep_zeros_before_max_pool(model)
+    guard_empty_batches(model)
 
 
 @remembered

@@ -9,7 +9,7 @@ of the onnx package is not used: it takes protobuf alone, with all tensors insid
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import onnx
@@ -19,7 +19,12 @@ from mindspore_lite.errors import ModelFileError
 
 MAX_NAME = 200  # characters of a name in an error
 _MOST = 2**31 - 1  # of versions, and of what engines keep in 32 bits
-_HEADS = frozenset({"num_heads", "q_num_heads", "kv_num_heads"})
+_RANK = 1000  # of a tensor; guess: NumPy has at most 64
+_COUNTS = (
+    "num_heads", "q_num_heads", "kv_num_heads", "hidden_size", "group", "num_groups", "blocksize",
+    "strides", "dilations", "kernel_shape",
+)  # fmt: skip
+_RANGES = {**dict.fromkeys(_COUNTS, (1, _MOST)), **dict.fromkeys(("axis", "axes"), (-_RANK, _RANK))}
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 
@@ -138,7 +143,7 @@ def _check_scope(
         version = opsets.get(node.domain) or opsets.get(node.domain or "ai.onnx", 1)
         # a function of the model's own says itself what its calls mean
         known = None if node.op_identifier() in local else rules(node.domain, node.op_type, version)
-        found = _loose(node) or _no_count(node) or ("" if is_function else _reference(node))
+        found = _loose(node) or _out_of_range(node) or ("" if is_function else _reference(node))
         if known is not None:
             found = found or misuse(node, known) or _strict_misuse(node, known)
         if found:
@@ -152,14 +157,19 @@ def _loose(node: ir.Node) -> str:
     return ""
 
 
-def _no_count(node: ir.Node) -> str:
-    """Numbers of heads that ONNX Runtime divides by, as 32 bits, which ends the process at 0."""
-    for name in _HEADS & node.attributes.keys():
+def _out_of_range(node: ir.Node) -> str:
+    """Numbers that engines divide by, or count dims with, and which end the process if wrong."""
+    for name in _RANGES.keys() & node.attributes.keys():
         found = node.attributes[name]
-        least = 0 if node.op_type == "RotaryEmbedding" else 1  # there, 0 leaves it to the shape
-        number = None if found.is_ref() or found.type != ir.AttributeType.INT else found.as_int()
-        if number is not None and not least <= number <= _MOST:
-            return f"its attribute {name!r} is {number}, wanted {least} or more"
+        if found.is_ref() or found.type not in (ir.AttributeType.INT, ir.AttributeType.INTS):
+            continue
+        least, most = _RANGES[name]
+        if node.op_type == "RotaryEmbedding":  # where 0 heads leave it to the shape
+            least = min(least, 0)
+        value = found.value
+        for number in value if isinstance(value, Sequence) else [value]:
+            if not least <= number <= most:
+                return f"its attribute {name!r} has {number}, wanted {least} to {most}"
     return ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import onnxruntime as ort
 import pytest
 from support.running import op_types, run_graph
 
-from mindspore_lite.engines.quirks import keep_zeros_before_max_pool
+from mindspore_lite.engines.quirks import guard_empty_batches, keep_zeros_before_max_pool
 
 X = -np.arange(1, 37, dtype=np.float32).reshape(1, 1, 6, 6)
 PADS = [0, 0, 1, 1, 0, 0, 1, 1]
@@ -61,3 +63,50 @@ def test_other_pools_stay_as_they_are() -> None:
     assert keep_zeros_before_max_pool(model) == 0
     assert op_types(model) == ["Pad", "MaxPool"]
     assert "auto_pad" not in pool.attributes
+
+
+# --- batches of no rows ---
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_a_batch_of_no_rows_does_not_end_the_process(kind: str, gates: int, engine: str) -> None:
+    """In a process of its own, for it would: ONNX Runtime aborts, OpenVINO divides by zero."""
+    done = subprocess.run(
+        [sys.executable, "-c", EMPTY_BATCH, kind, str(gates), engine],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wanted = "[(5, 1, 3, 2), (1, 3, 2)] [(5, 1, 0, 2), (1, 0, 2)]\n"
+    assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+
+
+EMPTY_BATCH = """
+import sys
+import numpy as np, onnx.parser
+import mindspore_lite as mslite
+kind, gates, engine = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+model = onnx.parser.parse_model(
+    f'''<ir_version: 10, opset_import: ["": 14]>
+    g (float[S,B,3] x, float[1,{2 * gates},3] w, float[1,{2 * gates},2] r) => (float y, float h)
+    {{ y, h = {kind} <hidden_size: int = 2> (x, w, r) }}'''
+)
+found = mslite.Model()
+settings = {"common_context": {"engine": engine}}
+found.build_from_buffer(model.SerializeToString(), mslite.ModelType.ONNX, config_dict=settings)
+weights = [np.ones((1, 2 * gates, n), np.float32) for n in (3, 2)]
+for rows in (3, 0):
+    outputs = found.predict([np.ones((5, rows, 3), np.float32), *weights])
+    print([tuple(o.shape) for o in outputs], end=" " if rows else "\\n")
+"""
+
+
+def test_a_batch_that_has_rows_is_not_guarded() -> None:
+    shape = ir.Shape([5, 3, 4])
+    x, w, r = (ir.val(name, ir.DataType.FLOAT, shape) for name in "xwr")
+    node = ir.node("LSTM", [x, w, r], {"hidden_size": 2})
+    model = ir.Model(ir.Graph([x, w, r], node.outputs, nodes=[node]), ir_version=10)
+    assert guard_empty_batches(model) == 0
+    x.shape = ir.Shape([5, "batch", 4])
+    assert guard_empty_batches(model) == 1

@@ -114,8 +114,26 @@ def test_a_number_of_heads_that_would_be_divided_by_as_zero_is_refused(
 ) -> None:
     heads = {"q_num_heads": 1, "kv_num_heads": 1, name: number}
     node = make_node("Attention", ["x", "x", "x"], ["y"], **heads)
-    with pytest.raises(ModelFileError, match=f"its attribute '{name}' is {number}, wanted 1"):
+    with pytest.raises(ModelFileError, match=f"its attribute '{name}' has {number}, wanted 1 to"):
         check_nodes(ir.serde.deserialize_model(model_of([node], opset=23)))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "words"),
+    [
+        ("Col2Im", 3, {"strides": [0, 1]}, "'strides' has 0, wanted 1 to"),
+        ("MaxPool", 1, {"kernel_shape": [2], "dilations": [-1]}, "'dilations' has -1, wanted 1"),
+        ("Conv", 2, {"group": 0}, "'group' has 0, wanted 1 to"),
+        ("CenterCropPad", 2, {"axes": [-(2**63)]}, "'axes' has -9223372036854775808, wanted -1000"),
+        ("Softmax", 1, {"axis": 2**40}, "'axis' has 1099511627776, wanted -1000 to 1000"),
+    ],
+)
+def test_a_number_that_an_engine_would_die_of_is_refused(
+    op: str, inputs: int, attributes: dict[str, Any], words: str
+) -> None:
+    node = make_node(op, ["x"] * inputs, ["y"], **attributes)
+    with pytest.raises(ModelFileError, match=words):
+        check_nodes(ir.serde.deserialize_model(model_of([node])))
 
 
 def test_what_keeps_to_its_operator_passes() -> None:

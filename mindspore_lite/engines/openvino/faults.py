@@ -3,7 +3,9 @@
 1. Greater and GreaterOrEqual of NaN are true in OpenVINO (2026.4); Less and LessOrEqual are right.
 2. What is refused was seen to give other numbers than ONNX asks for in the node tests of onnx.
 3. A compiled LSTM that was stored is read with its gates in another order.
-4. A Slice with an axis that comes twice writes behind its memory: a later run dies of that.
+4. A Slice with an axis that comes twice writes behind its memory: a later run dies of that. Axes
+   that are known only at run time could.
+5. LSTM, GRU and RNN divide by the number of rows: a batch of none ends the process.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from mindspore_lite.engines.quirks import guard_empty_batches
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.edit import dims_of, given, ints_of
 
@@ -21,6 +24,7 @@ _TURNED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}
 
 def mend(model: ir.Model) -> None:
     """Let comparisons with NaN be false; refuse what cannot be mended."""
+    guard_empty_batches(model, ("LSTM", "GRU", "RNN"))
     wrong: dict[str, list[str]] = {}
     for node in model.graph.all_nodes():
         if node.domain:
@@ -73,7 +77,10 @@ def _tile(node: ir.Node) -> str:
 
 
 def _slice(node: ir.Node) -> str:
-    found = ints_of(given(node, 3)) or []  # of axes that are computed nothing is known
+    axes = given(node, 3)
+    found = ints_of(axes)
+    if found is None:
+        return "" if axes is None else "along axes that are computed"
     dims = dims_of(node.inputs[0])  # one axis may be written in two ways
     places = {axis + len(dims) if axis < 0 and dims is not None else axis for axis in found}
     return "" if len(places) == len(found) else "with an axis that comes twice"
