@@ -257,7 +257,9 @@ def _load(
     """Another session of a model that was built before, whose files must be what they were."""
     try:
         source = source_of(given, shapes)
-    except ModelFileError as exc:  # it was right when it was built
+    except ModelFileError as exc:
+        if isinstance(exc.__cause__, OSError):  # it is gone, or out of reach
+            raise
         raise ShapeError(f"{given.name} changed since it was built; build it again") from exc
     if source.snapshot.stamps != stamps:
         raise ShapeError(f"{given.name} changed since it was built; build it again")

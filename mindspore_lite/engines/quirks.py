@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx_ir as ir
 
@@ -90,7 +92,7 @@ def _guard(node: ir.Node) -> None:
     some = before(node, "Greater", [rows, ints(node, 0, "none")], label="some")
     wanted = [output for output in node.outputs if output.name]
     made = [ir.Value(type=output.type, shape=output.shape) for output in wanted]
-    branches = {"then_branch": _computed(node, wanted), "else_branch": _empty(node, wanted)}
+    branches = {"then_branch": _computed(node), "else_branch": _empty(node, wanted)}
     choice = ir.node("If", [some], branches, outputs=made, name=f"{node.name}_guard")
     graph.insert_before(node, choice)
     for old, new in zip(wanted, made, strict=True):
@@ -100,7 +102,7 @@ def _guard(node: ir.Node) -> None:
     graph.remove(node, safe=True)
 
 
-def _computed(node: ir.Node, wanted: list[ir.Value]) -> ir.Graph:
+def _computed(node: ir.Node) -> ir.Graph:
     names = [f"{output.name}_rows" if output.name else "" for output in node.outputs]
     outputs = [ir.Value(name=name) for name in names]
     inner = ir.node(
@@ -122,7 +124,7 @@ def _empty(node: ir.Node, wanted: list[ir.Value]) -> ir.Graph:
     dtype = recurrent.dtype or (x.dtype if x is not None else None) or ir.DataType.FLOAT
     nodes: list[ir.Node] = []
 
-    def add(op: str, inputs: list[ir.Value | None], label: str, **more: object) -> ir.Value:
+    def add(op: str, inputs: list[ir.Value | None], label: str, **more: Any) -> ir.Value:
         name = f"{node.name or node.op_type}_{label}"
         made = ir.node(op, inputs, more, outputs=[ir.Value(name=name)], name=name)
         nodes.append(made)

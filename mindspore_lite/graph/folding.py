@@ -224,8 +224,10 @@ class _Measuring:
         """What ONNX's inference says of the outputs."""
         types, data = {}, {}
         for value, one in zip(node.inputs, inputs, strict=True):
-            if value is None or one is None or one.dtype is None:
+            if value is None or one is None:
                 continue
+            if one.dtype is None:
+                return None
             name = str(value.name)
             types[name] = onnx.helper.make_tensor_type_proto(int(one.dtype), one.dims)
             if one.array is not None and one.array.dtype.kind in "iufb":

@@ -27,8 +27,8 @@ def within(model: ir.Model, budget: Budget) -> ir.Model:
     inline_functions(model, budget.max_nodes)
     if has_functions:
         _check_copies(model, budget)
-    if any(node.version is not None for node in graph_nodes(model)):
-        model = upgraded(model)  # engines read one opset for the whole model
+        if any(node.version is not None for node in graph_nodes(model)):
+            model = upgraded(model)  # engines read one opset for the whole model
     _sort(model)
     _check_windows(model)
     return model

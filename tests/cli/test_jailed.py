@@ -33,9 +33,10 @@ def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tasks that children were started for."""
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The tasks that children were started for; no other test has filled the cache."""
     found: list[str] = []
+    monkeypatch.setenv("MSLITE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
     real = jail.run
 
     def run(task: str, *arguments: object, **named: object) -> object:

@@ -135,7 +135,7 @@ def test_rows_that_cannot_be_tried_in_time_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "warm_up", "words"),
     [
-        (2, True, "device 0: warming the model up .* did not end within 1 s"),
+        (2, True, "device [01]: warming the model up .* did not end within 1 s"),
         ("n", False, "trying the model with made-up rows did not end within 1 s"),
     ],
 )
