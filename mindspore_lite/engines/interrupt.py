@@ -27,6 +27,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from mindspore_lite.core import threads
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import LiteError
 
@@ -173,7 +174,7 @@ class _Helper:
         self._task: _Task | None = None
         self._called = threading.Lock()
         self._called.acquire()
-        threading.Thread(target=self._serve, name="mslite-main-run", daemon=True).start()
+        threads.start(self._serve)
 
     def begin(self, task: _Task) -> None:
         """Run a task; only of one that was idle."""

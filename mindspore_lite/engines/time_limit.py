@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from mindspore_lite.core import threads
 from mindspore_lite.core.budget import SECTION
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import RequestTimeoutError, ResourceError
@@ -65,7 +66,7 @@ def all_within(
     deadline_s = time.monotonic() + min(limit_s, _MOST_S)
     try:
         for one in made:
-            threading.Thread(target=one.run, name="mslite-limited", daemon=True).start()
+            threads.start(one.run)
         for one in made:
             if not one.ended.wait(max(0.0, deadline_s - time.monotonic())):
                 raise overdue(what, limit_s)
