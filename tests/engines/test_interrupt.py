@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support.fake_engine import LIMIT_S, FakeSession, wait_for
 
+from mindspore_lite.core import threads
 from mindspore_lite.engines import interrupt
 from mindspore_lite.engines.base import Stop, TensorInfo
 from mindspore_lite.engines.interrupt import MainRuns, Pace, apart
@@ -145,11 +146,11 @@ def test_threads_are_used_again() -> None:
 
 
 def test_without_a_thread_the_run_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: threading.Thread) -> None:
+    def refuse(run: object) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(interrupt, "_IDLE", [])
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threads, "start", refuse)
     assert apart(lambda stop: threading.get_ident()) == threading.get_ident()
 
 

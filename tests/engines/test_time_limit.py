@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import pytest
 
+from mindspore_lite.core import threads
 from mindspore_lite.engines import time_limit
 from mindspore_lite.engines.stop import Stop
 from mindspore_lite.engines.time_limit import all_within, within
@@ -89,10 +90,10 @@ def test_an_interrupt_fires_the_stop_and_is_passed_on(
 
 
 def test_a_machine_without_threads_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: threading.Thread) -> NoReturn:
+    def refuse(run: object) -> NoReturn:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threads, "start", refuse)
     with pytest.raises(ResourceError, match=r"^it: no thread could be started"):
         within(LONG_S, "it", lambda: None)
 
