@@ -32,6 +32,7 @@ from mindspore_lite.graph.folding import refuse_unknown
 from mindspore_lite.graph.node_count import levels_of
 from mindspore_lite.graph.source import Source
 
+_NEWEST = 1000  # guess: ONNX's own opsets have got to 25 in nine years
 INSTEAD = "use [common_context] engine=onnxruntime for this model"
 _MAX_LEVELS = 16  # of sub-graphs in each other; with each, compiling takes twice as long: 1 s
 _TYPES = {
@@ -68,10 +69,18 @@ class _Kernels(Kernels):
         return not picks or _SMALL.isdisjoint(types.values())
 
 
+def _bound_opsets(model: ir.Model) -> None:
+    """Lower the versions of other domains, for OpenVINO counts up to each when it reads a model."""
+    for domain, version in model.opset_imports.items():
+        if domain:
+            model.opset_imports[domain] = min(version, _NEWEST)
+
+
 def parts_of(source: Source) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
     check_nodes(model)
+    _bound_opsets(model)
     refuse_unknown(model, source.budget, "OpenVINO")
     if (levels := levels_of(model)) > _MAX_LEVELS:
         raise EngineError(

@@ -102,3 +102,10 @@ def test_a_slice_with_an_axis_that_comes_twice_is_refused(
     made = model([cut], [("x", F32, [4, 4])], ["y"], axes=np.array(axes, np.int64), **numbers)
     with pytest.raises(UnsupportedOpError, match=r"Slice with an axis that comes twice \(at cut\)"):
         ENGINE.load(source_of(made), Options())
+
+
+def test_a_domain_of_a_high_version_is_not_counted_up_to(source_of: MakeSource) -> None:
+    made = model([node("Neg", ["x"], ["y"])], [("x", F32, [2])], [("y", F32, [2])])
+    made.opset_import.add(domain="com.microsoft", version=2**31 - 1)  # it would take minutes
+    (y,) = ENGINE.load(source_of(made), Options()).run([np.ones(2, np.float32)])
+    np.testing.assert_array_equal(y, [-1, -1])
