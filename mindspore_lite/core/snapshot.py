@@ -1,9 +1,9 @@
 """The files of one model as they were at one moment: what is hashed is what is compiled.
 
-A build reads a model's files twice, for their digests and for their content, and other programs
-may write to them meanwhile. So the files are opened together and kept open, and what is loaded
-counts only if all of them are still what they were when they were opened. Otherwise the build ends
-in an error; it never sees a mixture of old and new.
+Other programs may write to a model's files while they are read. So the files are opened together
+and kept open, what is loaded has the digest under which it is compiled, and it counts only if all
+files are still what they were when they were opened. Otherwise the build ends in an error; it never
+sees a mixture of old and new.
 
 Times on disk are coarse: a file that changes twice within a tick looks unchanged. A file that was
 changed less than RACY_NS before it was opened is therefore read a second time and compared.
@@ -31,7 +31,8 @@ class Snapshot:
 
     def __init__(self, files: Sequence[File] = ()) -> None:
         self.files = tuple(files)
-        self._digests: dict[int, str] = {}  # computed here, from the content
+        self._digests: dict[int, str] = {}
+        self._kept: dict[int, memoryview] = {}  # what was read for its digest
         size = sum(file.size for file in self.files)
         if size > total_bytes():  # said at once: reading it all would take minutes
             raise ResourceError(
@@ -51,15 +52,19 @@ class Snapshot:
         return tuple(file.stamp[:4] for file in self.files)
 
     def sha256(self, at: int) -> str:
-        """The digest of one file, computed from what it holds."""
+        """The digest of one file; what is digested is what load() returns."""
         if at not in self._digests:
-            self._digests[at] = self.files[at].sha256()
+            self._kept[at] = self.files[at].load()
+            self._digests[at] = _sha256(self._kept[at])
         return self._digests[at]
 
-    def is_settled(self, at: int) -> bool:
-        """Whether a change of the file after it was opened must show in its times."""
-        file = self.files[at]
-        return file.opened_ns - max(file.stamp[-2:]) >= RACY_NS
+    def recall(self, at: int, digest: str) -> None:
+        """Believe what was noted of a file before; load() holds its content against that."""
+        self._digests[at] = digest
+
+    def forget(self) -> None:
+        """Give back the memory of what was read and is not wanted."""
+        self._kept.clear()
 
     def load(self) -> list[memoryview]:
         """The content of all files, in memory of our own, of one and the same moment.
@@ -67,7 +72,7 @@ class Snapshot:
         Raises:
             ModelFileError: A file was changed or replaced meanwhile, or cannot be read.
         """
-        loaded = [file.load() for file in self.files]
+        loaded = [self._content(at) for at in range(len(self.files))]
         for at, content in enumerate(loaded):
             self.check(at, content)
         if len(self.files) > 1:
@@ -77,16 +82,25 @@ class Snapshot:
                     raise _changed(file)
         return loaded
 
+    def _content(self, at: int) -> memoryview:
+        """What has the file's digest: a writer that maps the file may leave its times alone."""
+        if at in self._kept:
+            return self._kept.pop(at)
+        content = self.files[at].load()
+        if at in self._digests and _sha256(content) != self._digests[at]:
+            raise _changed(self.files[at])
+        return content
+
     def check(self, at: int, content: memoryview) -> None:
         """Raise ModelFileError unless what was read is what the file held when it was opened."""
         file, now = self.files[at], self.files[at].stamp_now()
         if now[:4] != file.stamp[:4]:
             raise _changed(file)
-        if self.is_settled(at) and now == file.stamp:
+        settled = file.opened_ns - max(file.stamp[-2:]) >= RACY_NS
+        if settled and now == file.stamp:
             return
         # unlinking and chmod change the last time, too, and are no harm
-        known = self._digests.get(at) or file.sha256()
-        if hashlib.sha256(content).hexdigest() != known or file.stamp_now()[:4] != file.stamp[:4]:
+        if _sha256(content) != file.sha256() or file.stamp_now()[:4] != file.stamp[:4]:
             raise _changed(file)
 
     def _largest(self) -> File:
@@ -113,6 +127,10 @@ def sealed_copy(path: Path) -> Iterator[int]:
         yield copy
     finally:
         os.close(copy)
+
+
+def _sha256(content: memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _changed(file: File) -> ModelFileError:

@@ -56,6 +56,7 @@ def _digest(snapshot: Snapshot, at: int, seen: Path | None) -> str:
     note = seen / f"{hashlib.sha256(os.fsencode(path)).hexdigest()}.json"
     known = _recall(note, path, file.stamp)
     if known is not None:
+        snapshot.recall(at, known)
         return known
     digest = snapshot.sha256(at)
     if file.stamp_now() == file.stamp:

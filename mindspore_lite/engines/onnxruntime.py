@@ -67,6 +67,7 @@ import onnxruntime as ort
 
 VERSION = str(ort.__version__)
 _PROVIDERS = ["CPUExecutionProvider"]
+_MOST_TEXT = 4000  # characters of an error that are looked at
 _FATAL = 4  # log level; every failure comes as an exception too, and warnings are about compiling
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object"}
 _PLAIN = (
@@ -274,7 +275,8 @@ def _terminate(options: Any) -> None:
 
 def readable(exc: BaseException) -> str:
     """An error of ONNX Runtime without its codes, source paths and line breaks."""
-    text = re.sub(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ", "", str(exc))
+    text = str(exc)[:_MOST_TEXT]  # it may hold names of the file, of any length
+    text = re.sub(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : ", "", text)
     text = re.sub(r"/\S+\.(?:cc|h):\d+ .*?\)(?: const)? ", "", text)
     return " ".join(text.split()) or type(exc).__name__
 
@@ -497,6 +499,8 @@ _workspace = Workspace(_register_allocator)
 
 def _settings(options: Options, entries: dict[str, str]) -> Any:
     settings = ort.SessionOptions()
+    # else bytes that look like its own format are taken for that, and were checked as ONNX
+    settings.add_session_config_entry("session.load_model_format", "ONNX")
     settings.log_severity_level = _FATAL
     settings.intra_op_num_threads = options.threads
     settings.inter_op_num_threads = options.inter_op_threads

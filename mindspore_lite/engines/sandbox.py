@@ -53,6 +53,7 @@ class JailedSource(Source):
         The child opens the files itself, and refuses them unless they have these digests.
         """
         given, size_bytes = self.given, _size_bytes(self)
+        self.snapshot.forget()
         blobs = [given.data] if given.path is None else []
         if given.weights is not None:
             blobs.append(given.weights)
@@ -222,7 +223,7 @@ def _read_trial(told: Any) -> Trial:
             tuple(_end(*end) for end in told["outputs"]),
             _strings(told["metadata"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as exc:
         raise ModelFileError(f"{DOING} gave no answer that makes sense") from exc
 
 

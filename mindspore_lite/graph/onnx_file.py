@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindspore_lite.core.budget import DEFAULT, SECTION
 from mindspore_lite.core.files import File, open_beneath
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.onnx_scan import locations, split_tensors
 from mindspore_lite.mindir.scan import Data
 
@@ -43,7 +45,10 @@ def _opened(folder: Path | None, location: str) -> File:
 
 
 def load_onnx(
-    data: memoryview, side: Mapping[str, memoryview], input_shapes: Shapes | None = None
+    data: memoryview,
+    side: Mapping[str, memoryview],
+    input_shapes: Shapes | None = None,
+    max_nodes: int = DEFAULT.max_nodes,
 ) -> ir.Model:
     """The model, none of whose tensors names a file; `input_shapes` replaces those of inputs.
 
@@ -51,6 +56,7 @@ def load_onnx(
         data: The model file; big weights stay views of it.
         side: What lies in its data files, by the names that it gives them.
         input_shapes: Other shapes for inputs.
+        max_nodes: How many there may be, counted before any object is made of one.
     """
     import onnx
     import onnx_ir as ir
@@ -60,6 +66,7 @@ def load_onnx(
     split = split_tensors(data)
     try:
         proto = onnx.ModelProto.FromString(split.skeleton)
+        _check_count(proto, max_nodes)
         outside = check_tensors(proto, split, side)
         model = ir.serde.deserialize_model(proto)
         put_back(model, proto, split, data, outside)
@@ -70,8 +77,18 @@ def load_onnx(
         raise ModelFileError(str(_first(exc))) from exc
     if not model.graph.outputs:
         raise ModelFileError("there is no graph inside")
+    model.metadata_props.pop(BORDER, None)  # a note of ours, which no file may make
     _set_shapes(model.graph, input_shapes or {})
     return model
+
+
+def _check_count(proto: onnx.ModelProto, max_nodes: int) -> None:
+    count = len(proto.graph.node) + sum(len(function.node) for function in proto.functions)
+    if count > max_nodes:
+        raise ModelFileError(
+            f"it has {count} nodes, more than the {max_nodes} that [{SECTION}] max_nodes allows; "
+            "if the file can be trusted, set a larger one"
+        )
 
 
 def _keep_shapes(model: ir.Model, proto: onnx.ModelProto) -> None:

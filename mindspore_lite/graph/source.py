@@ -149,7 +149,8 @@ def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
         with _naming(given):
             loaded = snapshot.load()
             data = loaded.pop(0) if own else memoryview(given.data)
-            model = load_onnx(data, dict(zip(side, loaded, strict=True)), input_shapes)
+            contents = dict(zip(side, loaded, strict=True))
+            model = load_onnx(data, contents, input_shapes, given.budget.max_nodes)
             return within(model, given.budget)
 
     return snapshot, translate, True

@@ -16,6 +16,8 @@ from mindspore_lite.errors import ModelFileError
 _GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # Model.graph, Graph.parameter, Tensor.raw_data
 _EXTERNAL_DATA, _LOCATION = 12, 1  # Tensor.external_data, ExternalData.location
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+# of one message; the largest exports have some ten thousand nodes, weights and notes on values
+MAX_FIELDS = 400_000
 MAPPED_BYTES = 4096  # a page: smaller weights are cheaper copied than kept as spans
 
 Data = memoryview | File
@@ -76,9 +78,13 @@ class Field:
 
 def fields(data: Data, start: int, end: int) -> Iterator[Field]:
     """The fields of one message, with every length checked against what is there."""
-    at = start
+    at, count = start, 0
     while at < end:
-        begin = at
+        begin, count = at, count + 1
+        if count > MAX_FIELDS:
+            raise ModelFileError(
+                f"a message at byte {start} has more than {MAX_FIELDS} fields; no model has as many"
+            )
         tag, at = _varint(data, at, end)
         number, wire = tag >> 3, tag & 7
         if not number:  # said at once: a file of zeros has as many such fields as bytes

@@ -20,13 +20,13 @@ from mindspore_lite.engines import digest
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """The files that were really read."""
     done: list[Path] = []
-    real = File.sha256
+    real = File.load
 
-    def spy(file: File) -> str:
+    def spy(file: File) -> memoryview:
         done.append(file.path)
         return real(file)
 
-    monkeypatch.setattr(File, "sha256", spy)
+    monkeypatch.setattr(File, "load", spy)
     yield done
 
 

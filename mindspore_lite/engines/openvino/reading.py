@@ -32,6 +32,7 @@ from mindspore_lite.graph.folding import refuse_unknown
 from mindspore_lite.graph.node_count import levels_of
 from mindspore_lite.graph.source import Source
 
+_MOST_TEXT = 4000  # characters of an error that are looked at
 _NEWEST = 1000  # guess: ONNX's own opsets have got to 25 in nine years
 INSTEAD = "use [common_context] engine=onnxruntime for this model"
 _MAX_LEVELS = 16  # of sub-graphs in each other; with each, compiling takes twice as long: 1 s
@@ -218,7 +219,7 @@ def _info(kind: str, name: str, port: Any) -> TensorInfo:
 
 def readable(exc: BaseException) -> str:
     """An error of OpenVINO without its source paths, checks and line breaks."""
-    text = " ".join(str(exc).split())
+    text = " ".join(str(exc)[:_MOST_TEXT].split())  # it may hold names of the file, of any length
     if missing := re.search(r"No conversion rule found for operations: (.*?) To facilitate", text):
         return f"it has no operators {missing[1]}"
     text = re.sub(r"(Exception from|Check '.*?' failed at) \S+?:\d+:", " ", text)
