@@ -11,24 +11,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
+from mindspore_lite.core.text import harmless
+
 _REDRAWN_S = 0.1  # how often a bar is drawn anew, at most
 
 
 def say(text: str = "") -> None:
     """One line on standard output."""
-    print(text)  # noqa: T201 - this is where commands print
+    print(harmless(text))  # noqa: T201 - this is where commands print
 
 
 def fail(text: str, code: int) -> NoReturn:
     """One line on standard error, then the end."""
-    print(f"mslite: {text}", file=sys.stderr)  # noqa: T201 - likewise
+    print(f"mslite: {harmless(text)}", file=sys.stderr)  # noqa: T201 - likewise
     raise SystemExit(code)
 
 
 def complain(*lines: str) -> None:
     """Lines on standard error."""
     for line in lines:
-        print(line, file=sys.stderr)  # noqa: T201 - likewise
+        print(harmless(line), file=sys.stderr)  # noqa: T201 - likewise
 
 
 def run_script(run: Callable[[Sequence[str]], int]) -> NoReturn:

@@ -72,5 +72,7 @@ def main() -> None:
         fail(f"{exc} (see mslite --help)", code=2)
     except (LiteError, OSError, ValueError) as exc:
         fail(str(exc), code=1)
+    except MemoryError as exc:
+        fail(f"there is not enough memory: {exc}", code=1)
     except KeyboardInterrupt:
         fail("interrupted", code=130)

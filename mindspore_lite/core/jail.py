@@ -31,6 +31,7 @@ from typing import Any
 from mindspore_lite import errors
 from mindspore_lite.core import installation, landlock, seccomp
 from mindspore_lite.core.json_text import read_json
+from mindspore_lite.core.text import harmless
 from mindspore_lite.errors import LiteError, ModelFileError, ResourceError
 
 _CHILD = Path(__file__).with_name("jail_child.py")
@@ -326,8 +327,3 @@ def _error(told: Mapping[str, Any], doing: str, limits: Limits, hint: str) -> Li
     if kind is errors.SettingsError and isinstance(problems, list):
         return errors.SettingsError(text, [str(problem) for problem in problems])
     return kind(text)
-
-
-def harmless(text: str) -> str:
-    """A text of a child without what a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

@@ -249,7 +249,7 @@ class Cache:
                     raise self.too_large(size_bytes)
                 os.rename(folder, self.place / key)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)  # gone already when it was renamed
+            remove_tree(folder)  # gone already when it was renamed
         return self.place / key
 
     def discard(self, key: str) -> None:
@@ -361,12 +361,33 @@ class Cache:
     def _sweep(self, prefix: str) -> None:
         """Remove the builds of dead processes; who holds the lock alone knows them dead."""
         for left in self.place.glob(f"build-{prefix}-*"):
-            shutil.rmtree(left, ignore_errors=True)
+            remove_tree(left)
 
     def _forget_old_digests(self) -> None:
         notes = sorted(os.scandir(self.seen), key=lambda e: e.stat(follow_symlinks=False).st_mtime)
         for note in notes[: max(0, len(notes) - _SEEN_MAX)]:
             os.unlink(note.path)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all in it, however deep; what cannot be removed stays.
+
+    `shutil.rmtree` calls itself for each level, and a jailed child may have made thousands.
+    """
+    found = [str(folder)]
+    for here in found:  # which grows
+        with suppress(OSError):
+            os.chmod(here, 0o700)  # it may have been made unreadable
+        with suppress(OSError), os.scandir(here) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    found.append(entry.path)
+                else:
+                    with suppress(OSError):
+                        os.unlink(entry.path)
+    for here in reversed(found):
+        with suppress(OSError):
+            os.rmdir(here)
 
 
 def _removed(folder: Path) -> bool:

@@ -301,8 +301,10 @@ def fit(model: ir.Model) -> None:
     # these load onnx, as translating does
     from mindspore_lite.engines.quirks import guard_empty_batches, keep_zeros_before_max_pool
     from mindspore_lite.engines.widen import widen
+    from mindspore_lite.graph.guard_division import guard_division
 
     widen(model, _kernels)
+    guard_division(model)
     keep_zeros_before_max_pool(model)
     guard_empty_batches(model)
 

@@ -577,3 +577,17 @@ def test_describe_says_why_it_is_not_used(
     assert "not a directory" in cache.describe().reason
     monkeypatch.setenv("MSLITE_CACHE", "off")
     assert "MSLITE_CACHE" in cache.describe().reason
+
+
+def test_a_tree_that_is_deeper_than_python_can_follow_is_removed(tmp_path: Path) -> None:
+    place = tmp_path / "top"
+    place.mkdir()
+    deep = os.open(place, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=deep)
+        inner = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = inner
+    os.close(deep)
+    cache.remove_tree(place)
+    assert not place.exists()

@@ -46,7 +46,7 @@ from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.weights.identity import Identity
 
 VERSION = str(ov.__version__)
-_MAKERS = ("widen", "variable", "openvino/engine", "openvino/faults", "openvino/reading")
+_MAKERS = ("widen", "quirks", "variable", "openvino/engine", "openvino/faults", "openvino/reading")
 _PRECISIONS = {"enforce_fp32": "f32", "preferred_fp16": "f16", "preferred_bf16": "bf16"}
 
 

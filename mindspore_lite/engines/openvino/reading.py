@@ -29,6 +29,7 @@ from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.element_types import Signature
 from mindspore_lite.graph.folding import refuse_unknown
+from mindspore_lite.graph.guard_division import guard_division
 from mindspore_lite.graph.node_count import levels_of
 from mindspore_lite.graph.source import Source
 
@@ -92,6 +93,7 @@ def parts_of(source: Source) -> Parts:
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     widen(model, lambda: _Kernels("OpenVINO", ()))  # which carries bfloat16 over the border
+    guard_division(model)
     mend(model)
     variable.settle(model, names)
     return take_apart(model, names)

@@ -31,6 +31,7 @@ from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
 from mindspore_lite.graph.folding import refuse_unknown
 from mindspore_lite.graph.for_card import prepare
+from mindspore_lite.graph.guard_division import guard_division
 from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.kernels.taken import rows
 from mindspore_lite.weights.identity import Identity
@@ -141,6 +142,7 @@ def _prepared(source: Source) -> tuple[ir.Model, bytes]:
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     widen(model, _kernels)
+    guard_division(model)
     variable.settle(model, names)
     parts = take_apart(model, names)
     model = _whole(parts)

@@ -1,0 +1,10 @@
+"""Texts of strangers, such as names in a model file, before people see them."""
+
+from __future__ import annotations
+
+
+def harmless(text: str) -> str:
+    """A text without what a terminal would obey; lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
