@@ -84,6 +84,13 @@ _PLAIN = (
 )
 
 
+# operators that divide by a size of their inputs: none of them may be 0, for the process would end.
+# In ONNX's encoding field 4 of a node, its operator, is 0x22, the length and the name
+_FRAGILE = re.compile(
+    rb"\x22(?:\x09Attention|\x04STFT|\x12MultiHeadAttention|\x13GroupQueryAttention)"
+)
+
+
 class Native(NamedTuple):
     """A native session, the arrays it may read its weights from, its share of scratch memory."""
 
@@ -176,6 +183,7 @@ class OrtSession:
         self._native: Native | None = native
         self._forked = False
         self._skeleton = skeleton
+        self._wants_rows = _FRAGILE.search(skeleton) is not None
         self._options = ort.RunOptions()  # else ONNX Runtime makes one for each run: 0.7 us
         self._cores = _callers(options)
         self._profile = options.profile
@@ -195,6 +203,11 @@ class OrtSession:
             raise InputError(
                 f"the model was given {len(inputs)} inputs, wanted {len(self._input_names)}: "
                 f"{self._input_names}"
+            )
+        if self._wants_rows and not all(array.size for array in inputs):
+            raise InputError(
+                "an input has no elements, and the model has operators that ONNX Runtime cannot "
+                "compute then (Attention, STFT); leave such requests out"
             )
         feed = dict(zip(self._input_names, inputs))  # noqa: B905 - counted above
         if self._inward:

@@ -198,6 +198,11 @@ class _Measuring:
         if made is None:
             self.folding.unknown.append(_title(node))
             made = [_Constant() for _ in node.outputs]
+        if any(one.dtype == ir.DataType.STRING for one in made):
+            raise ModelFileError(
+                f"{_title(node)} makes texts of constants, whose size nothing bounds; put its "
+                "result into the model instead"
+            )
         steps = _STEPS_OF_FUNCTION if self.is_function(node) else 1
         nbytes = steps * sum(one.nbytes for one in made)
         self.folding.known_bytes += nbytes

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from mindspore_lite.errors import ResourceError
 from mindspore_lite.pool import synthetic
 
 TYPES = [
@@ -46,3 +47,8 @@ def test_open_dims_get_a_size() -> None:
     assert synthetic.closed((-1, 3, -1)) == [1, 3, 1]
     assert synthetic.closed((-1, 3), 16) == [16, 3]
     assert synthetic.closed(()) == []
+
+
+def test_an_input_that_would_fill_the_machine_is_not_made_up() -> None:
+    with pytest.raises(ResourceError, match=r"shape \[2, 1099511627776\] takes 8388608 MiB"):
+        synthetic.array(np.dtype(np.float32), (2, 1 << 40))
