@@ -13,11 +13,19 @@ from mindspore_lite.wire.client import Session
 Holdings = dict[str, int]
 
 
+def _read(file: Path) -> str:
+    """What a file of /proc says; nothing of a thread that ended just now."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
 def holdings(pid: int) -> Holdings:
     """What a process has: descriptors, threads, children, memory shared and its own."""
     root = Path(f"/proc/{pid}")
     status = dict(line.split(":", 1) for line in (root / "status").read_text().splitlines())
-    children = [f.read_text().split() for f in root.glob("task/*/children")]
+    children = [_read(file).split() for file in root.glob("task/*/children")]
     memory = {name: int(status[name].split()[0]) for name in ("RssAnon", "RssShmem")}
     return {
         "descriptors": len(list((root / "fd").iterdir())),

@@ -32,7 +32,9 @@ def test_the_nodes_of_a_file_are_counted_on_the_way_in(tmp_path: Path) -> None:
     path = tmp_path / "row.onnx"
     onnx.save(model(nodes, [IMAGE], ["v50"]), path)
     assert source_of(Given("ONNX", path, budget=Budget(max_nodes=50))).translate().graph.outputs
-    with pytest.raises(ModelFileError, match=r"row.onnx' cannot be loaded as ONNX: .* than 49 nod"):
+    with pytest.raises(
+        ModelFileError, match=r"row.onnx' cannot be loaded as ONNX: .* than the 49 "
+    ):
         source_of(Given("ONNX", path, budget=Budget(max_nodes=49))).translate()
 
 
