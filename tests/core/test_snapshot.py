@@ -99,3 +99,15 @@ def test_a_sealed_copy_stays_what_the_file_was(tmp_path: Path) -> None:
             os.pwrite(copy, b"x", 0)
         with pytest.raises(PermissionError):
             os.ftruncate(copy, 1)
+
+
+def test_what_is_loaded_has_the_digest_that_was_recalled(tmp_path: Path) -> None:
+    """A writer that maps the file may change it and leave its times alone."""
+    path = tmp_path / "f"
+    path.write_text("content")
+    file = open_file(path)
+    file.opened_ns = max(file.stamp[-2:]) + RACY_NS
+    held = Snapshot([file])
+    held.recall(0, "0" * 64)
+    with pytest.raises(ModelFileError, match="changed while it was read"):
+        held.load()

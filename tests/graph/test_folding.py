@@ -200,3 +200,11 @@ def test_a_size_beyond_all_integers_is_followed_as_the_largest() -> None:
     )  # fmt: skip
     with pytest.raises(ModelFileError, match="ConstantOfShape"):
         check_folding(ir.from_proto(proto), SMALL)
+
+
+def test_weights_that_share_their_bytes_raise_the_limit_once() -> None:
+    array = np.zeros(1 << 20, np.float32)
+    values = [ir.Value(name=f"w{n}", const_value=ir.Tensor(array)) for n in range(100)]
+    graph = ir.Graph([], [], nodes=[], initializers=values, opset_imports={"": 21}, name="g")
+    made = ir.Model(graph, ir_version=10)
+    assert check_folding(made, Budget()).limit == Budget().fold_limit(array.nbytes)

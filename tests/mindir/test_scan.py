@@ -10,6 +10,7 @@ from support.mindir_builder import Net, encode
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
+from mindspore_lite.mindir import scan
 from mindspore_lite.mindir.scan import (
     MAPPED_BYTES,
     fields,
@@ -176,3 +177,12 @@ def test_the_files_of_weights_are_found_without_parsing() -> None:
     assert weights_outside(view(block(7, inside))) == (set(), True)
     assert weights_outside(view(block(7, block(2, b"name")))) == (set(), False)
     assert weights_outside(view(block(8, inside))) == (set(), False)
+
+
+def test_a_message_of_more_fields_than_a_model_has_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scan, "MAX_FIELDS", 10)
+    assert len(list(scan.fields(memoryview(b"\x08\x01" * 10), 0, 20))) == 10
+    with pytest.raises(ModelFileError, match="has more than 10 fields"):
+        list(scan.fields(memoryview(b"\x08\x01" * 11), 0, 22))
