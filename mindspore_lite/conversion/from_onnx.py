@@ -17,9 +17,14 @@ from mindspore_lite.graph.source import Given, source_of
 _SHOWN = 30  # problems in one error
 
 
-def load_onnx(path: Path) -> ir.Model:
-    """The model, in whatever opset it has; its weights stay mapped."""
-    model = source_of(Given("ONNX", path)).translate()
+def load_onnx(path: Path, reads_later: bool = False) -> ir.Model:
+    """The model, in whatever opset it has.
+
+    Args:
+        path: The file.
+        reads_later: Leave big weights in the file, which must stay in place, until they are used.
+    """
+    model = source_of(Given("ONNX", path, reads_later=reads_later)).translate()
     checked(model, repr(str(path)))
     return model
 

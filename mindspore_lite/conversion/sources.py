@@ -118,7 +118,7 @@ def _check_path(framework: str, path: Path) -> None:
 def _onnx(origin: Origin) -> ir.Model:
     from mindspore_lite.conversion.from_onnx import load_onnx
 
-    return load_onnx(origin.path)
+    return load_onnx(origin.path, reads_later=True)
 
 
 def _mindir(origin: Origin) -> ir.Model:

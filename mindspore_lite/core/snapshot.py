@@ -7,6 +7,10 @@ sees a mixture of old and new.
 
 Times on disk are coarse: a file that changes twice within a tick looks unchanged. A file that was
 changed less than RACY_NS before it was opened is therefore read a second time and compared.
+
+Converting a model mostly copies its weights from one file to another. There they are `Unread`: no
+memory is taken for them, each is read once, when it is written, and the times of its file are
+compared after that. Files whose times cannot be relied on are loaded at once instead.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from mindspore_lite.core.memory import total_bytes
 from mindspore_lite.errors import ModelFileError, ResourceError
 
 RACY_NS = 2_000_000_000  # 2 s: the coarsest file times in use are FAT's
+_PIECE_BYTES = 256 << 10  # of what is read to be passed on: it stays in the cache of a core
 
 
 class Snapshot:
@@ -76,11 +81,32 @@ class Snapshot:
         for at, content in enumerate(loaded):
             self.check(at, content)
         if len(self.files) > 1:
-            # each is whole; now they must also belong together
-            for file in self.files:
-                if not file.is_in_place():
-                    raise _changed(file)
+            self._check_places()
         return loaded
+
+    def open_later(self) -> list[memoryview] | list[File]:
+        """The files for `excerpt()`, which reads later; where times are too new, as load().
+
+        Raises:
+            ModelFileError: As load() does.
+        """
+        if not all(_is_settled(file) for file in self.files):
+            return self.load()
+        self.check_times()
+        if len(self.files) > 1:
+            self._check_places()
+        return list(self.files)
+
+    def check_times(self) -> None:
+        """Raise ModelFileError unless every file has the times that it had when it was opened."""
+        for file in self.files:
+            _check_times(file)
+
+    def _check_places(self) -> None:
+        """Each file is whole; now they must also belong together."""
+        for file in self.files:
+            if not file.is_in_place():
+                raise _changed(file)
 
     def _content(self, at: int) -> memoryview:
         """What has the file's digest: a writer that maps the file may leave its times alone."""
@@ -96,8 +122,7 @@ class Snapshot:
         file, now = self.files[at], self.files[at].stamp_now()
         if now[:4] != file.stamp[:4]:
             raise _changed(file)
-        settled = file.opened_ns - max(file.stamp[-2:]) >= RACY_NS
-        if settled and now == file.stamp:
+        if _is_settled(file) and now == file.stamp:
             return
         # unlinking and chmod change the last time, too, and are no harm
         if _sha256(content) != file.sha256() or file.stamp_now()[:4] != file.stamp[:4]:
@@ -105,6 +130,57 @@ class Snapshot:
 
     def _largest(self) -> File:
         return max(self.files, key=len)
+
+
+class Unread:
+    """Bytes of a file that are read when somebody wants them.
+
+    What somebody has looked at is kept, so that no byte is ever seen in two states. The times of
+    the file are compared after each reading. Any change of them is an error, that of the inode as
+    well: there is nothing left to compare the content with.
+    """
+
+    def __init__(self, file: File, start: int, end: int) -> None:
+        self.nbytes = end - start
+        self._file, self._start = file, start
+        self._kept: memoryview | None = None
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+    def read(self) -> memoryview:
+        """The bytes, in memory of our own.
+
+        Raises:
+            ModelFileError: The file was changed since it was opened, or cannot be read.
+        """
+        if self._kept is None:
+            content = memoryview(bytearray(self.nbytes))
+            self._file.read_into(content, self._start)
+            _check_times(self._file)
+            self._kept = content
+        return self._kept
+
+    def pieces(self) -> Iterator[memoryview]:
+        """The bytes, piece by piece, to be passed on; each piece is good until the next one.
+
+        Raises:
+            ModelFileError: As read() does; what was passed on must not be used then.
+        """
+        if self._kept is not None:
+            yield self._kept
+            return
+        buffer = memoryview(bytearray(min(self.nbytes, _PIECE_BYTES)))
+        for at in range(0, self.nbytes, _PIECE_BYTES):
+            piece = buffer[: self.nbytes - at]
+            self._file.read_into(piece, self._start + at)
+            yield piece
+        _check_times(self._file)
+
+
+def excerpt(content: memoryview | File, start: int, end: int) -> memoryview | Unread:
+    """Some bytes of what open_later() has given."""
+    return Unread(content, start, end) if isinstance(content, File) else content[start:end]
 
 
 @contextmanager
@@ -131,6 +207,16 @@ def sealed_copy(path: Path) -> Iterator[int]:
 
 def _sha256(content: memoryview) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _is_settled(file: File) -> bool:
+    """Whether any later change of the file will show in its times."""
+    return file.opened_ns - max(file.stamp[-2:]) >= RACY_NS
+
+
+def _check_times(file: File) -> None:
+    if file.stamp_now() != file.stamp:
+        raise _changed(file)
 
 
 def _changed(file: File) -> ModelFileError:

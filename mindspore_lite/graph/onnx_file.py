@@ -45,15 +45,15 @@ def _opened(folder: Path | None, location: str) -> File:
 
 
 def load_onnx(
-    data: memoryview,
-    side: Mapping[str, memoryview],
+    data: Data,
+    side: Mapping[str, Data],
     input_shapes: Shapes | None = None,
     max_nodes: int = DEFAULT.max_nodes,
 ) -> ir.Model:
     """The model, none of whose tensors names a file; `input_shapes` replaces those of inputs.
 
     Args:
-        data: The model file; big weights stay views of it.
+        data: The model file; big weights stay views of it, or in it where it is an open file.
         side: What lies in its data files, by the names that it gives them.
         input_shapes: Other shapes for inputs.
         max_nodes: How many there may be, counted before any object is made of one.

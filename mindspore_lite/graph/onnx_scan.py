@@ -30,7 +30,7 @@ class Split:
     constants: dict[tuple[int, int], Span] = field(default_factory=dict)  # node, its attribute
 
 
-def split_tensors(data: memoryview) -> Split:
+def split_tensors(data: Data) -> Split:
     """Cut the big tensors of the main graph out: its weights, and those in attributes of nodes."""
     weights: dict[int, Span] = {}
     constants: dict[tuple[int, int], Span] = {}
@@ -58,7 +58,7 @@ def split_tensors(data: memoryview) -> Split:
 
 
 def _without_data(
-    data: memoryview, start: int, end: int, spans: dict[_Place, Span], place: _Place
+    data: Data, start: int, end: int, spans: dict[_Place, Span], place: _Place
 ) -> bytes | None:
     """One tensor without its raw data, if that is big."""
 

@@ -12,18 +12,20 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from mindspore_lite.core.snapshot import Unread, excerpt
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph import onnx_places
 from mindspore_lite.graph.onnx_scan import Split
-from mindspore_lite.mindir.scan import Span
+from mindspore_lite.mindir.scan import Data, Span
 from mindspore_lite.mindir.tensors import impossible
+from mindspore_lite.ops.unread import UnreadTensor
 
 _COMPLEX = (ir.DataType.COMPLEX64, ir.DataType.COMPLEX128)
 
 
 def check_tensors(
-    model: onnx.ModelProto, split: Split, side: Mapping[str, memoryview]
-) -> dict[int, memoryview]:
+    model: onnx.ModelProto, split: Split, side: Mapping[str, Data]
+) -> dict[int, memoryview | Unread]:
     """Refuse tensors whose bytes do not fill their shape, and what onnx-ir would leave out.
 
     Args:
@@ -39,7 +41,7 @@ def check_tensors(
             _check_names(part)
         else:
             _check_attribute(part)
-    outside: dict[int, memoryview] = {}
+    outside: dict[int, memoryview | Unread] = {}
     used = _Used()
     for number, (tensor, is_weight, span) in enumerate(onnx_places.tensors(model, split)):
         dtype = _check_type(tensor)
@@ -62,31 +64,35 @@ def put_back(
     model: ir.Model,
     proto: onnx.ModelProto,
     split: Split,
-    data: memoryview,
-    outside: Mapping[int, memoryview],
+    data: Data,
+    outside: Mapping[int, memoryview | Unread],
 ) -> None:
     """Give the tensors that were cut out of the file, or lie outside of it, their bytes."""
-    found = {n: data[start:end] for n, (start, end) in split.weights.items()} | dict(outside)
+    found = {n: excerpt(data, *span) for n, span in split.weights.items()} | dict(outside)
     for number, raw in found.items():
         weight = proto.graph.initializer[number]
         model.graph.initializers[weight.name].const_value = _tensor(weight, raw)
     if not split.constants:
         return
     nodes = list(model.graph)
-    for (number, index), (start, end) in split.constants.items():
+    for (number, index), span in split.constants.items():
         attribute = proto.graph.node[number].attribute[index]
         if attribute.type == onnx.AttributeProto.TENSOR:
-            held = ir.AttrTensor(attribute.name, _tensor(attribute.t, data[start:end]))
+            held = ir.AttrTensor(attribute.name, _tensor(attribute.t, excerpt(data, *span)))
             nodes[number].attributes[attribute.name] = held
 
 
-def _tensor(proto: onnx.TensorProto, raw: memoryview) -> ir.TensorProtocol:
+def _tensor(proto: onnx.TensorProto, raw: memoryview | Unread) -> ir.TensorProtocol:
     dtype, dims = ir.DataType(proto.data_type), list(proto.dims)
     words: dict[str, Any] = {
         "name": proto.name,
         "doc_string": proto.doc_string or None,
         "metadata_props": {entry.key: entry.value for entry in proto.metadata_props},
     }
+    if isinstance(raw, Unread):
+        if dtype.bitwidth >= 8:
+            return UnreadTensor(raw, dtype, dims, **words)
+        raw = raw.read()
     if dtype.bitwidth < 8:
         return ir.PackedTensor(np.frombuffer(raw, np.uint8), dtype, shape=dims, **words)
     return ir.Tensor(np.frombuffer(raw, dtype.numpy()).reshape(dims), dtype, **words)
@@ -118,8 +124,8 @@ def _check_size(proto: onnx.TensorProto, dtype: ir.DataType, span: Span | None) 
 
 
 def _outside(
-    proto: onnx.TensorProto, dtype: ir.DataType, side: Mapping[str, memoryview], used: _Used
-) -> memoryview:
+    proto: onnx.TensorProto, dtype: ir.DataType, side: Mapping[str, Data], used: _Used
+) -> memoryview | Unread:
     """The bytes of a weight that lies in a data file."""
     if dtype == ir.DataType.STRING:
         raise ModelFileError(f"tensor {proto.name!r} holds texts, which no external data can")
@@ -146,7 +152,7 @@ def _outside(
             f"and says {length}"
         )
     used.add(location, offset, length, proto.name)
-    return data[offset : offset + length]
+    return excerpt(data, offset, offset + length)
 
 
 class _Used:

@@ -23,6 +23,7 @@ from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.open_rank import OpenRankError, of_open_rank, trial
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.mindir.opened import open_mindir
+from mindspore_lite.mindir.scan import Data
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +47,7 @@ class Given:
     # those of them that have changed, as they are now
     replaced: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     budget: Budget = DEFAULT  # what building it may cost
+    reads_later: bool = False  # ONNX: big weights are read when they are used; see core/snapshot.py
 
     @property
     def name(self) -> str:
@@ -147,10 +149,12 @@ def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
         from mindspore_lite.graph.onnx_file import load_onnx
 
         with _naming(given):
-            loaded = snapshot.load()
-            data = loaded.pop(0) if own else memoryview(given.data)
-            contents = dict(zip(side, loaded, strict=True))
+            loaded: Sequence[Data] = snapshot.open_later() if given.reads_later else snapshot.load()
+            data = loaded[0] if own else memoryview(given.data)
+            contents = dict(zip(side, loaded[len(own) :], strict=True))
             model = load_onnx(data, contents, input_shapes, given.budget.max_nodes)
+            if given.reads_later:
+                snapshot.check_times()
             return within(model, given.budget)
 
     return snapshot, translate, True

@@ -16,6 +16,7 @@ import onnx_ir as ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
 from mindspore_lite.core.json_text import read_json
+from mindspore_lite.dtypes import from_numpy
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
@@ -37,6 +38,7 @@ from mindspore_lite.ops.backwards.custom import captured, carried
 from mindspore_lite.ops.backwards.kept import KEPT
 from mindspore_lite.ops.backwards.pen import Made, Names, Operand, Pen, tensor, tensor_type
 from mindspore_lite.ops.backwards.table import BACKWARDS, NoEquivalentError, write
+from mindspore_lite.ops.unread import UnreadTensor
 from mindspore_lite.version import __version__
 
 MAIN = "main"
@@ -213,7 +215,7 @@ class Writing:
             assert held is not None
             name = self.names.take(f"{MAIN}:{value.name}")
             try:
-                self.parameters[value] = tensor(name, held.numpy())
+                self.parameters[value] = _weight(name, held)
             except NoEquivalentError:  # an element type that MindIR does not know
                 scope.pen.label = str(value.name)
                 if isinstance(held, ir.ExternalTensor):  # what is carried names no other files
@@ -286,6 +288,13 @@ class Writing:
         if isinstance(results, tuple | list):
             return tuple(results)
         return (results,)
+
+
+def _weight(name: str, held: ir.TensorProtocol) -> Tensor:
+    """A weight of the file; one that nobody has looked at is read when it is written."""
+    if isinstance(held, UnreadTensor) and (dtype := from_numpy(held.dtype.numpy())) is not None:
+        return Tensor(name, dtype, tuple(held.shape.numpy()), held.unread)
+    return tensor(name, held.numpy())
 
 
 def _why(node: ir.Node, exc: Exception) -> str:

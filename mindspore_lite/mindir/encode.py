@@ -59,7 +59,7 @@ def tensor(proto: pb.Tensor, value: Tensor, *, with_data: bool = True) -> pb.Ten
     proto.data_type = value.dtype.onnx
     proto.dims.extend(value.shape)
     if with_data:
-        proto.raw_data = bytes(value.data)
+        proto.raw_data = bytes(value.view())
     return proto
 
 

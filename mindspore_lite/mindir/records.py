@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mindspore_lite.core.snapshot import Unread
 from mindspore_lite.dtypes import DType
 from mindspore_lite.mindir.quant import Quant
 
@@ -25,17 +26,21 @@ class Monad(enum.Enum):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A weight or constant: its bytes are a view, often into the memory-mapped file."""
+    """A weight or constant: its bytes are a view, or still in a file that is being converted."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
-    data: memoryview
+    data: memoryview | Unread
     quant: Quant | None = None  # what the numbers stand for, where it is not themselves
+
+    def view(self) -> memoryview:
+        """Its bytes, read now if they were not yet."""
+        return self.data.read() if isinstance(self.data, Unread) else self.data
 
     def numpy(self) -> np.ndarray:
         """The tensor as a read-only array over the same bytes."""
-        return np.frombuffer(self.data, dtype=self.dtype.numpy).reshape(self.shape)
+        return np.frombuffer(self.view(), dtype=self.dtype.numpy).reshape(self.shape)
 
 
 @dataclass(frozen=True)

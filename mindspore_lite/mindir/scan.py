@@ -131,7 +131,7 @@ def _without_weights(
     return rewritten(data, start, end, {_PARAMETER: parameter})
 
 
-def rewritten(data: memoryview, start: int, end: int, changes: Mapping[int, Change]) -> bytes:
+def rewritten(data: Data, start: int, end: int, changes: Mapping[int, Change]) -> bytes:
     """Copy one message, passing the payloads of bytes fields through the change of their number."""
     parts: list[bytes | memoryview] = []
     kept = start

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from mindspore_lite.core.snapshot import Unread
 from mindspore_lite.mindir import encode
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.records import Model, Tensor
@@ -37,7 +38,8 @@ def write_file(
 ) -> tuple[Path, ...]:
     """Write a model as `path`, or as NAME_graph.mindir and a side file; returns what was written.
 
-    `cipher` turns the content of each file into what is stored.
+    `cipher` turns the content of each file into what is stored; it is done with a piece when it
+    asks for the next one.
     """
     weights = model.graph.parameters
     total = sum(weight.data.nbytes for weight in weights)
@@ -64,7 +66,10 @@ def write_file(
 
 
 def pieces(model: Model, places: dict[str, pb.ExternalData] | None = None) -> Iterator[Piece]:
-    """The bytes of a model file; weights with a place are named only, not included."""
+    """The bytes of a model file; weights with a place are named only, not included.
+
+    Each piece is good until the next one is asked for.
+    """
     proto = encode.skeleton(model)
     graph = proto.graph.SerializeToString()
     proto.ClearField("graph")
@@ -84,7 +89,7 @@ def pieces(model: Model, places: dict[str, pb.ExternalData] | None = None) -> It
         yield head
         if body is not None:
             yield inner
-            yield body
+            yield from _read(body)
 
 
 def _weight_head(weight: Tensor, places: dict[str, pb.ExternalData] | None) -> bytes:
@@ -94,7 +99,7 @@ def _weight_head(weight: Tensor, places: dict[str, pb.ExternalData] | None) -> b
     return proto.SerializeToString()
 
 
-def _tags(head: bytes, body: memoryview | None) -> tuple[bytes, bytes]:
+def _tags(head: bytes, body: memoryview | Unread | None) -> tuple[bytes, bytes]:
     """What announces a weight in the graph, and its data in the weight."""
     inner = b"" if body is None else _tag(_RAW_DATA, body.nbytes)
     held = len(head) + len(inner) + (body.nbytes if body is not None else 0)
@@ -109,7 +114,7 @@ def _side_pieces(weights: Sequence[Tensor]) -> Iterator[Piece]:
     """A header whose first byte says little-endian, then each weight padded to 64 bytes."""
     yield b"\x01".ljust(HEADER_BYTES, b"\x00")
     for weight in weights:
-        yield weight.data
+        yield from _read(weight.data)
         yield bytes(-weight.data.nbytes % _ALIGN)
 
 
@@ -121,6 +126,11 @@ def _places(weights: Sequence[Tensor], location: str) -> dict[str, pb.ExternalDa
         places[weight.name] = pb.ExternalData(location=location, offset=offset, length=length)
         offset += length + -length % _ALIGN
     return places
+
+
+def _read(data: memoryview | Unread) -> Iterator[memoryview]:
+    """The bytes of a weight; what is still in another file is read here, and kept nowhere."""
+    return data.pieces() if isinstance(data, Unread) else iter((data,))
 
 
 def _store(descriptor: int, content: Iterable[Piece]) -> None:

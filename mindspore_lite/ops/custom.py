@@ -29,7 +29,7 @@ def custom(
     """The ONNX node inside, its inputs being the values."""
     if reg_op_name != KIND or onnx_node is None or len(onnx_inputs) != len(values):
         raise UnsupportedOpError(why_not("Custom", {"type": type, "reg_op_name": reg_op_name}))
-    node = _node(bytes(onnx_node.data), onnx_inputs, [_present(t, value) for value in values])
+    node = _node(bytes(onnx_node.view()), onnx_inputs, [_present(t, value) for value in values])
     t.needs_opset(node.domain, opset)
     for graph in graphs_of(node):
         _rename(t, graph)

@@ -13,10 +13,12 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.core.budget import DEFAULT, SECTION
+from mindspore_lite.core.snapshot import Unread
 from mindspore_lite.dtypes import BY_NAME, BY_TYPE_ID, DType
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
 from mindspore_lite.ops.table import Val
+from mindspore_lite.ops.unread import UnreadTensor
 
 OPSET = 21  # the newest one whose every op the engines' releases of the last two years take
 IR_VERSION = 10
@@ -150,19 +152,22 @@ class Tape:
 
     def weight(self, name: str, tensor: Tensor) -> Val:
         """A weight of the file under its own name; its bytes stay where they are."""
-        array = tensor.numpy()
-        if array.dtype in PART_OF:
+        dtype = ir.DataType(tensor.dtype.onnx)
+        if dtype.numpy() in PART_OF:
+            array = tensor.numpy()
             parts = {"real": array.real, "imag": array.imag}
             return Complex(*[
                 self.initializer(f"{name}.{part}", ir.Tensor(np.ascontiguousarray(numbers)))
                 for part, numbers in parts.items()
             ])  # fmt: skip
-        dtype = ir.DataType(tensor.dtype.onnx)
-        made = self.initializer(name, ir.Tensor(array, dtype=dtype))
+        if isinstance(tensor.data, Unread):
+            made = self.initializer(name, UnreadTensor(tensor.data, dtype, tensor.shape))
+        else:
+            made = self.initializer(name, ir.Tensor(tensor.numpy(), dtype=dtype))
         self._weights.add(made)
         return made
 
-    def initializer(self, name: str, tensor: ir.Tensor) -> ir.Value:
+    def initializer(self, name: str, tensor: ir.Tensor | UnreadTensor) -> ir.Value:
         """A named constant of the graph."""
         tensor.name = self.unique(name)
         made = ir.Value(

@@ -19,6 +19,7 @@ from mindspore_lite.conversion import convert as module
 from mindspore_lite.conversion import quantise
 from mindspore_lite.conversion.check import run_once
 from mindspore_lite.conversion.convert import carried, check, convert
+from mindspore_lite.core import snapshot
 from mindspore_lite.errors import (
     EngineError,
     ModelFileError,
@@ -26,6 +27,8 @@ from mindspore_lite.errors import (
     ShapeError,
     UnsupportedOpError,
 )
+from mindspore_lite.graph import onnx_scan
+from mindspore_lite.mindir import scan
 from mindspore_lite.mindir.decrypt import encrypted_by
 
 X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16)
@@ -285,3 +288,36 @@ def test_an_output_that_says_no_shape_gets_a_layout_too(tmp_path: Path) -> None:
     convert(job(tmp_path, output_format="NHWC"))
     with built(tmp_path / "net.mindir") as model:
         assert model.get_outputs()[0].shape == [1, 3, 4, 2]
+
+
+@pytest.mark.parametrize("settings", [{}, {"external_above": 100}, {"weight_fp16": True}])
+def test_weights_that_are_read_later_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    """The file is new, so its weights are read at once; where it is older, when they are needed."""
+    weights = np.random.default_rng(1).normal(size=(16, 300)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 16])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 300])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    save(tmp_path / "net.onnx", graph)
+    at_once = convert(job(tmp_path, output=tmp_path / "a" / "net.mindir", **settings)).files
+    monkeypatch.setattr(snapshot, "RACY_NS", 0)
+    later = convert(job(tmp_path, output=tmp_path / "b" / "net.mindir", **settings)).files
+    assert [f.read_bytes() for f in later] == [f.read_bytes() for f in at_once]
+
+
+def test_weights_stay_in_an_older_file_until_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "RACY_NS", 0)
+    monkeypatch.setattr(scan, "MAPPED_BYTES", 100)
+    monkeypatch.setattr(onnx_scan, "MAPPED_BYTES", 100)
+    monkeypatch.setattr(snapshot.Unread, "read", lambda self: pytest.fail("kept in memory"))
+    convert(job(tmp_path))
+    with built(tmp_path / "net.mindir") as model:
+        (y,) = arrays(model.predict([X]))
+    np.testing.assert_allclose(y, np.maximum(X @ WEIGHTS, 0), rtol=1e-5, atol=1e-6)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mindspore_lite.core import memory, snapshot
-from mindspore_lite.core.files import open_file
-from mindspore_lite.core.snapshot import RACY_NS, Snapshot, sealed_copy
+from mindspore_lite.core.files import File, open_file
+from mindspore_lite.core.snapshot import RACY_NS, Snapshot, Unread, excerpt, sealed_copy
 from mindspore_lite.errors import ModelFileError, ResourceError
 
 
@@ -111,3 +112,82 @@ def test_what_is_loaded_has_the_digest_that_was_recalled(tmp_path: Path) -> None
     held.recall(0, "0" * 64)
     with pytest.raises(ModelFileError, match="changed while it was read"):
         held.load()
+
+
+def settled(path: Path) -> File:
+    """An open file that looks as if it had not been changed for a while."""
+    os.utime(path, (1e9, 1e9))
+    file = open_file(path)
+    file.opened_ns = max(file.stamp[-2:]) + RACY_NS
+    return file
+
+
+def test_a_file_long_unchanged_can_be_read_later(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    (found,) = Snapshot([settled(tmp_path / "f")]).open_later()
+    unread = excerpt(found, 2, 9)
+    assert isinstance(unread, Unread)
+    assert unread.nbytes == len(unread) == 7
+    assert b"".join(unread.pieces()) == bytes(unread.read()) == b"2345678"
+
+
+def test_a_file_that_was_just_written_is_not_read_later(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    (found,) = Snapshot([open_file(tmp_path / "f")]).open_later()
+    (tmp_path / "f").write_bytes(b"abcdefghij")
+    kept = excerpt(found, 2, 5)
+    assert isinstance(kept, memoryview)
+    assert bytes(kept) == b"234"
+
+
+def test_what_is_passed_on_comes_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_PIECE_BYTES", 4)
+    (tmp_path / "f").write_bytes(b"0123456789")
+    file = settled(tmp_path / "f")
+    assert [bytes(p) for p in Unread(file, 1, 10).pieces()] == [b"1234", b"5678", b"9"]
+    assert list(Unread(file, 3, 3).pieces()) == []
+
+
+def test_what_somebody_has_looked_at_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    file = settled(tmp_path / "f")
+    unread = Unread(file, 0, 10)
+    seen = unread.read()
+    monkeypatch.setattr(file, "read_into", lambda *_: pytest.fail("read a second time"))
+    assert unread.read() is seen
+    assert list(unread.pieces()) == [seen]
+
+
+@pytest.mark.parametrize("read", [Unread.read, lambda unread: list(unread.pieces())])
+@pytest.mark.parametrize("content", [b"abcdefghij", b"0123", b"0123456789"])
+def test_a_change_before_a_later_reading_is_an_error(
+    tmp_path: Path, read: Callable[[Unread], object], content: bytes
+) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    file = settled(tmp_path / "f")
+    (found,) = Snapshot([file]).open_later()
+    (tmp_path / "f").write_bytes(content)
+    unread = excerpt(found, 0, 10)
+    assert isinstance(unread, Unread)
+    with pytest.raises(ModelFileError, match=r"changed while it was read|ends before byte"):
+        read(unread)
+
+
+def test_times_that_were_set_back_are_an_error_where_nothing_was_read(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    file = settled(tmp_path / "f")
+    file.stamp = (*file.stamp[:4], file.stamp[4] - 1)  # the inode has changed since, nothing else
+    with pytest.raises(ModelFileError, match="changed while it was read"):
+        Unread(file, 0, 10).read()
+
+
+def test_files_that_do_not_belong_together_are_not_read_later(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("old")
+    held = Snapshot([settled(tmp_path / name) for name in "ab"])
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "new").replace(tmp_path / "b")
+    with pytest.raises(ModelFileError, match="b' changed while it was read"):
+        held.open_later()

@@ -17,7 +17,7 @@ from support.mindir_builder import Net, encode
 from support.split_builder import split
 
 import mindspore_lite as mslite
-from mindspore_lite.core import files
+from mindspore_lite.core import files, snapshot
 from mindspore_lite.errors import ModelFileError
 
 onnx = pytest.importorskip("onnx")
@@ -61,6 +61,17 @@ def external_onnx(folder: Path, value: float) -> None:
     made = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     (folder / "net.onnx").write_bytes(made.SerializeToString())
     (folder / "net.data").write_bytes(data)
+
+
+def plain_onnx(folder: Path, value: float) -> None:
+    external_onnx(folder, value)
+    path = folder / "net.onnx"
+    made = onnx.load(path, load_external_data=False)
+    for tensor in made.graph.initializer:
+        array = np.full(tuple(tensor.dims), value, np.float32)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    path.write_bytes(made.SerializeToString())
+    (folder / "net.data").unlink()
 
 
 LAYOUTS: dict[str, Callable[[Path, float], None]] = {
@@ -181,3 +192,44 @@ def test_a_fault_after_any_access_gives_a_whole_model_or_an_error(
     assert left > 8, "the accesses were not seen"
     whole = name == "net.mindir" and kind in ("replaced", "unlinked")  # one file, held open
     assert ends == {answer(OLD)} if whole else ends >= {0.0, answer(OLD)}
+
+
+@pytest.mark.parametrize("kind", ["cut", "overwritten", "replaced", "unlinked"])
+@pytest.mark.parametrize("layout", [plain_onnx, external_onnx])
+def test_a_fault_while_converting_gives_a_whole_model_or_an_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    counted: list[Fault],
+    layout: Callable[[Path, float], None],
+    kind: str,
+) -> None:
+    """Weights are read when they are written, so a fault may come between any two pieces."""
+    monkeypatch.setenv("MSLITE_CACHE", "off")
+    monkeypatch.setattr(snapshot, "RACY_NS", 0)  # or all would be read at once
+    monkeypatch.setattr(snapshot, "_PIECE_BYTES", 4096)
+    ends = set()
+    for left in range(1, 1000):
+        folder = tmp_path / str(left) / "model"
+        folder.mkdir(parents=True)
+        layout(folder, OLD)
+        for path in folder.iterdir():
+            os.utime(path, (1e9, 1e9))  # any change is a later one, however coarse the clock
+        fault = Fault(folder, kind, layout)
+        fault.left = left
+        counted[:] = [fault]
+        result = tmp_path / str(left) / "net.mindir"
+        try:
+            mslite.Converter().convert(mslite.FmkType.ONNX, str(folder / "net.onnx"), str(result))
+            counted.clear()
+            found = built(result)
+            assert found in (answer(OLD), answer(NEW)), f"a mixture after {left} accesses"
+            ends.add(found)
+        except ModelFileError:
+            ends.add(0.0)
+            assert not result.exists()
+        counted.clear()
+        if fault.seen < left:
+            break  # the conversion is over before that
+    assert left > 8, "the accesses were not seen"
+    assert answer(OLD) in ends
+    assert 0.0 in ends or kind == "unlinked"

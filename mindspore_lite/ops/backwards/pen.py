@@ -267,7 +267,7 @@ def _key(item: Any) -> Any:
     if isinstance(item, tuple | list):
         return type(item), tuple(_key(part) for part in item)
     if isinstance(item, Tensor):
-        return Tensor, item.dtype, item.shape, item.data.tobytes()
+        return Tensor, item.dtype, item.shape, item.view().tobytes()
     if isinstance(item, float):
         return float, struct.pack("<d", item)
     return type(item), item
