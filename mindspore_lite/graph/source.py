@@ -123,7 +123,7 @@ def _mindir_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
         from mindspore_lite.mindir.read import read
 
         with _naming(given):
-            model = read(*opened.load())
+            model = read(*opened.load(), is_own=data is None)
         if not input_shapes and (names := of_open_rank(model)):
             raise OpenRankError(trial(model, names, given.budget))
         with _naming(given):

@@ -13,6 +13,7 @@ from mindspore_lite.mindir import attributes, legacy
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.decrypt import Key, encrypted_by
 from mindspore_lite.mindir.opened import open_mindir
+from mindspore_lite.mindir.realign import realigned
 from mindspore_lite.mindir.records import (
     Call,
     Constant,
@@ -43,8 +44,11 @@ def read_file(path: Path, key: Key | None = None) -> Model:
         raise exc.prefixed(f"{str(path)!r} cannot be loaded as MindIR: ") from exc.__cause__
 
 
-def read(data: memoryview, side: SideFiles | None = None) -> Model:
-    """Read the bytes of a MindIR file; the records keep views into `data` and the side files."""
+def read(data: memoryview, side: SideFiles | None = None, *, is_own: bool = False) -> Model:
+    """Read the bytes of a MindIR file; the records keep views into `data` and the side files.
+
+    `is_own` says that nobody else uses `data`: weights are moved in it, to where kernels want them.
+    """
     if not len(data):
         raise ModelFileError("the file is empty")
     if encrypted_by(data):
@@ -52,6 +56,8 @@ def read(data: memoryview, side: SideFiles | None = None) -> Model:
     if first_field(data) == (1, 0):
         raise ModelFileError("this looks like an ONNX file; pass ModelType.ONNX")
     skeleton, spans = split_weights(data)
+    if is_own and not data.readonly:
+        spans = realigned(data, spans)
     try:
         proto = pb.Model.FromString(skeleton)
         return _model(proto, _Weights(data, spans, side or SideFiles()))
