@@ -6,6 +6,7 @@ ends by a signal, or not at all.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,16 +113,43 @@ def context(engine: str, **build: str) -> mslite.Context:
     return made
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+WARM_UP = r"warming the model up .* did not end within 1 s; .*\[build\] max_seconds and max_run_s"
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
 def test_a_model_whose_first_run_does_not_end_is_an_error(tmp_path: Path, engine: str) -> None:
-    if engine != "onnxruntime":
-        pytest.importorskip(engine)
+    pytest.importorskip(engine)
     runner = mslite.ModelParallelRunner()
-    words = r"warming the model up .* did not end within 1 s; .*\[build\] max_seconds and max_run_s"
-    with pytest.raises(RequestTimeoutError, match=words):
+    with pytest.raises(RequestTimeoutError, match=WARM_UP):
         runner.build_from_file(
             bombs.written(tmp_path, bombs.endless_loop()), context(engine, max_run_seconds="1")
         )
+
+
+ENDLESS = """
+import sys
+import mindspore_lite as mslite
+from mindspore_lite.errors import RequestTimeoutError
+context = mslite.Context()
+context.parallel.workers_num = 1
+engine, build = {"engine": "openvino"}, {"max_run_seconds": "1"}
+context.parallel.config_info = {"common_context": engine, "build": build}
+try:
+    mslite.ModelParallelRunner().build_from_file(sys.argv[1], context)
+except RequestTimeoutError as exc:
+    print(exc)
+"""
+
+
+def test_a_first_run_that_openvino_cannot_stop_is_an_error(tmp_path: Path) -> None:
+    """In a process of its own: the run goes on until its process ends, and takes a core."""
+    pytest.importorskip("openvino")
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS, bombs.written(tmp_path, bombs.endless_loop())],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert re.search(WARM_UP, done.stdout), done.stdout
 
 
 def test_rows_that_cannot_be_tried_in_time_are_an_error(tmp_path: Path) -> None:
