@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import hashlib
 import mmap
 import os
 import stat
@@ -27,6 +26,7 @@ Stamp = tuple[int, ...]  # device, inode, size, times of the last change of cont
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not keep us waiting
 _PIECE_BYTES = 4096  # of what is read for a glimpse
 _CHUNK_BYTES = 8 << 20  # of what is read as a whole
+_COMPARED_BYTES = 1 << 20  # of what is compared at once; it shall stay in the processor's cache
 _HUGE_BYTES = 4 << 20  # from which on memory is asked for in huge pages; guess
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -96,15 +96,17 @@ class File:
         descriptor = os.open(self.proc_path, _FLAGS)
         return open(descriptor, "rb")
 
-    def sha256(self) -> str:
-        """The digest of what the file holds now, read in pieces."""
-        digest = hashlib.sha256()
-        buffer = memoryview(bytearray(min(self.size, 1 << 20)))
-        for at in range(0, self.size, len(buffer) or 1):
-            piece = buffer[: min(len(buffer), self.size - at)]
-            self.read_into(piece, at)
-            digest.update(piece)
-        return digest.hexdigest()
+    def holds(self, content: memoryview) -> bool:
+        """Whether the file holds these bytes now; it is read again, in pieces."""
+        if len(content) != self.size:
+            return False
+        for at in range(0, self.size, _COMPARED_BYTES):
+            # a bytearray is compared as a block; two memoryviews would be byte by byte
+            piece = bytearray(min(_COMPARED_BYTES, self.size - at))
+            self.read_into(memoryview(piece), at)
+            if piece != content[at : at + len(piece)]:
+                return False
+        return True
 
     def stamp_now(self) -> Stamp:
         """As `stamp`, of this moment."""
