@@ -53,22 +53,21 @@ LEAST = """
 import sys
 import numpy as np, onnx.parser
 import mindspore_lite as mslite
-op, engine = sys.argv[1:]
-model = onnx.parser.parse_model(
-    f'<ir_version: 10, opset_import: ["": 21]> '
-    f'g (int64[1] x, int64[1] b) => (int64[1] y) {{ y = {op} (x, b) }}'
-)
-found = mslite.Model()
-settings = {"common_context": {"engine": engine}}
-found.build_from_buffer(model.SerializeToString(), mslite.ModelType.ONNX, config_dict=settings)
-found.predict([np.array([-(2**63)]), np.array([-1])])
-print("alive")
+for op in ("Div", "Mod"):
+    model = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 21]> '
+        f'g (int64[1] x, int64[1] b) => (int64[1] y) {{ y = {op} (x, b) }}'
+    )
+    found = mslite.Model()
+    settings = {"common_context": {"engine": sys.argv[1]}}
+    found.build_from_buffer(model.SerializeToString(), mslite.ModelType.ONNX, config_dict=settings)
+    found.predict([np.array([-(2**63)]), np.array([-1])])
+    print(op, "alive")
 """
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino", "torch"])
-@pytest.mark.parametrize("op", ["Div", "Mod"])
-def test_a_request_cannot_end_the_process(op: str, engine: str) -> None:
-    command = [sys.executable, "-c", LEAST, op, engine]
+def test_a_request_cannot_end_the_process(engine: str) -> None:
+    command = [sys.executable, "-c", LEAST, engine]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "Div alive\nMod alive\n"), done.stderr
