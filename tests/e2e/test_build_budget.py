@@ -1,14 +1,17 @@
 """Files that ask for far more than their size: a build ends soon, with an error of ours.
 
-Each is built in a process of its own, which has little CPU time and memory: without the budget it
-ends by a signal, or not at all.
+They are built in processes of their own, which have little CPU time and memory: without the budget
+they end by a signal, or not at all.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,68 +29,74 @@ from mindspore_lite.mindir import records as r
 ENGINES = ["onnxruntime", "openvino", "torch"]
 LIMIT_S = 300.0  # of wall time, on a busy machine
 BUILD = """
-import resource, sys
+import json, resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 import numpy as np
 import mindspore_lite as mslite
 from mindspore_lite.errors import ModelFileError
-path, engine = sys.argv[1:]
-model = mslite.Model()
+engine, *paths = sys.argv[1:]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-try:
-    model.build_from_file(
-        path, mslite.ModelType.ONNX, config_dict={"common_context": {"engine": engine}}
-    )
-    x = mslite.Tensor(np.ones((2, 2), np.float32))
-    print(model.predict([x])[0].get_data_to_numpy()[0, 0])
-except ModelFileError as exc:
-    print("refused:", exc)
-grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print("grown MiB", grown >> 10)
+for path in paths:
+    model = mslite.Model()
+    try:
+        model.build_from_file(
+            path, mslite.ModelType.ONNX, config_dict={"common_context": {"engine": engine}}
+        )
+        x = mslite.Tensor(np.ones((2, 2), np.float32))
+        told = str(model.predict([x])[0].get_data_to_numpy()[0, 0])
+    except ModelFileError as exc:
+        told = f"refused: {exc}"
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(json.dumps([told, grown >> 10]))
 """
+# those that are refused come first: no other has taken memory before
+BOMBS = {
+    "doubling": partial(bombs.functions, 40, 2),
+    "gigabytes": partial(bombs.affine_grid, 20_000),
+    "small grid": partial(bombs.affine_grid, 4),
+    "chain": partial(bombs.functions, 3000, 1),
+}
+Built = dict[str, tuple[str, int]]
 
 
-def built(path: str, engine: str) -> tuple[str, int]:
-    """What a build in a process of its own came to, and the MiB that it took."""
-    for package in {"openvino": ["openvino"], "torch": ["torch"]}.get(engine, []):
-        pytest.importorskip(package)
+@pytest.fixture(scope="module", params=ENGINES)
+def built(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, worker_cache: Path
+) -> Built:
+    """What each build came to, in one process per engine, and the MiB that it took till then."""
+    pytest.importorskip(request.param)
+    paths = [bombs.written(tmp_path_factory.mktemp("bomb"), make()) for make in BOMBS.values()]
     done = subprocess.run(
-        [sys.executable, "-c", BUILD, path, engine],
+        [sys.executable, "-c", BUILD, request.param, *paths],
         capture_output=True, text=True, timeout=LIMIT_S, check=False,
+        env={**os.environ, "MSLITE_CACHE_DIR": str(worker_cache)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    told, grown = done.stdout.strip().rsplit("\ngrown MiB ", 1)
-    return told, int(grown)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return {name: (told, grown) for name, (told, grown) in zip(BOMBS, found, strict=True)}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_thousands_of_functions_in_a_chain_are_computed(tmp_path: Path, engine: str) -> None:
-    path = bombs.written(tmp_path, bombs.functions(3000, 1))
-    assert built(path, engine)[0] == "-1.0"
+def test_thousands_of_functions_in_a_chain_are_computed(built: Built) -> None:
+    assert built["chain"][0] == "-1.0"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_functions_that_double_are_refused_at_once(tmp_path: Path, engine: str) -> None:
-    told, grown = built(bombs.written(tmp_path, bombs.functions(40, 2)), engine)
+def test_functions_that_double_are_refused_at_once(built: Built) -> None:
+    told, grown = built["doubling"]
     assert told.startswith("refused: ")
     assert "more than 100000 nodes once inlined" in told
     assert grown < 300
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_constant_of_gigabytes_is_refused_before_it_is_computed(
-    tmp_path: Path, engine: str
-) -> None:
-    told, grown = built(bombs.written(tmp_path, bombs.affine_grid(20_000)), engine)
+def test_a_constant_of_gigabytes_is_refused_before_it_is_computed(built: Built) -> None:
+    told, grown = built["gigabytes"]
     assert told.startswith("refused: ")
     assert "node 'bomb' (AffineGrid), more than the 1073" in told
     assert "[build] max_fold_bytes" in told
     assert grown < 300
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_small_grid_is_computed(tmp_path: Path, engine: str) -> None:
-    told, _ = built(bombs.written(tmp_path, bombs.affine_grid(4)), engine)
+def test_a_small_grid_is_computed(built: Built) -> None:
+    told, _ = built["small grid"]
     # theta maps (x, y, 1) to (x + y + 1) twice; the places lie around 0
     assert float(told) == pytest.approx(1 + 2 * 4 * 4, rel=1e-4)
 
