@@ -69,36 +69,35 @@ def test_other_pools_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
-@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
-def test_a_batch_of_no_rows_does_not_end_the_process(kind: str, gates: int, engine: str) -> None:
+def test_a_batch_of_no_rows_does_not_end_the_process(engine: str) -> None:
     """In a process of its own, for it would: ONNX Runtime aborts, OpenVINO divides by zero."""
     done = subprocess.run(
-        [sys.executable, "-c", EMPTY_BATCH, kind, str(gates), engine],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", EMPTY_BATCH, engine], capture_output=True, text=True, check=False
     )
-    wanted = "[(5, 1, 3, 2), (1, 3, 2)] [(5, 1, 0, 2), (1, 0, 2)]\n"
-    assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+    shapes = "[(5, 1, 3, 2), (1, 3, 2)] [(5, 1, 0, 2), (1, 0, 2)]"
+    wanted = [f"{kind} {shapes}" for kind in ("LSTM", "GRU", "RNN")]
+    assert (done.returncode, done.stdout.splitlines()) == (0, wanted), done.stderr
 
 
 EMPTY_BATCH = """
 import sys
 import numpy as np, onnx.parser
 import mindspore_lite as mslite
-kind, gates, engine = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-model = onnx.parser.parse_model(
-    f'''<ir_version: 10, opset_import: ["": 14]>
-    g (float[S,B,3] x, float[1,{2 * gates},3] w, float[1,{2 * gates},2] r) => (float y, float h)
-    {{ y, h = {kind} <hidden_size: int = 2> (x, w, r) }}'''
-)
-found = mslite.Model()
-settings = {"common_context": {"engine": engine}}
-found.build_from_buffer(model.SerializeToString(), mslite.ModelType.ONNX, config_dict=settings)
-weights = [np.ones((1, 2 * gates, n), np.float32) for n in (3, 2)]
-for rows in (3, 0):
-    outputs = found.predict([np.ones((5, rows, 3), np.float32), *weights])
-    print([tuple(o.shape) for o in outputs], end=" " if rows else "\\n")
+for kind, gates in ("LSTM", 4), ("GRU", 3), ("RNN", 1):
+    model = onnx.parser.parse_model(
+        f'''<ir_version: 10, opset_import: ["": 14]>
+        g (float[S,B,3] x, float[1,{2 * gates},3] w, float[1,{2 * gates},2] r) => (float y, float h)
+        {{ y, h = {kind} <hidden_size: int = 2> (x, w, r) }}'''
+    )
+    found = mslite.Model()
+    settings = {"common_context": {"engine": sys.argv[1]}}
+    found.build_from_buffer(model.SerializeToString(), mslite.ModelType.ONNX, config_dict=settings)
+    weights = [np.ones((1, 2 * gates, n), np.float32) for n in (3, 2)]
+    shapes = []
+    for rows in (3, 0):
+        outputs = found.predict([np.ones((5, rows, 3), np.float32), *weights])
+        shapes.append([tuple(o.shape) for o in outputs])
+    print(kind, *shapes, flush=True)
 """
 
 

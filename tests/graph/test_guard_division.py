@@ -62,7 +62,7 @@ for op in ("Div", "Mod"):
     settings = {"common_context": {"engine": sys.argv[1]}}
     found.build_from_buffer(model.SerializeToString(), mslite.ModelType.ONNX, config_dict=settings)
     found.predict([np.array([-(2**63)]), np.array([-1])])
-    print(op, "alive")
+    print(op, "alive", flush=True)
 """
 
 
