@@ -10,11 +10,16 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support import cpp, java
 
 from mindspore_lite.engines import ascend
 
 DATA = Path(__file__).parent / "data"
+
+# how long an example takes says nothing on a busy machine
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
