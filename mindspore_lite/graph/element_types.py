@@ -163,7 +163,7 @@ def type_attribute(node: ir.Node, name: str) -> ir.DataType:
     Raises:
         ModelFileError: There is no type of that number.
     """
-    number = node.attributes[name].as_int()
+    number = _typed(node, name, ir.AttributeType.INT).as_int()
     try:
         return ir.DataType(number)
     except ValueError as exc:
@@ -172,10 +172,20 @@ def type_attribute(node: ir.Node, name: str) -> ir.DataType:
         ) from exc
 
 
+def _typed(node: ir.Node, name: str, wanted: ir.AttributeType) -> ir.Attr:
+    """An attribute of the type that its operator says; a body may come here unchecked."""
+    found = node.attributes[name]
+    if found.type != wanted:
+        raise ModelFileError(
+            f"{title(node)}: its attribute {name!r} is {found.type.name}, wanted {wanted.name}"
+        )
+    return found
+
+
 def _type_of_constant(node: ir.Node, types: Types) -> ir.DataType | None:
     for name in _VALUE_ATTRIBUTES:
         if name in node.attributes:
-            return ir.DataType(node.attributes[name].as_tensor().dtype)
+            return ir.DataType(_typed(node, name, ir.AttributeType.TENSOR).as_tensor().dtype)
     for name, kind in _NUMBERS.items():
         if name in node.attributes:
             return kind

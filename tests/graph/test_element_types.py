@@ -9,6 +9,7 @@ import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 
+from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.element_types import element_types, named, signature, written
 
 FLOAT, INT64, INT8, BOOL, HALF = (
@@ -122,3 +123,15 @@ def test_other_things_than_tensors_have_no_element_type() -> None:
 
 def test_a_name_that_is_no_text_is_no_operator() -> None:
     assert signature("", b"\xff", 21) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (helper.make_node("Constant", [], ["y"], value=1.0), "'value' is FLOAT, wanted TENSOR"),
+        (helper.make_node("Cast", ["x"], ["y"], to="float"), "'to' is STRING, wanted INT"),
+    ],
+)
+def test_an_attribute_of_another_type_is_an_error_of_the_file(node: Any, words: str) -> None:
+    with pytest.raises(ModelFileError, match=words):
+        types_of([node], {"x": FLOAT})
