@@ -26,6 +26,7 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
+from mindspore_lite.weights.all_or_none import all_or_none
 
 # of a worker that nobody asked to close a model or to cancel: it was told to end, by SIGTERM or by
 # the end of its session, and says so while it still can
@@ -33,6 +34,7 @@ LEAVING = (WorkerDiedError, ClosedError, CancelledError)
 
 Lives = list[tuple[Post, Life]]
 Look = Callable[[Life], object]
+Done = Callable[[tuple[Post, Life]], None]
 
 
 class Renewal:
@@ -72,14 +74,10 @@ class Renewal:
         with self._updating:
             wanted = self.now.after(groups)
             made: dict[Post, Life] = {}
-            try:
+            with all_or_none(_retire) as done:
                 while lacking := self._flip(wanted, made):
-                    _make(lacking, wanted, made)
+                    _make(lacking, wanted, made, done)
                     _show(made, look)
-            except BaseException:
-                for post, life in made.items():
-                    post.retire(life)
-                raise
 
     def _flip(self, wanted: Weights, made: dict[Post, Life]) -> Lives:
         """Have requests begin with other weights, if all devices that are ready have them.
@@ -107,10 +105,16 @@ class Renewal:
                 post.dismiss(weights)
 
 
-def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life]) -> None:
+def _retire(built: tuple[Post, Life]) -> None:
+    post, life = built
+    post.retire(life)
+
+
+def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life], done: Done) -> None:
     """Build the model with other weights in processes, all at once; `made` gets what was built.
 
-    A process that ends meanwhile has none, and its end has been seen when this returns.
+    `done` is called with it, too. A process that ends meanwhile has none, and its end has been seen
+    when this returns.
 
     Raises:
         Exception: What the first device says that refuses them.
@@ -119,6 +123,7 @@ def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life]) -> None:
     def make(post: Post, life: Life) -> None:
         try:
             made[post] = post.made(life.process, wanted)
+            done((post, made[post]))
         except LEAVING:
             life.process.died(REAP_S)
             post.await_end(life)

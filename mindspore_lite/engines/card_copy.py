@@ -18,6 +18,7 @@ from mindspore_lite.engines.any_shape import MAX_SESSIONS, Dims, accepts
 from mindspore_lite.engines.base import CardSession, Stop
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import ClosedError
+from mindspore_lite.weights.all_or_none import all_or_none
 
 Load = Callable[[list[Dims]], CardSession]
 
@@ -74,16 +75,14 @@ class CardCopy:
 
     def update(self, replaced: Mapping[str, np.ndarray], before: Mapping[str, np.ndarray]) -> None:
         """Change the weights of all sessions, or of none; `before` is what was changed till now."""
-        with self._lock:
-            done: list[CardSession] = []
-            try:
-                for form in self._forms:
-                    form.first.update(replaced)
-                    done.append(form.first)
-            except BaseException:
-                for session in done:
-                    session.update(before)
-                raise
+
+        def undo(session: CardSession) -> None:
+            session.update(before)
+
+        with self._lock, all_or_none(undo) as done:
+            for form in self._forms:
+                form.first.update(replaced)
+                done(form.first)
 
     def close(self) -> None:
         """Close all sessions; harmless when repeated."""
