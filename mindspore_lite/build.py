@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from mindspore_lite.engines.base import (
     Engine,
     Group,
     Options,
+    Reopening,
     Session,
     TensorInfo,
 )
@@ -52,6 +53,8 @@ class Built:
     any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
     shapes: Shapes | None = None  # of the session's inputs, where they are not those of the file
     weights: WeightSettings = NOTHING_SAID
+    # variable weights that are not those of the file, by name
+    replaced: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     version: int = 0  # of the weights: how many times they were changed
     share: Share | None = None  # by which other processes use the weights
 
@@ -114,13 +117,22 @@ def build(
 
 
 def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
-    """The same model with other weights: those of the file, but for the ones given here."""
-    given, session = replace(built.given, replaced=replaced), built.session
+    """The same model with other weights: those of the file, but for the ones given here.
+
+    The file itself is not read: what is compiled of it has them.
+    """
+    session = built.session
     if isinstance(session, CardSession):
         session.update(replaced)
     else:
-        session = _load(built.engine, given, built.stamps, built.shapes, built.options)
-    return replace(built, given=given, session=session, version=built.version + 1)
+        session = _reopened(session, replaced)
+    return replace(built, replaced=replaced, session=session, version=built.version + 1)
+
+
+def _reopened(session: Session, replaced: Mapping[str, np.ndarray]) -> Session:
+    assert isinstance(session, Reopening)  # else it has no weights that may change
+    with _settings_errors():
+        return session.opener()(replaced)
 
 
 def _opened(
@@ -183,6 +195,12 @@ def any_shape(built: Built) -> Session:
         return built.session
 
     return AnyShapeSession(built.session, partial(relaxed, built))
+
+
+def any_shape_updated(before: Session, built: Built) -> Session:
+    """any_shape() of a model after an update; what `before` has compiled is used again."""
+    assert isinstance(before, AnyShapeSession)  # a model of any rank has no variable weights
+    return before.updated(built.session, partial(relaxed, built), built.replaced)
 
 
 def relaxed(built: Built, shapes: list[tuple[int, ...]]) -> Session:
@@ -253,6 +271,7 @@ def _load(
     stamps: tuple[Stamp, ...],
     shapes: Shapes | None,
     options: Options,
+    replaced: Mapping[str, np.ndarray] | None = None,
 ) -> Session:
     """Another session of a model that was built before, whose files must be what they were."""
     try:
@@ -263,6 +282,8 @@ def _load(
         raise ShapeError(f"{given.name} changed since it was built; build it again") from exc
     if source.snapshot.stamps != stamps:
         raise ShapeError(f"{given.name} changed since it was built; build it again")
+    if replaced:
+        source = replace(source, replaced=replaced)
     with _settings_errors(), _sandboxed(source, given, shapes) as source:
         return sandbox.load(engine, source, options)
 
@@ -312,7 +333,7 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session,
     free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
 
     def loaded(shapes: Shapes) -> Session:
-        return _load(built.engine, built.given, built.stamps, shapes, built.options)
+        return _load(built.engine, built.given, built.stamps, shapes, built.options, built.replaced)
 
     try:
         return loaded(free), free

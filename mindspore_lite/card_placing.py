@@ -34,6 +34,7 @@ from mindspore_lite.pool import batcher, cores
 from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.layout import card_layout
 from mindspore_lite.pool.width import Lane
+from mindspore_lite.weights.all_or_none import all_or_none
 from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 STREAMS = 2  # of a copy, unless workers_num says otherwise: one computes, one is fed; guess
@@ -62,20 +63,18 @@ class CardModel:
 
     def change(self, replaced: Mapping[str, np.ndarray]) -> None:
         """Change the weights of all copies, or of none. For one thread only."""
-        before = self._built[0].given.replaced
-        done: list[CardCopy] = []
-        copies = [copy for copy in self.copies if copy is not None]
-        try:
-            for copy in copies:
-                copy.update(replaced, before)
-                done.append(copy)
-        except BaseException:
-            for copy in done:
-                copy.update(before, replaced)
-            raise
+        before = self._built[0].replaced
+
+        def undo(copy: CardCopy) -> None:
+            copy.update(before, replaced)
+
+        with all_or_none(undo) as done:
+            for copy in self.copies:
+                if copy is not None:
+                    copy.update(replaced, before)
+                    done(copy)
         self._built = [
-            replace(one, given=replace(one.given, replaced=replaced), version=one.version + 1)
-            for one in self._built
+            replace(one, replaced=replaced, version=one.version + 1) for one in self._built
         ]
 
     def _copy(self, at: int) -> CardCopy | None:

@@ -18,7 +18,14 @@ from typing import Protocol
 
 import numpy as np
 
-from mindspore_lite.build import Built, any_shape, build, updated, warn_of_unused_targets
+from mindspore_lite.build import (
+    Built,
+    any_shape,
+    any_shape_updated,
+    build,
+    updated,
+    warn_of_unused_targets,
+)
 from mindspore_lite.context import Context
 from mindspore_lite.engine_settings import EngineSettings, engine_settings, settled
 from mindspore_lite.engines import heap
@@ -32,6 +39,7 @@ from mindspore_lite.pool.ahead import places_ahead
 from mindspore_lite.pool.desk import Place
 from mindspore_lite.pool.layout import Layout, Wanted, layout
 from mindspore_lite.pool.width import Lane
+from mindspore_lite.weights.all_or_none import all_or_none
 from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 
@@ -70,11 +78,24 @@ class Changing:
 
     def change(self, replaced: Mapping[str, np.ndarray]) -> None:
         """Load all sessions with other weights, then let them take over. For one thread only."""
-        with ThreadPoolExecutor(len(self._built), thread_name_prefix="mslite-build") as pool:
-            made = list(pool.map(lambda one: updated(one, replaced), self._built))
-        self._flip.flip([*map(any_shape, made), made[0].session])
+        with all_or_none(_close) as done:
+
+            def make(one: Built) -> Built:
+                made = updated(one, replaced)
+                done(made)
+                return made
+
+            count = len(self._built)
+            with ThreadPoolExecutor(count, thread_name_prefix="mslite-build") as pool:
+                made = list(pool.map(make, self._built))
+            faces = list(map(any_shape_updated, self._flip.now, made))
+        self._flip.flip([*faces, made[0].session])
         self._built = tuple(made)
         heap.give_back()  # what the sessions before took
+
+
+def _close(built: Built) -> None:
+    built.session.close()
 
 
 @dataclass(frozen=True)

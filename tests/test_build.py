@@ -12,7 +12,14 @@ from support.mindir_builder import Net, encode
 from support.models import DYN_BATCH, MOBILENET, SWIN, dense_net, written
 
 from mindspore_lite import build as module
-from mindspore_lite.build import Built, any_shape, build, resized, updated
+from mindspore_lite.build import (
+    Built,
+    any_shape,
+    any_shape_updated,
+    build,
+    resized,
+    updated,
+)
 from mindspore_lite.context import Context
 from mindspore_lite.errors import (
     EngineError,
@@ -319,8 +326,25 @@ def test_a_session_for_any_shape_has_the_weights_of_its_model(dense: Path) -> No
     assert [gives(session, 5) for session in (old, new)] == [4, 7]
 
 
-def test_other_weights_of_a_file_that_changed_are_refused(dense: Path) -> None:
+def test_an_update_is_of_the_model_that_was_built_whatever_the_file_is_now(dense: Path) -> None:
     first = build(Given("MINDIR", dense), context(), weights=W)
     dense.write_bytes(dense_net(rows=3))
+    second = updated(first, weight(2))
+    assert gives(second.session, 2) == 7
     with pytest.raises(ShapeError, match="changed since it was built; build it again"):
-        updated(first, weight(2))
+        resized(second, [(5, 3)])
+
+
+def test_sizes_that_were_met_before_an_update_need_no_file_after_it(dense: Path) -> None:
+    first = build(Given("MINDIR", dense), context(), weights=W)
+    faces = [any_shape(first)]
+    assert gives(faces[0], 5) == 4
+    dense.unlink()
+    for number in (2, 3):
+        made = updated(first, weight(number))
+        faces.append(any_shape_updated(faces[-1], made))
+        assert gives(faces[-1], 2) == 3 * number + 1  # the first time, 5 rows are not asked for
+    assert gives(faces[-1], 5) == 10
+    assert gives(faces[0], 5) == 4
+    with pytest.raises(LiteError, match="No such file"):
+        faces[-1].run([np.ones((1, 4), np.float32)])

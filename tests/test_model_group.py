@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -203,18 +204,32 @@ def test_a_grouped_model_is_resized_within_its_group(
     assert len(set(weight_pages(own_cache))) == 2 * PAGES
 
 
+def changeable(paths: Collection[Path], group: ModelGroup | None = None) -> list[mslite.Model]:
+    """Models whose first weight may change, of a group or not."""
+    found = [mslite.Model() for _ in paths]
+    if group is not None:
+        group.add_model(found)
+    for model, path in zip(found, paths, strict=True):
+        listed = {"common_context": {"variable_weights_list": "w0"}}
+        model.build_from_file(str(path), MINDIR, context(), config_dict=listed)
+    return found
+
+
+def test_grouped_models_change_after_all_that_was_stored_is_gone(
+    nets: dict[int, Path], own_cache: Path
+) -> None:
+    new = mslite.Tensor(np.eye(SIDE, dtype=np.float32))
+    (alone,) = changeable([nets[3]])
+    alone.update_weights([[new]])
+    first, _ = changeable(nets.values(), ModelGroup(WEIGHT))
+    shutil.rmtree(own_cache)
+    first.update_weights([[new]])
+    np.testing.assert_array_equal(answer(first, 3), answer(alone, 3))
+
+
 def test_grouped_models_with_variable_weights_share_the_others(
     nets: dict[int, Path], own_cache: Path
 ) -> None:
-    def models(group: ModelGroup | None) -> list[mslite.Model]:
-        found = [mslite.Model() for _ in nets]
-        if group is not None:
-            group.add_model(found)
-        for model, path in zip(found, nets.values(), strict=True):
-            listed = {"common_context": {"variable_weights_list": "w0"}}
-            model.build_from_file(str(path), MINDIR, context(), config_dict=listed)
-        return found
-
     def answers(first: mslite.Model, second: mslite.Model) -> tuple[list[np.ndarray], int]:
         new = mslite.Tensor(np.eye(SIDE, dtype=np.float32))
         first.update_weights([[new]])
@@ -225,8 +240,8 @@ def test_grouped_models_with_variable_weights_share_the_others(
             model.close()
         return found, pages
 
-    want, apart = answers(*models(None))
-    found, together = answers(*models(ModelGroup(WEIGHT)))
+    want, apart = answers(*changeable(nets.values()))
+    found, together = answers(*changeable(nets.values(), ModelGroup(WEIGHT)))
     for array, wanted in zip(found, want, strict=True):
         np.testing.assert_array_equal(array, wanted)
     assert apart - together >= PAGES

@@ -217,7 +217,7 @@ def test_an_engine_that_fails_leaves_the_model_as_it_was(
     def fails(*_: object) -> None:
         raise EngineError("no memory")
 
-    monkeypatch.setattr(building, "_load", fails)
+    monkeypatch.setattr(building, "_reopened", fails)
     with pytest.raises(EngineError, match=r"^update weight failed! Error is no memory"):
         update(model, versions(1))
     assert (told(model), version(model)) == (0, "0")
@@ -371,7 +371,7 @@ def test_updates_of_many_threads_come_one_after_the_other(model: mslite.Model) -
 
 def test_a_model_closed_beside_an_update_is_closed(model: mslite.Model) -> None:
     began, may_go_on = threading.Event(), threading.Event()
-    original = building._load
+    original = building._reopened
 
     def slow(*args: Any) -> Any:
         began.set()
@@ -379,7 +379,7 @@ def test_a_model_closed_beside_an_update_is_closed(model: mslite.Model) -> None:
         return original(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "_load", slow)
+        patch.setattr(building, "_reopened", slow)
         changing = threading.Thread(target=update, args=(model, versions(1)))
         changing.start()
         assert began.wait(LIMIT_S)

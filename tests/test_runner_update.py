@@ -116,7 +116,7 @@ def test_a_session_that_cannot_be_loaded_leaves_all_as_they_are(
 ) -> None:
     """Of several: the others are loaded, and let go."""
     with changeable_runner(path, *A_AND_B, workers_num=2, threads=2) as runner:
-        original, loads = building._load, []
+        original, loads = building._reopened, []
 
         def fails_late(*args: Any) -> Any:
             loads.append(1)
@@ -124,7 +124,7 @@ def test_a_session_that_cannot_be_loaded_leaves_all_as_they_are(
                 raise EngineError("no memory")
             return original(*args)
 
-        monkeypatch.setattr(building, "_load", fails_late)
+        monkeypatch.setattr(building, "_reopened", fails_late)
         with pytest.raises(EngineError, match=r"^update weight failed! Error is no memory"):
             update(runner, versions(1))
         assert (told(runner), version(runner)) == (0, "0")
@@ -274,14 +274,14 @@ def test_requests_are_answered_while_an_update_is_under_way(
     runner: mslite.ModelParallelRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, may_go_on = threading.Event(), threading.Event()
-    original = building._load
+    original = building._reopened
 
     def slow(*args: Any) -> Any:
         began.set()
         assert may_go_on.wait(LIMIT_S)
         return original(*args)
 
-    monkeypatch.setattr(building, "_load", slow)
+    monkeypatch.setattr(building, "_reopened", slow)
     thread = threading.Thread(target=update, args=(runner, versions(1)))
     thread.start()
     assert began.wait(LIMIT_S)
@@ -295,15 +295,16 @@ def test_an_update_that_ends_after_the_runner_was_closed_leaves_nothing_open(
     runner: mslite.ModelParallelRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, may_go_on = threading.Event(), threading.Event()
-    original, made = building._load, []
+    made = []
 
-    def slow(*args: Any) -> Any:
+    def slow(session: Any, replaced: Any) -> Any:
+        opener = session.opener()
         began.set()
         assert may_go_on.wait(LIMIT_S)
-        made.append(original(*args))
+        made.append(opener(replaced))
         return made[-1]
 
-    monkeypatch.setattr(building, "_load", slow)
+    monkeypatch.setattr(building, "_reopened", slow)
     thread = threading.Thread(target=update, args=(runner, versions(1)))
     thread.start()
     assert began.wait(LIMIT_S)
@@ -313,6 +314,20 @@ def test_an_update_that_ends_after_the_runner_was_closed_leaves_nothing_open(
     (late,) = made
     with pytest.raises(ClosedError):
         late.run([np.ones((ROWS, SIDE), np.float32)])
+
+
+def test_an_update_that_begins_when_the_runner_was_closed_says_so(
+    runner: mslite.ModelParallelRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = building._reopened
+
+    def late(*args: Any) -> Any:
+        runner.close()
+        return original(*args)
+
+    monkeypatch.setattr(building, "_reopened", late)
+    with pytest.raises(ClosedError, match=r"^update weight failed! Error is the session is closed"):
+        update(runner, versions(1))
 
 
 # --- fork -----------------------------------------------------------------------------------------

@@ -76,14 +76,14 @@ def test_names_become_those_of_the_file_and_arrays_lie_where_kernels_want_them(
 
 
 def test_weights_that_are_not_given_stay_as_they_are_now(built: Built) -> None:
-    before = replace(built, given=replace(built.given, replaced={"b": filled(5)}))
+    before = replace(built, replaced={"b": filled(5)})
     found = updating.replacements(before, [[TENSOR]])
     np.testing.assert_array_equal(found["a"], filled(1))
     np.testing.assert_array_equal(found["b"], filled(5))
 
 
 def test_no_lists_restore_all_weights_of_the_file(built: Built) -> None:
-    before = replace(built, given=replace(built.given, replaced={"b": filled(5)}))
+    before = replace(built, replaced={"b": filled(5)})
     assert updating.replacements(before, []) == {}
 
 

@@ -61,7 +61,7 @@ class Session(Protocol):
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     metadata: dict[str, str]
-    variables: tuple[Variable, ...]  # weights that may change: load the model again with others
+    variables: tuple[Variable, ...]  # weights that may change: see Reopening and CardSession
     mapped: bool  # the weights are pages of a file: another session of the model adds none
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
@@ -99,6 +99,21 @@ class CardSession(Session, Protocol):
         """Let the variable weights be those of the file but for these, in all twins at once.
 
         Runs under way finish on the weights they began with. On an error nothing has changed.
+        """
+
+
+# opens a compiled model once more, with these arrays in place of its variable weights
+Opener = Callable[[Mapping[str, np.ndarray]], Session]
+
+
+@runtime_checkable
+class Reopening(Protocol):
+    """A session on the host whose variable weights change by opening another one."""
+
+    def opener(self) -> Opener:
+        """Opens other sessions of this compiled model, whatever became of the model's files.
+
+        They share with this one what does not change. The opener keeps no session alive.
         """
 
 

@@ -44,8 +44,6 @@ class Given:
     beside: Path | None = None  # where the model file would lie for its side files to be found
     key: Key | None = None
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
-    # those of them that have changed, as they are now
-    replaced: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     budget: Budget = DEFAULT  # what building it may cost
     reads_later: bool = False  # ONNX: big weights are read when they are used; see core/snapshot.py
 
@@ -77,7 +75,8 @@ class Source:
     translate: Callable[[], ir.Model]
     storable: bool = True  # False: it was encrypted, and nothing of it may come to lie on a disk
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
-    replaced: Mapping[str, np.ndarray] = field(default_factory=dict)  # those that have changed
+    # what the session begins with in place of some of them: those of a model that is resized
+    replaced: Mapping[str, np.ndarray] = field(default_factory=dict)
     digests: tuple[str, ...] = ()  # of what is in memory, as if it were the first of the files
     budget: Budget = DEFAULT  # what compiling it may cost
 
@@ -102,9 +101,8 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
         translate,
         storable,
         given.variable,
-        given.replaced,
-        digests,
-        given.budget,
+        digests=digests,
+        budget=given.budget,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from support.running import assert_close
 
 from mindspore_lite.engines import artefact, variable
 from mindspore_lite.engines.alignment import ALIGNMENT
-from mindspore_lite.engines.base import Options, Session
+from mindspore_lite.engines.base import Options, Reopening, Session
 from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given, source_of
@@ -25,16 +26,23 @@ from mindspore_lite.graph.source import Given, source_of
 Load = Callable[..., Session]
 
 
-@pytest.fixture(params=["stored", "in memory"])
-def load(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Opens ONNX bytes, from the cache and without one."""
+@pytest.fixture(params=["stored", "in memory", "removed"])
+def load(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, cache_place: Path
+) -> Load:
+    """Opens ONNX bytes, from the cache, without one, and after what was compiled was removed."""
     if request.param == "in memory":
         monkeypatch.setenv("MSLITE_CACHE", "off")
 
     def session(data: bytes, *names: str, **replaced: np.ndarray) -> Session:
         entries = tuple((name, "") for name in names)
-        given = Given("ONNX", data=data, variable=entries, replaced=replaced)
+        given = Given("ONNX", data=data, variable=entries)
         found = OnnxRuntimeEngine().load(source_of(given), Options())
+        if names and (replaced or request.param == "removed"):
+            assert isinstance(found, Reopening)
+            if request.param == "removed":
+                shutil.rmtree(cache_place)
+            found = found.opener()(replaced)
         assert found.mapped is (request.param == "stored" and not replaced) or not names
         return found
 
@@ -149,8 +157,8 @@ def test_which_weights_change_is_part_of_the_key_but_not_their_values(cache_plac
 
     def folders(*names: str, **replaced: np.ndarray) -> int:
         entries = tuple((name, "") for name in names)
-        given = Given("ONNX", data=data, variable=entries, replaced=replaced)
-        OnnxRuntimeEngine().load(source_of(given), Options())
+        source = source_of(Given("ONNX", data=data, variable=entries))
+        OnnxRuntimeEngine().load(replace(source, replaced=replaced), Options())
         return sum(len(path.name) == 64 for path in cache_place.iterdir())
 
     assert folders() == 1

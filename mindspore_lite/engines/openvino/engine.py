@@ -14,6 +14,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache as remembered
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.engines.skeleton import Parts
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.variable import Variable
 
 VERSION = str(ov.__version__)
 _MAKERS = ("widen", "quirks", "variable", "openvino/engine", "openvino/faults", "openvino/reading")
@@ -107,8 +109,7 @@ def _check(options: Options) -> None:
     binding.check(options.cores, options.threads)
     if options.precision not in _PRECISIONS:
         raise ValueError(f"precision is {options.precision!r}, wanted one of {list(_PRECISIONS)}")
-    if _core()[1] != os.getpid():
-        raise EngineError(f"the model cannot be built here: {FORKED}")
+    _check_process()
     if options.group is not None:
         warnings.warn(
             "a model of a group shares neither weights nor scratch memory on the openvino engine; "
@@ -116,6 +117,11 @@ def _check(options: Options) -> None:
             RuntimeWarning,
             stacklevel=3,
         )
+
+
+def _check_process() -> None:
+    if _core()[1] != os.getpid():
+        raise EngineError(f"the model cannot be built here: {FORKED}")
 
 
 def _not_stored() -> EngineError:
@@ -270,11 +276,29 @@ def _from_weights(
     replaced: Mapping[str, np.ndarray],
     options: Options,
 ) -> OpenVinoSession:
-    weights = {**first, **replaced}
-    with huge_pages.for_new_memory():
-        compiled = _compiled(_read(skeleton, weights, options), options)
     variables = variable.from_memory(ends.metadata, first)
-    return OpenVinoSession(compiled, weights, ends, skeleton, options, variables)
+    return _Opener(ends, skeleton, first, variables, options)(replaced)
+
+
+@dataclass(frozen=True)
+class _Opener:
+    """Compiles a model whose graph and weights are here, with other weights in place of some."""
+
+    ends: Ports
+    skeleton: bytes
+    first: Mapping[str, np.ndarray]
+    variables: tuple[Variable, ...]
+    options: Options
+
+    def __call__(self, replaced: Mapping[str, np.ndarray]) -> OpenVinoSession:
+        weights = {**self.first, **replaced}
+        _check_process()
+        with huge_pages.for_new_memory():
+            compiled = _compiled(_read(self.skeleton, weights, self.options), self.options)
+        opener = self if self.variables else None
+        return OpenVinoSession(
+            compiled, weights, self.ends, self.skeleton, self.options, self.variables, opener
+        )
 
 
 def _read(skeleton: bytes, weights: Mapping[str, np.ndarray], options: Options) -> Any:

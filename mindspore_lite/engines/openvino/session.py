@@ -27,7 +27,7 @@ import openvino as ov
 
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.engines import binding, border
-from mindspore_lite.engines.base import Options, Stop
+from mindspore_lite.engines.base import Opener, Options, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.variable import Variable
@@ -66,8 +66,14 @@ class OpenVinoSession:
         skeleton: bytes,
         options: Options,
         variables: tuple[Variable, ...] = (),
+        opener: Opener | None = None,
     ) -> None:
-        """weights: whatever must live as long as the compiled model."""
+        """Args beyond the obvious:
+
+        weights: Whatever must live as long as the compiled model.
+        opener: What opens the model with other weights, if there are variables.
+        """
+        self._opener = opener
         self.metadata, self.variables = ports.metadata, variables
         inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
         self.inputs = tuple(border.seen(info, inward) for info in ports.inputs)
@@ -158,9 +164,16 @@ class OpenVinoSession:
         """The untouched ONNX graph without its large weights."""
         return self._skeleton
 
+    def opener(self) -> Opener:
+        """Compiles the model again, with other weights."""
+        if self._opener is None:
+            raise self._unusable()
+        return self._opener
+
     def close(self) -> None:
         """Drop the compiled model; runs under way finish undisturbed."""
         self._native = None
+        self._opener = None  # which holds weights
 
     def _unusable(self) -> Exception:
         if self._forked:

@@ -16,7 +16,7 @@ import onnx_ir as ir
 import torch
 from google.protobuf.message import DecodeError
 
-from mindspore_lite.engines import artefact, binding, cache, cached, digest, time_limit, variable
+from mindspore_lite.engines import artefact, binding, cache, cached, digest, variable
 from mindspore_lite.engines.base import Keep, Options, Source
 from mindspore_lite.engines.skeleton import Parts, take_apart
 from mindspore_lite.engines.torch import ipc, stored
@@ -25,7 +25,7 @@ from mindspore_lite.engines.torch.cards import Card, card_for
 from mindspore_lite.engines.torch.compile import check_tuning
 from mindspore_lite.engines.torch.precision import half_of
 from mindspore_lite.engines.torch.program import Program
-from mindspore_lite.engines.torch.session import TorchSession
+from mindspore_lite.engines.torch.session import TorchSession, on_host
 from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.check_nodes import check_nodes
@@ -189,14 +189,11 @@ def _in_memory(
 
 
 def _session(program: Program, source: Source | None, extra: bytes, mapped: bool) -> AnySession:
-    if source is not None and source.replaced:
-        program.store.update(source.replaced)
+    replaced = {} if source is None else source.replaced
     if program.card is None:
-        return time_limit.within(
-            program.options.max_seconds,
-            "preparing the model for PyTorch",
-            lambda: TorchSession(program, mapped),
-        )
+        return on_host(program, replaced, mapped)
+    if replaced:
+        program.store.update(replaced)
     if extra:
         ipc.adopt(program.store, extra)
     return CardSession(program)

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import onnx_ir as ir
@@ -70,6 +71,8 @@ class Program:
         self.types = [torch_type(int(v.dtype)) for v in model.graph.inputs if v.dtype is not None]
         self.store = Store(card, {one.name: one.first for one in variables})
         self._key = key
+        # makes another program of the same graph, with weights of its own; keeps none alive
+        self.again = partial(Program, model, skeleton, variables, options, card, key)
         self._independent: bool | None = None  # of its rows; None until that was tried
         self._trying = threading.Lock()
         self._model = model

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -19,9 +19,9 @@ import numpy as np
 import torch
 
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.engines import binding, border
+from mindspore_lite.engines import binding, border, time_limit
 from mindspore_lite.engines.any_shape import accepts
-from mindspore_lite.engines.base import Stop
+from mindspore_lite.engines.base import Opener, Stop
 from mindspore_lite.engines.torch.program import Program, Shapes, seen
 from mindspore_lite.errors import (
     ClosedError,
@@ -119,12 +119,25 @@ class TorchSession(Base):
     def __init__(self, program: Program, mapped: bool) -> None:
         """Static shapes are lowered now, others when they are met."""
         super().__init__(program, mapped)
+        self._again: Callable[[], Program] | None = program.again
         options = program.options
         self._threads = _threads(options.threads)
         self._cores = options.cores[:1] if options.binds_caller else ()
         if own := static(self._inner):
             with _wide(self._threads):
                 program.plan(own)
+
+    def opener(self) -> Opener:
+        """Lowers the same graph again, on weights of its own."""
+        again = self._again
+        if again is None:
+            raise ClosedError("the session is closed; build the model again to run it")
+        return lambda replaced: on_host(again(), replaced, mapped=False)
+
+    def close(self) -> None:
+        """Drop the model, and what another session would be made of."""
+        super().close()
+        self._again = None
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs; once begun, a run is stopped between the steps of a loop alone."""
@@ -139,6 +152,17 @@ class TorchSession(Base):
         except Exception as exc:  # torch raises anything
             text = f"torch could not run the model: {readable(exc)}"
             raise engine_failure(text, exc) from exc
+
+
+def on_host(program: Program, replaced: Mapping[str, np.ndarray], mapped: bool) -> TorchSession:
+    """A session on the host, with other weights in place of some; within the time for a build."""
+    if replaced:
+        program.store.update(replaced)
+    return time_limit.within(
+        program.options.max_seconds,
+        "preparing the model for PyTorch",
+        lambda: TorchSession(program, mapped),
+    )
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_float64_is_warned_of(source_of: MakeSource) -> None:
 
 
 @CACHES
-def test_weights_are_replaced_by_another_load(
+def test_weights_are_replaced_by_opening_another_session(
     cached: str, dense: Any, cache_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MSLITE_CACHE", cached)
@@ -142,8 +142,13 @@ def test_weights_are_replaced_by_another_load(
     dense.check(session)
     (found,) = session.variables
     np.testing.assert_array_equal(found.first, dense.w)
-    changed = ENGINE.load(replace(source, replaced={"w": dense.w * 2}), Options(streams=2))
-    np.testing.assert_allclose(changed.run([dense.x])[0], 2 * dense.wanted - 1, rtol=1e-5)
+    opener = session.opener()
+    for changed in (
+        ENGINE.load(replace(source, replaced={"w": dense.w * 2}), Options(streams=2)),
+        opener({"w": dense.w * 2}),
+    ):
+        np.testing.assert_allclose(changed.run([dense.x])[0], 2 * dense.wanted - 1, rtol=1e-5)
+    dense.check(opener({}))
     dense.check(session)  # which nobody changed
     dense.check(ENGINE.load(source, Options()))
     if cached == "on":
