@@ -30,12 +30,14 @@ from typing import Any
 
 from mindspore_lite import errors
 from mindspore_lite.core import installation, landlock, seccomp
+from mindspore_lite.core.jail_watch import Written
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.text import harmless
 from mindspore_lite.errors import LiteError, ModelFileError, ResourceError
 
 _CHILD = Path(__file__).with_name("jail_child.py")
 _LAST_WORDS = 4000  # bytes kept of what the child writes to standard error
+_LOOK_S = 0.1  # between two looks at what it has written
 _MOST_REPLY = 64 << 20  # a report of `mslite inspect` may be long
 # of the environment, what decides how libraries are found and text is read
 _KEPT = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
@@ -51,6 +53,11 @@ class Limits:
     data_bytes: int  # private writable memory
     address_bytes: int  # that, files and shared memory that are mapped
     file_bytes: int  # of one file that it writes
+
+    @property
+    def written_bytes(self) -> int:
+        """Of all files that it has written and not removed, memory files included."""
+        return 2 * self.file_bytes + (1 << 20)  # blocks of small files are larger than they are
 
 
 def missing() -> str:
@@ -109,7 +116,7 @@ def run(
     try:
         with tempfile.TemporaryDirectory(prefix="mslite-jail-", ignore_cleanup_errors=True) as home:
             head["write"] = [str(one) for one in (*write, home)]
-            ended = _ended(head, blobs, home, limits.wall_s)
+            ended = _ended(head, blobs, home, limits)
     except OSError as exc:
         raise ResourceError(
             f"{doing} failed: no process could be started for it: {exc.strerror or exc}"
@@ -122,14 +129,15 @@ class _Ended:
     """A child that has ended: how, and what it said."""
 
     status: int  # as Popen has it: below 0 is a signal
-    in_time: bool
+    stopped: str  # why it was ended from here: "", "time" or "files"
     reply: bytes
     last_words: str
 
 
-def _ended(head: Mapping[str, Any], blobs: Sequence[bytes], home: str, wall_s: float) -> _Ended:
+def _ended(head: Mapping[str, Any], blobs: Sequence[bytes], home: str, limits: Limits) -> _Ended:
     """Start the child and wait for its end, which comes in any case."""
     request = _request(head, blobs)
+    given = os.fstat(request)
     try:
         reply, reply_end = _pipe()
     except BaseException:
@@ -152,13 +160,14 @@ def _ended(head: Mapping[str, Any], blobs: Sequence[bytes], home: str, wall_s: f
             os.close(reply_end)
         assert child.stderr is not None
         try:
-            body, words, in_time = _drained(child, reply, time.monotonic() + wall_s)
+            written = Written(child.pid, head["write"], (given.st_dev, given.st_ino))
+            body, words, stopped = _drained(child, reply, written, limits)
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)  # not reaped yet: its number is its own
             child.wait()
             child.stderr.close()
-        return _Ended(child.returncode, in_time, body, words.decode("utf-8", "replace"))
+        return _Ended(child.returncode, stopped, body, words.decode("utf-8", "replace"))
     finally:
         os.close(reply)
 
@@ -215,9 +224,9 @@ def _environment(home: str) -> dict[str, str]:
 
 
 def _drained(
-    child: subprocess.Popen[bytes], reply: int, deadline_s: float
-) -> tuple[bytes, bytes, bool]:
-    """Read both pipes until the child has ended; its reply, its last words, whether in time.
+    child: subprocess.Popen[bytes], reply: int, written: Written, limits: Limits
+) -> tuple[bytes, bytes, str]:
+    """Read both pipes until the child has ended; its reply, its last words, why it was stopped.
 
     The end of the process counts, not that of the pipes, which another process could hold. A reply
     above the bound is cut, and makes no sense then.
@@ -229,7 +238,12 @@ def _drained(
     for pipe in found:
         waiting.register(pipe, select.POLLIN)
     still = set(found)
-    while time.monotonic() < deadline_s:
+    deadline_s, look_s = time.monotonic() + limits.wall_s, 0.0
+    while (now_s := time.monotonic()) < deadline_s:
+        if now_s >= look_s:
+            if written.is_above(limits.written_bytes):
+                return b"", b"", "files"
+            look_s = time.monotonic() + _LOOK_S
         # asked before the pipes are read: what it wrote is in them by then
         has_ended = _has_ended(child.pid)
         ready = waiting.poll(0 if has_ended else 100 if len(still) == len(found) else 2)
@@ -243,8 +257,9 @@ def _drained(
             elif pipe == words:
                 found[words] = (found[words] + piece)[-_LAST_WORDS:]
         if has_ended and not ready:
-            return bytes(found[reply]), bytes(found[words]), True
-    return b"", b"", False
+            too_much = written.is_above(limits.written_bytes)
+            return bytes(found[reply]), bytes(found[words]), "files" if too_much else ""
+    return b"", b"", "time"
 
 
 def _has_ended(process: int) -> bool:
@@ -257,7 +272,12 @@ def _has_ended(process: int) -> bool:
 
 def _result(ended: _Ended, doing: str, limits: Limits, hint: str) -> Any:
     """What the task returned, or the error that stands for how it ended."""
-    if not ended.in_time:
+    if ended.stopped == "files":
+        raise ModelFileError(
+            f"{doing} wrote more than {limits.written_bytes >> 20} MiB of files, or very many, and "
+            f"was stopped{hint}"
+        )
+    if ended.stopped:
         raise ModelFileError(
             f"{doing} did not end within {limits.wall_s:.0f} s and was stopped{hint}"
         )

@@ -31,7 +31,8 @@ _MACHINES = tuple(_ARCHITECTURES)
 
 # numbers on x86_64 and aarch64; None: there is no such call
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
-    "socket": (41, 198), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "socket": (41, 198), "socketpair": (53, 199),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
@@ -52,6 +53,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
     "removexattrat": (466, 466),
     "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+    "memfd_secret": (447, 447),
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
     "setpriority": (141, 140), "sched_setparam": (142, 118), "sched_setscheduler": (144, 119),
     "sched_setaffinity": (203, 122), "sched_setattr": (314, 274), "ioprio_set": (251, 30),

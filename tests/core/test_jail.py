@@ -77,6 +77,19 @@ def test_a_bad_end_is_an_error_with_the_reason(
         run(task, limits=replace(LIMITS, **limits))
 
 
+@pytest.mark.parametrize("how", ["named", "removed", "memory", "empty"])
+def test_files_that_are_too_much_together_are_an_error(how: str, place: Path) -> None:
+    words = "the test wrote more than 17 MiB of files, or very many, and was stopped; the knob"
+    with pytest.raises(ModelFileError, match=words):
+        run("fill_files", {"how": how}, hint="the knob")
+    assert list(place.iterdir()) == []
+
+
+@whole
+def test_a_child_cannot_hide_descriptors_in_a_socket() -> None:
+    assert run("pair") == "refused"
+
+
 def test_the_error_of_a_limit_says_what_sets_it() -> None:
     with pytest.raises(ModelFileError, match="1024 MiB of memory; turn the knob"):
         run("eat_at_once", hint="turn the knob")

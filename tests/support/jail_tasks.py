@@ -61,6 +61,15 @@ def spin(arguments: Arguments, blobs: list[bytes]) -> None:
         pass
 
 
+def pair(arguments: Arguments, blobs: list[bytes]) -> Any:
+    """Whether descriptors could be hidden in a socket."""
+    try:
+        socket.socketpair()
+    except PermissionError:
+        return "refused"
+    return "made"
+
+
 def hang(arguments: Arguments, blobs: list[bytes]) -> None:
     threading.Event().wait()
 
@@ -69,6 +78,27 @@ def close_and_hang(arguments: Arguments, blobs: list[bytes]) -> None:
     """Hang with both pipes closed, so that only the process itself tells its end."""
     os.closerange(2, 64)
     threading.Event().wait()
+
+
+def fill_files(arguments: Arguments, blobs: list[bytes]) -> None:
+    """Write files of an allowed size for ever, in the way that is asked for."""
+    folder, held = Path(os.environ["TMPDIR"]), []
+    for number in range(1 << 30):
+        if arguments["how"] == "memory":
+            file = os.memfd_create("more")
+        else:
+            path = folder / str(number)
+            file = os.open(path, os.O_RDWR | os.O_CREAT)
+            if arguments["how"] == "removed":
+                path.unlink()
+        if arguments["how"] != "empty":
+            os.write(file, bytes(4 << 20))
+        if arguments["how"] in ("named", "empty"):
+            os.close(file)
+        else:
+            held.append(file)
+            if len(held) > 100:
+                threading.Event().wait()
 
 
 def eat_at_once(arguments: Arguments, blobs: list[bytes]) -> None:
