@@ -379,8 +379,19 @@ def test_a_built_model_does_not_show_the_key() -> None:
 def test_bytes_that_a_wrong_key_made_are_told_as_that(tmp_path: Path) -> None:
     """The oldest form has nothing to tell a wrong key by but its result."""
     sealed = encrypt(dense_net(), b"another key 1234", tagless=True)
-    with pytest.raises(ModelFileError, match="cannot be loaded as MindIR with this dec_key: "):
+    words = "cannot be loaded as MindIR with this dec_key: "
+    with pytest.warns(RuntimeWarning, match="no tags"), pytest.raises(ModelFileError, match=words):
         from_buffer(sealed, dec_key=SECRET)
+
+
+def test_a_model_can_be_asked_to_be_authentic(tmp_path: Path) -> None:
+    asked = {"build": {"require_authenticated": "on"}}
+    sealed = encrypt(dense_net(), SECRET)
+    from_buffer(sealed, dec_key=SECRET, config_dict=asked)
+    with pytest.raises(ModelFileError, match="the file has no tags"):
+        from_buffer(sealed[:4] + sealed[20:], dec_key=SECRET, config_dict=asked)
+    with pytest.raises(ModelFileError, match="was given without dec_key"):
+        from_buffer(dense_net(), config_dict=asked)
 
 
 def test_onnx_files_have_no_key() -> None:

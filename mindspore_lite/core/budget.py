@@ -1,4 +1,4 @@
-"""What building one model may cost, and whether that happens in a jail: section [build].
+"""What building one model may cost, and what is asked of its file: section [build].
 
     key              default          what it bounds
     max_nodes        100000           nodes after all functions and graphs are inlined
@@ -8,6 +8,7 @@
     max_run_seconds  max_seconds      time of warming up, and of each trial run of a build; where
                                       context.parallel.timeout_s is less, that, but at least 10
     sandbox          off              on: compile in a child process that can reach nothing else
+    require_authenticated  off        on: only models that AES-GCM shows to be unchanged
 
 No honest model comes near the defaults: the largest networks have some ten thousand nodes. What a
 hostile file costs at most, as measured with 99,000 nodes in a row, translating included: 15 s of
@@ -21,7 +22,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mindspore_lite.errors import EngineError, ModelFileError
 
@@ -40,6 +41,7 @@ class Budget:
     max_seconds: int = 1800
     sandbox: bool = False
     max_run_seconds: int = 0  # 0: what run_limit_s() makes of the other limits
+    require_authenticated: bool = False
 
     def fold_limit(self, weight_bytes: int) -> int:
         """Bytes that constants of a model with so many bytes of weights may be folded into."""
@@ -82,7 +84,7 @@ def budget_of(sections: Mapping[str, Mapping[str, str]]) -> Budget:
         EngineError: A key of [build] is not known, or its value is none that it can have.
     """
     entries = {key: text.strip() for key, text in sections.get(SECTION, {}).items()}
-    known = ("max_nodes", "max_fold_bytes", "max_seconds", "max_run_seconds", "sandbox")
+    known = tuple(field.name for field in fields(Budget))
     for key in entries:
         if key not in known:
             raise EngineError(f"[{SECTION}] has no key {key!r}, wanted one of {', '.join(known)}")
@@ -92,6 +94,7 @@ def budget_of(sections: Mapping[str, Mapping[str, str]]) -> Budget:
         _number(entries, "max_seconds", DEFAULT.max_seconds),
         _switch(entries, "sandbox"),
         _number(entries, "max_run_seconds", DEFAULT.max_run_seconds),
+        _switch(entries, "require_authenticated"),
     )
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.open_rank import OpenRankError, of_open_rank, trial
-from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.mindir.decrypt import Key, not_authentic
 from mindspore_lite.mindir.opened import open_mindir
 from mindspore_lite.mindir.scan import Data
 
@@ -90,6 +90,7 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     """The source of a model, optionally with other input shapes than it was exported with."""
     make = {"MINDIR": _mindir_parts, "ONNX": _onnx_parts}[given.kind]
     with _naming(given):
+        given = _authentic(given)
         snapshot, translate, storable = make(given, input_shapes)
     recipe = _recipe(given.kind.lower(), input_shapes)
     if given.variable:  # which one compiles apart from the others; their values do not matter
@@ -104,6 +105,15 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
         digests=digests,
         budget=given.budget,
     )
+
+
+def _authentic(given: Given) -> Given:
+    """The model with a key that accepts only what has tags, where the budget says so."""
+    if not given.budget.require_authenticated:
+        return given
+    if given.key is None:
+        raise not_authentic("the model was given without dec_key")
+    return replace(given, key=replace(given.key, authentic=True))
 
 
 # the files, how to make the graph, and whether that may be stored

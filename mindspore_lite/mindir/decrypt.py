@@ -5,7 +5,8 @@ A file is a chain of blocks, each at most 64 MiB of the model, encrypted on thei
     magic, [tag of 16 bytes], length of the rest, length of iv, iv, length of cipher, cipher
 
 with 32-bit little-endian numbers; only AES-GCM has the tag. The oldest files have the magic of
-AES-GCM whatever their mode, and no tag in either.
+AES-GCM whatever their mode, and no tag in either. So tags can be cut off a file, which then looks
+like an old one: it is read with a warning, or refused where Key.authentic asks for tags.
 
 Nothing of a key is written anywhere or shown in an error.
 """
@@ -14,10 +15,12 @@ from __future__ import annotations
 
 import os
 import struct
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mindspore_lite.core.budget import SECTION
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.scan import Data, fields
 
@@ -41,6 +44,7 @@ class Key:
     secret: bytes = field(repr=False)
     mode: str = MODES[0]
     threads: int = 0  # 0: as many as there are cores to use
+    authentic: bool = field(default=False, repr=False)  # refuse what has no tags
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def decrypted(data: memoryview, key: Key | None) -> memoryview:
             f"dec_key has {len(key.secret)} bytes, {key.mode} wants {wanted}; "
             "a key written in hexadecimal goes through bytes.fromhex() first"
         )
+    _check_tags(key, mode == MODES[0] and not tagless)
     check_library()
     blocks = list(_placed(data, list(_blocks(data, tagless)), key))
     room = bytearray(blocks[-1].to + blocks[-1].plain + _UNIT)  # ciphers ask for a spare unit
@@ -92,6 +97,30 @@ def decrypted(data: memoryview, key: Key | None) -> memoryview:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda block: _decrypt(data, block, key, out), blocks))
     return out[: len(room) - _UNIT].toreadonly()
+
+
+def _check_tags(key: Key, has_tags: bool) -> None:
+    """Refuse a file without tags, or warn of one that should have some."""
+    if has_tags:
+        return
+    if key.authentic:
+        raise not_authentic("the file has no tags, without which anybody could have changed it")
+    if key.mode == MODES[0]:
+        warnings.warn(
+            "the encrypted file has no tags, as the oldest ones have none: anybody could have "
+            f"changed it, or cut its tags off; [{SECTION}] require_authenticated=on refuses such "
+            "files",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def not_authentic(why: str) -> ModelFileError:
+    """The error of a model that is not shown to be what the owner of the key has written."""
+    return ModelFileError(
+        f"{why}, and [{SECTION}] require_authenticated is on; encrypt the model with AES-GCM by a "
+        "current converter, weights included, or set it to off"
+    )
 
 
 def _is_tagless(data: memoryview) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mindspore_lite.core.files import File, open_beneath
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by
+from mindspore_lite.mindir.decrypt import Key, decrypted, encrypted_by, not_authentic
 from mindspore_lite.mindir.scan import Data, weights_outside
 
 HEADER_BYTES = 64
@@ -120,4 +120,8 @@ class SideFiles:
 
     def _plain(self, data: memoryview) -> memoryview:
         """The file as it was before encryption; converters encrypt the graph file alone."""
-        return data if encrypted_by(data) is None else decrypted(data, self._key)
+        if encrypted_by(data) is not None:
+            return decrypted(data, self._key)
+        if self._key is not None and self._key.authentic:
+            raise not_authentic("it is not encrypted, so that anybody could have changed it")
+        return data

@@ -13,9 +13,9 @@ def test_nothing_said_is_the_default() -> None:
 def test_every_key_is_read() -> None:
     said = {
         "max_nodes": "7", "max_fold_bytes": "2m", "max_seconds": " 9 ", "max_run_seconds": "8",
-        "sandbox": "ON",
+        "sandbox": "ON", "require_authenticated": "on",
     }  # fmt: skip
-    assert budget_of({"build": said}) == Budget(7, 2 << 20, 9, True, 8)
+    assert budget_of({"build": said}) == Budget(7, 2 << 20, 9, True, 8, True)
 
 
 @pytest.mark.parametrize(

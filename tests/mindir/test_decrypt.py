@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 import sys
 import tracemalloc
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -60,7 +62,32 @@ def test_pieces_of_different_lengths_are_put_together() -> None:
 def test_the_oldest_form_has_no_tag_and_one_magic(mode: str, block: int) -> None:
     closed = encrypt(PLAIN, SECRET, mode, block=block, tagless=True)
     assert closed[:4] == b"\xd8\x5e\x3a\x7f"
-    assert opened(closed, mode) == PLAIN
+    with untagged(mode):
+        assert opened(closed, mode) == PLAIN
+
+
+def untagged(mode: str) -> AbstractContextManager[Any]:
+    """What is warned of a file without tags: nothing where its mode has none."""
+    if mode != "AES-GCM":
+        return nullcontext()
+    return pytest.warns(RuntimeWarning, match=r"anybody could .* require_authenticated=on refuses")
+
+
+def test_tags_that_were_cut_off_are_warned_of_and_can_be_refused() -> None:
+    closed = encrypt(PLAIN, SECRET)
+    cut = memoryview(closed[:4] + closed[20:])
+    with pytest.warns(RuntimeWarning, match="the encrypted file has no tags"):
+        assert decrypted(cut, Key(SECRET)) == PLAIN
+    authentic = Key(SECRET, authentic=True)
+    assert decrypted(memoryview(closed), authentic) == PLAIN
+    with pytest.raises(ModelFileError, match=r"has no tags, .* require_authenticated is on"):
+        decrypted(cut, authentic)
+
+
+@pytest.mark.parametrize("mode", ["AES-CBC", "SM4-CBC"])
+def test_modes_without_tags_can_be_refused(mode: str) -> None:
+    with pytest.raises(ModelFileError, match=r"has no tags, .* require_authenticated is on"):
+        decrypted(memoryview(encrypt(PLAIN, SECRET, mode)), Key(SECRET, mode, authentic=True))
 
 
 def test_what_comes_out_cannot_be_changed() -> None:
