@@ -28,6 +28,9 @@ _PIECE_BYTES = 4096  # of what is read for a glimpse
 _CHUNK_BYTES = 8 << 20  # of what is read as a whole
 _COMPARED_BYTES = 1 << 20  # of what is compared at once; it shall stay in the processor's cache
 _HUGE_BYTES = 4 << 20  # from which on memory is asked for in huge pages; guess
+# A file of this size, of which so small a part is written, holds next to nothing but a claim; no
+# honest model is nearly all zeros, nor written as a hole
+_HOLLOW_BYTES, _HOLLOW_PART = 256 << 20, 64
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -81,6 +84,7 @@ class File:
         """All bytes, read into memory that nobody else can change, and which may be written to."""
         if not self.size:
             return memoryview(b"")
+        self.refuse_hollow()
         try:
             memory = mmap.mmap(-1, self.size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if self.size >= _HUGE_BYTES:
@@ -93,6 +97,7 @@ class File:
 
     def stream(self) -> BinaryIO:
         """A stream of its own, from the beginning, for readers that want one."""
+        self.refuse_hollow()
         descriptor = os.open(self.proc_path, _FLAGS)
         return open(descriptor, "rb")
 
@@ -107,6 +112,22 @@ class File:
             if piece != content[at : at + len(piece)]:
                 return False
         return True
+
+    def refuse_hollow(self) -> None:
+        """Refuse a large file that is a hole nearly all over: it would be read as zeros.
+
+        Raises:
+            ModelFileError: It is.
+        """
+        if self.size <= _HOLLOW_BYTES:
+            return
+        held = _held_bytes(self._descriptor, self.size // _HOLLOW_PART)
+        if held < self.size // _HOLLOW_PART:
+            raise ModelFileError(
+                f"{str(self.path)!r} has {self.size} bytes, of which {held} are written and the "
+                "rest is a hole, as in a copy that was cut off; if it shall be zeros, write them "
+                "out: cp --sparse=never"
+            )
 
     def stamp_now(self) -> Stamp:
         """As `stamp`, of this moment."""
@@ -284,6 +305,20 @@ def _step_by_step(above: int, name: PurePosixPath) -> int:
     finally:
         if held != above:
             os.close(held)
+
+
+def _held_bytes(descriptor: int, enough: int) -> int:
+    """Bytes of a file outside of holes, counted until they are enough."""
+    held = at = 0
+    try:
+        while held < enough:
+            at = os.lseek(descriptor, at, os.SEEK_DATA)
+            end = os.lseek(descriptor, at, os.SEEK_HOLE)
+            held, at = held + end - at, end
+    except OSError as exc:
+        # ENXIO: there is nothing behind; else the file system cannot tell, and all of it counts
+        return held if exc.errno == errno.ENXIO else enough
+    return held
 
 
 def _stamp(s: os.stat_result) -> Stamp:

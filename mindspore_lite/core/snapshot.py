@@ -190,6 +190,7 @@ def sealed_copy(path: Path) -> Iterator[int]:
     Yields a descriptor; `/proc/self/fd/<number>` is the copy's name while the block lasts.
     """
     file = open_file(path)
+    file.refuse_hollow()
     copy = os.memfd_create("mslite", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         if file.size:

@@ -21,6 +21,8 @@ from mindspore_lite.errors import ModelFileError
 
 _SUFFIX = ".npy"
 _PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}  # and how many bytes become of one
+# Weights do not pack that well, but for zeros: so many bytes, from one each, are a claim
+_MOST_BYTES, _MOST_RATIO = 256 << 20, 500
 _ENCRYPTED = 1  # a bit of a member's flags
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -64,6 +66,12 @@ def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
         packed += info.compress_size
     if packed > size:  # members that share bytes: the way of small files that grow without bound
         raise ModelFileError(f"its members claim {packed} bytes, and the file has {size}")
+    unpacked = sum(info.file_size for info in members)
+    if unpacked > max(_MOST_BYTES, _MOST_RATIO * size):
+        raise ModelFileError(
+            f"its members claim {unpacked} bytes once unpacked, and the file has {size}; if they "
+            "shall be nearly all zeros, write them with np.savez(), which does not pack"
+        )
 
 
 def read_npy(name: str, size: int, stream: IO[bytes]) -> np.ndarray:

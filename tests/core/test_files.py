@@ -223,3 +223,25 @@ def test_indexing_a_file_that_was_cut_off_is_an_error(tmp_path: Path) -> None:
         os.truncate(tmp_path / "f", 10)
         with pytest.raises(ModelFileError, match="is it being written"):
             file[5000]
+
+
+def hollow(path: Path, size: int, held: int) -> File:
+    path.write_bytes(b"x" * held)
+    os.truncate(path, size)  # a hole: it takes no room on the disk
+    return open_file(path)
+
+
+@pytest.mark.parametrize("held", [0, 100])
+def test_a_large_file_that_is_nothing_but_a_hole_is_refused(tmp_path: Path, held: int) -> None:
+    words = r"has 8589934592 bytes, of which \d+ are written and the rest is a hole"
+    with hollow(tmp_path / "f", 8 << 30, held) as file:
+        for use in (file.load, file.stream):
+            with pytest.raises(ModelFileError, match=words):
+                use()
+
+
+def test_a_hole_in_a_file_is_no_harm(tmp_path: Path) -> None:
+    with hollow(tmp_path / "small", 64 << 20, 0) as file:
+        assert len(file.load()) == 64 << 20
+    with hollow(tmp_path / "partly", 257 << 20, 5 << 20) as file:
+        file.refuse_hollow()

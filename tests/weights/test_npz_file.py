@@ -204,3 +204,18 @@ def test_a_damaged_file_is_an_error_at_worst(
             assert array.nbytes < 10**6
     except LiteError:
         pass
+
+
+def test_an_archive_that_unpacks_to_far_more_than_it_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    np.savez_compressed(path, w=np.zeros(257 << 20, np.uint8))
+    with pytest.raises(ModelFileError, match=r"claim 269484\d+ bytes once unpacked, .* np\.savez"):
+        list(read_npz(path))
+    path.unlink()
+
+
+def test_zeros_that_are_packed_are_read_as_long_as_they_are_few(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    np.savez_compressed(path, w=np.zeros(8 << 20, np.uint8))
+    ((_, array),) = read_npz(path)
+    assert array.nbytes == 8 << 20
