@@ -27,6 +27,7 @@ from mindspore_lite.engines import (
     digest,
     heap,
     held,
+    ort_folding,
     profile,
     time_limit,
     variable,
@@ -118,11 +119,10 @@ class OnnxRuntimeEngine:
 def _parts_of(source: Source) -> Parts:
     # these load onnx, as translating does
     from mindspore_lite.graph.check_nodes import check_nodes
-    from mindspore_lite.graph.folding import check_folding
 
     model = source.translate()
     check_nodes(model)
-    most = check_folding(model, source.budget).most_each
+    most = ort_folding.settle(model, source.budget)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)
     fit(model)
@@ -224,7 +224,7 @@ def _identity(source: Source, content: digest.Content, entries: dict[str, str]) 
 
 def _compile(folder: Path, parts: Parts, entries: dict[str, str], limit_s: float) -> None:
     """Write model.onnx, weights.bin and skeleton.onnx."""
-    settings = _settings(Options(), entries | _fold_entries(parts))
+    settings = _settings(Options(), entries | ort_folding.entries(parts))
     settings.optimized_model_filepath = str(folder / artefact.MODEL)
     if parts.variable:
         # blocked layouts are left to the opening: laid around the convolutions that may change,
@@ -249,17 +249,12 @@ def _compile(folder: Path, parts: Parts, entries: dict[str, str], limit_s: float
         raise cache.CacheTroubleError(f"storing failed ({exc.strerror or exc})") from exc
 
 
-def _fold_entries(parts: Parts) -> dict[str, str]:
-    """The bound for constants that are computed ahead; graph/folding.py says what follows."""
-    most = parts.most_folded
-    return {"optimization.constant_folding_max_output_size_in_bytes": str(most)} if most else {}
-
-
 def _open_stored(
     folder: Path, options: Options, entries: dict[str, str], source: Source | None = None
 ) -> OrtSession:
     """Open an artefact; without a source it has no weights that may change."""
     skeleton = (folder / artefact.SKELETON).read_bytes()
+    entries = entries | ort_folding.unfolded(skeleton)
     if source is not None and source.variable:
         stored = _Stored(held.Held(folder), options, entries)
         native = stored(source.replaced)
@@ -331,7 +326,7 @@ def _open_in_memory(
     parts: Parts, replaced: Mapping[str, np.ndarray], options: Options, entries: dict[str, str]
 ) -> OrtSession:
     """Compile a model that is stored nowhere."""
-    open_native = partial(_native_in_memory, parts, options, entries | _fold_entries(parts))
+    open_native = partial(_native_in_memory, parts, options, entries | ort_folding.entries(parts))
     native = open_native(replaced)
     if not parts.variable:
         return OrtSession(native, parts.skeleton, options)

@@ -6,6 +6,10 @@ by node, by ONNX's own shape inference, which knows the numbers of small constan
 operators decides: a node whose size inference cannot tell counts as unknown, unless its result is
 bounded by its inputs (_BOUNDS). ONNX Runtime gets a bound for each node, so that all unknown ones
 together stay within what is left (Folding.most_each); engines without one refuse the model.
+
+Memory and time of the computing itself are measured by fold_cost.py. Those measures are generous,
+so that a model beyond them is not refused by ONNX Runtime, which is told to compute nothing ahead;
+engines that cannot be told refuse it.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import onnx
@@ -20,10 +25,10 @@ import onnx_ir as ir
 
 from mindspore_lite.core.budget import SECTION, Budget, CpuClock
 from mindspore_lite.errors import EngineError, ModelFileError
-from mindspore_lite.graph.edit import attribute, dims_of, given, graph_nodes, tensor_of
+from mindspore_lite.graph.edit import attribute, given, graph_nodes, is_op, tensor_of
 from mindspore_lite.graph.element_types import signature
-from mindspore_lite.graph.infer_shapes import light_proto
-from mindspore_lite.graph.long_lists import inferred
+from mindspore_lite.graph.fold_cost import SIMPLE, Cost, cost_of
+from mindspore_lite.graph.fold_shapes import FAILURES, Dims, dims_of_type, known_shapes, name_apart
 from mindspore_lite.graph.node_count import bodies
 
 _LARGEST = (1 << 63) - 1
@@ -31,6 +36,10 @@ _READ = 1 << 13  # bytes of a constant whose numbers are known; shapes, axes and
 _MOST_EACH = 1 << 30  # bytes of one node, whatever is left; what ONNX Runtime has by itself
 # An operator that is defined by others makes their results too; AffineGrid was measured at 5
 _STEPS_OF_FUNCTION = 8
+# About 20 seconds of one core, and what an honest model spends on weights: adapters that are
+# multiplied out take a few multiplications for each byte of theirs
+_LEAST_STEPS, _STEPS_OF_WEIGHTS = 1 << 34, 16
+_MOST_ROUNDS = 8  # guess: shapes that follow from constants that follow from shapes, and so on
 _RANDOM = {
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
     "RandomUniformLike",
@@ -44,6 +53,9 @@ class Folding:
     limit: int
     known_bytes: int = 0
     unknown: list[str] = field(default_factory=list)  # nodes whose size cannot be told
+    steps: int = 0
+    most_steps: int = _LEAST_STEPS
+    costly: str = ""  # what takes too much memory or time to compute, in words
 
     @property
     def most_each(self) -> int:
@@ -65,6 +77,11 @@ def refuse_unknown(model: ir.Model, budget: Budget, engine: str) -> None:
             f"{engine} would compute {found.unknown[0]} ahead of time, and how large its result is "
             "cannot be told; use [common_context] engine=onnxruntime, which has a bound for that"
         )
+    if found.costly:
+        raise EngineError(
+            f"{engine} would compute constants ahead of time, and {found.costly}; use "
+            "[common_context] engine=onnxruntime, which can leave that to the runs"
+        )
 
 
 def check_folding(model: ir.Model, budget: Budget) -> Folding:
@@ -77,9 +94,15 @@ def check_folding(model: ir.Model, budget: Budget) -> Folding:
         max(tensor.nbytes, 4 * tensor.size)  # of 8 bits become 32 where they are dequantised
         for tensor in _different(model)
     )
-    folding = Folding(budget.fold_limit(weight_bytes))
-    _Measuring(model, folding, CpuClock(budget)).run()
-    return folding
+    most_steps = _LEAST_STEPS + _STEPS_OF_WEIGHTS * weight_bytes
+    name_apart(model)
+    clock, rounds = CpuClock(budget), _Rounds(model)
+    while True:
+        folding = Folding(budget.fold_limit(weight_bytes), most_steps=most_steps)
+        measuring = _Measuring(model, folding, clock, rounds)
+        measuring.run()
+        if not rounds.learned(measuring):
+            return folding
 
 
 def _different(model: ir.Model) -> Iterator[ir.TensorProtocol]:
@@ -104,6 +127,14 @@ class _Constant:
     dtype: ir.DataType | None = None
     dims: tuple[int, ...] | None = None  # None: not known
     array: np.ndarray | None = None
+    is_computed: bool = True  # by a node; else it is in the file
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it may be a shape whose numbers an engine knows, and we do not."""
+        may_be = self.dtype in (None, ir.DataType.INT64, ir.DataType.INT32)
+        small = self.dims is None or self.nbytes <= _READ
+        return self.is_computed and self.array is None and may_be and small
 
     @property
     def elements(self) -> int:
@@ -120,25 +151,78 @@ class _Constant:
         return [] if self.array is None else [float(v) for v in self.array.reshape(-1)]
 
 
+class _Rounds:
+    """What is known of shapes. Computed constants settle some, which make other constants."""
+
+    def __init__(self, model: ir.Model) -> None:
+        self._model, self._left = model, _MOST_ROUNDS
+        self._computed: dict[str, np.ndarray] = {}
+        self.murky: set[ir.Value] = set()
+
+    @cached_property
+    def shapes(self) -> dict[str, Dims] | None:
+        """Dims by the names of values; None: nothing is known, and an engine may know all."""
+        return known_shapes(self._model, self._computed) if self._left > 0 else None
+
+    def learned(self, found: _Measuring) -> bool:
+        """Whether another round, with what this one has found, may come to another result."""
+        if not found.asked or self._left < 0:
+            return False
+        computed = {
+            str(value.name): one.array
+            for value, one in found.known.items()
+            if one.array is not None and one.is_computed
+        }
+        if computed.keys() == self._computed.keys() and found.murky == self.murky:
+            return False
+        self._left -= 1
+        self._computed, self.murky = computed, found.murky
+        del self.shapes
+        return True
+
+
 class _Measuring:
     """One pass over the nodes in their order."""
 
-    def __init__(self, model: ir.Model, folding: Folding, clock: CpuClock) -> None:
+    def __init__(self, model: ir.Model, folding: Folding, clock: CpuClock, rounds: _Rounds) -> None:
         self.model, self.folding, self.clock = model, folding, clock
         self.known: dict[ir.Value, _Constant] = {}
         self.version = model.opset_imports.get("", 1)
-        self.shapes: dict[str, tuple[int, ...]] | None = None
+        self.rounds, self.murky = rounds, set(rounds.murky)
+        self.asked = False  # whether a shape decides that is not known
 
     def run(self) -> None:
         for number, node in enumerate(graph_nodes(self.model)):
             if number % 256 == 0:
                 self.clock.check()
-            if node.op_type == "Constant" and node.domain == "":
+            if is_op(node, "Constant"):
                 continue  # its size is that of the file
-            if node.op_type in ("Shape", "Size") and node.domain == "":
+            if is_op(node, "Shape", "Size"):
                 self.of_shape(node)
             elif node.op_type not in _RANDOM and self.is_constant(node):
                 self.measure(node)
+            elif self.is_murky(node):
+                self.murky.update(node.outputs)
+                for body in bodies(node):
+                    self.murky.update(body.inputs)
+
+    def is_murky(self, node: ir.Node) -> bool:
+        """Whether an engine may know more than we do of the shapes that a node makes."""
+        inside = bodies(node)
+        used = [value for value in (*node.inputs, *_captured(inside)) if value is not None]
+        if node.domain != "" or not self.murky.isdisjoint(used):
+            return True
+        constants = [one for one in map(self.constant, used) if one is not None]
+        scales = is_op(node, "Resize", "Upsample")
+        if any(one.is_unread or (scales and one.array is None) for one in constants):
+            return True
+        if is_op(node, "If") and self.constant(node.inputs[0]) is not None:
+            return True  # one of its branches takes its place
+        return any(
+            inner.domain != "" or not self.murky.isdisjoint(inner.outputs)
+            for body in inside
+            for inner in body.all_nodes()
+        )
 
     def constant(self, value: ir.Value | None) -> _Constant | None:
         """What is known of a value; None for one that depends on inputs."""
@@ -151,7 +235,7 @@ class _Measuring:
             return None
         dims = tuple(int(d) for d in tensor.shape.numpy())
         is_read = tensor.nbytes <= _READ and tensor.dtype != ir.DataType.STRING
-        found = _Constant(tensor.dtype, dims, tensor.numpy() if is_read else None)
+        found = _Constant(tensor.dtype, dims, tensor.numpy() if is_read else None, False)
         self.known[value] = found
         return found
 
@@ -168,33 +252,38 @@ class _Measuring:
     def of_shape(self, node: ir.Node) -> None:
         """The shape of a value is a constant where all of its dims are known."""
         value = given(node, 0)
-        dims = self.dims(value) if value is not None else None
-        if dims is None or not node.outputs:
+        if value is None or not node.outputs:
             return
-        if node.op_type == "Size":
-            found = np.asarray(min(math.prod(dims), _LARGEST))
-        else:
-            start, end = attribute(node, "start", 0), attribute(node, "end")
-            if not isinstance(start, int) or not isinstance(end, int | type(None)):
-                return
-            found = np.asarray(dims[start:end], np.int64)
-        self.known[node.outputs[0]] = _Constant(ir.DataType.INT64, found.shape, found)
-
-    def dims(self, value: ir.Value) -> tuple[int, ...] | None:
         known = self.constant(value)
         if known is not None:
-            return known.dims
-        if self.shapes is None:
-            self.shapes = _shapes(self.model)
-        declared = dims_of(value)
-        if declared is not None and None not in declared:
-            return tuple(d for d in declared if d is not None)
-        return self.shapes.get(str(value.name))
+            # a size that is only bounded has no type
+            dims = None if known.dtype is None else known.dims
+        else:
+            shapes = self.rounds.shapes
+            dims = None if shapes is None else shapes.get(str(value.name))
+            self.asked = self.asked or dims is None
+            if value in self.murky:
+                dims = None
+            elif dims is None and shapes is not None:
+                return  # it is open, for every engine
+        start, end = attribute(node, "start", 0), attribute(node, "end")
+        if not isinstance(start, int) or not isinstance(end, int | type(None)):
+            return
+        if dims is None:
+            self.known[node.outputs[0]] = _Constant(ir.DataType.INT64)
+        elif node.op_type == "Size":
+            self.put(node, np.asarray(min(math.prod(dims), _LARGEST)))
+        else:
+            self.put(node, np.asarray(dims[start:end], np.int64))
+
+    def put(self, node: ir.Node, found: np.ndarray) -> None:
+        self.known[node.outputs[0]] = _Constant(ir.DataType.INT64, found.shape, found)
 
     def measure(self, node: ir.Node) -> None:
         """Add what a constant node makes, and follow its results."""
         inputs = [self.constant(value) for value in node.inputs]
         made = self.results(node, inputs)
+        self.weigh(node, inputs, made or ())
         if made is None:
             self.folding.unknown.append(_title(node))
             made = [_Constant() for _ in node.outputs]
@@ -213,6 +302,30 @@ class _Measuring:
                 f"[{SECTION}] max_fold_bytes allows; if the file can be trusted, set a larger one"
             )
         self.known.update(zip(node.outputs, made, strict=True))
+
+    def weigh(
+        self, node: ir.Node, inputs: Sequence[_Constant | None], made: Sequence[_Constant]
+    ) -> None:
+        """Add what it takes to compute a node."""
+        if bodies(node):  # ONNX Runtime does not compute it ahead, others do not take it
+            return
+        folding, cost = self.folding, _cost(node, inputs, made)
+        if cost is None:
+            folding.costly = folding.costly or (
+                f"what memory {_title(node)} takes for that cannot be told"
+            )
+            return
+        folding.steps += cost.steps
+        if folding.known_bytes + cost.scratch_bytes > folding.limit:
+            folding.costly = folding.costly or (
+                f"{_title(node)} may take {cost.scratch_bytes} bytes for that, with the constants "
+                f"before it more than the {folding.limit} of [{SECTION}] max_fold_bytes"
+            )
+        elif folding.steps > folding.most_steps:
+            folding.costly = folding.costly or (
+                f"that may take {folding.steps} steps, {cost.steps} of them in {_title(node)}, "
+                f"more than {folding.most_steps}"
+            )
 
     def is_function(self, node: ir.Node) -> bool:
         known = signature(node.domain, node.op_type, self.version) if node.domain == "" else None
@@ -259,7 +372,7 @@ class _Measuring:
             found = onnx.shape_inference.infer_node_outputs(
                 schema, proto, types, data, opset_imports=imports
             )
-        except (onnx.defs.SchemaError, onnx.checker.ValidationError, *_FAILURES):
+        except (onnx.defs.SchemaError, onnx.checker.ValidationError, *FAILURES):
             return None
         made: list[_Constant] = []
         for value in node.outputs:
@@ -273,31 +386,22 @@ class _Measuring:
         return self.model.opset_imports.get(node.domain, 1)
 
 
-# what inference raises on nodes that make no sense: the engine will say so
-_FAILURES = (onnx.shape_inference.InferenceError, RuntimeError, TypeError, ValueError)
+def _cost(
+    node: ir.Node, inputs: Sequence[_Constant | None], made: Sequence[_Constant]
+) -> Cost | None:
+    if node.domain == "" and node.op_type in SIMPLE:
+        return Cost()
+    if any(one is not None and one.dims is None for one in (*inputs, *made)):
+        return None
+    dims = [None if one is None else one.dims for one in inputs]
+    return cost_of(node, dims, [one.dims or () for one in made])
 
 
 def _constant_of(found: onnx.TypeProto | None) -> _Constant | None:
     if found is None or not found.HasField("tensor_type"):
         return None
-    tensor = found.tensor_type
-    if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
-        return None
-    dims = tuple(max(0, d.dim_value) for d in tensor.shape.dim)
-    return _Constant(ir.DataType(tensor.elem_type), dims)
-
-
-def _shapes(model: ir.Model) -> dict[str, tuple[int, ...]]:
-    """The values of the main graph whose dims all follow from those of the inputs."""
-    try:
-        proto = inferred(light_proto(model))
-    except _FAILURES:
-        return {}
-    found = {}
-    for info in (*proto.graph.input, *proto.graph.value_info, *proto.graph.output):
-        if (known := _constant_of(info.type)) is not None and known.dims is not None:
-            found[info.name] = known.dims
-    return found
+    dims = dims_of_type(found)
+    return None if dims is None else _Constant(ir.DataType(found.tensor_type.elem_type), dims)
 
 
 def _captured(inside: Sequence[ir.Graph]) -> Iterator[ir.Value]:

@@ -25,7 +25,7 @@ LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads t
 def infer_shapes(model: ir.Model) -> None:
     """Find out types and shapes, in place."""
     proto = light_proto(model)
-    _forget_declared(proto.graph)
+    forget_declared(proto.graph)
     round_scales_up(proto.graph)
     try:
         found = inferred(proto)
@@ -38,7 +38,8 @@ def infer_shapes(model: ir.Model) -> None:
             value.dtype = dtype
 
 
-def _forget_declared(graph: onnx.GraphProto) -> None:
+def forget_declared(graph: onnx.GraphProto) -> None:
+    """Drop what a file says of values that operators of ONNX make."""
     made = {name for node in graph.node if node.domain == "" for name in node.output}
     kept = [info for info in graph.value_info if info.name not in made]
     del graph.value_info[:]
@@ -50,7 +51,7 @@ def _forget_declared(graph: onnx.GraphProto) -> None:
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):
                 if body.node:
-                    _forget_declared(body)
+                    forget_declared(body)
 
 
 def _merge(graph: ir.Graph, found: dict[str, ir.Value]) -> None:

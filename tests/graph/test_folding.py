@@ -208,3 +208,151 @@ def test_weights_that_share_their_bytes_raise_the_limit_once() -> None:
     graph = ir.Graph([], [], nodes=[], initializers=values, opset_imports={"": 21}, name="g")
     made = ir.Model(graph, ir_version=10)
     assert check_folding(made, Budget()).limit == Budget().fold_limit(array.nbytes)
+
+
+# --- what computing takes -------------------------------------------------------------------------
+
+ROW = np.ones((1, 1, 600), np.float32)
+
+
+def conv_transpose(*before: Any) -> list[Any]:
+    return [*before, node("ConvTranspose", ["a", "b"], ["k"], pads=[599, 599])]
+
+
+def test_working_memory_beyond_the_limit_is_found() -> None:
+    found = measured(conv_transpose(), a=ROW, b=ROW)
+    assert found.costly == (
+        "node 'ConvTranspose_k' (ConvTranspose) may take 2880000 bytes for that, with the "
+        "constants before it more than the 1048576 of [build] max_fold_bytes"
+    )
+    assert measured(conv_transpose(), Budget(), a=ROW, b=ROW).costly == ""
+
+
+def test_steps_add_up() -> None:
+    square = [node("ConstantOfShape", ["s"], ["a"])]
+    products = [node("MatMul", ["a", "a"], [f"k{at}"]) for at in range(2)]
+    assert measured([*square, *products[:1]], Budget(), s=ints(2500, 2500)).costly == ""
+    found = measured([*square, *products], Budget(), s=ints(2500, 2500))
+    assert found.costly.startswith("that may take 31250000000 steps, 15625000000 of them in node")
+
+
+def test_weights_allow_more_steps() -> None:
+    found = measured([node("MatMul", ["a", "a"], ["k"])], a=np.ones((64, 64), np.float32))
+    assert found.most_steps == (1 << 34) + 16 * 4 * 64 * 64
+
+
+def test_an_operator_without_a_bound_is_costly() -> None:
+    found = measured([node("Own", ["a"], ["k"], domain="own")], a=ONE)
+    assert found.costly == "what memory node 'Own_k' (Own) takes for that cannot be told"
+
+
+def test_an_engine_that_computes_all_ahead_refuses_what_is_costly() -> None:
+    proto = model([*conv_transpose(), node("Add", ["x", "k"], ["y"])], [X], ["y"], a=ROW, b=ROW)
+    words = "PyTorch would compute constants ahead of time, and node 'ConvTranspose_k'"
+    with pytest.raises(EngineError, match=words):
+        refuse_unknown(ir.from_proto(proto), SMALL, "PyTorch")
+
+
+def test_texts_of_constants_are_refused() -> None:
+    proto = model(
+        [node("StringConcat", ["t", "t"], ["k"]), node("Identity", ["x"], ["y"])], [X], ["y"],
+        t=np.asarray(["text"], object),
+    )  # fmt: skip
+    with pytest.raises(ModelFileError, match="makes texts of constants, whose size nothing bounds"):
+        check_folding(ir.from_proto(proto), DEFAULT)
+
+
+@pytest.mark.parametrize("op", ["StringSplit", "StringNormalizer"])
+def test_texts_of_unknown_number_are_not_computed_ahead(op: str) -> None:
+    outputs = ["k", "n"] if op == "StringSplit" else ["k"]
+    proto = model(
+        [node(op, ["t"], outputs), node("Identity", ["x"], ["y"])], [X], ["y"],
+        t=np.asarray(["a text"], object),
+    )  # fmt: skip
+    try:
+        found = check_folding(ir.from_proto(proto), DEFAULT)
+    except ModelFileError as exc:
+        assert "makes texts of constants" in str(exc)
+    else:
+        assert found.costly
+
+
+# --- shapes that an engine knows, and ONNX's inference does not -----------------------------------
+
+SHAPED = [
+    node("Shape", ["g"], ["s"]),
+    node("ReduceProd", ["s"], ["p"], keepdims=1),
+    node("Mul", ["p", "m"], ["n"]),
+    node("Concat", ["one", "n"], ["d"], axis=0),
+    node("ConstantOfShape", ["d"], ["a"]),
+    node("ConvTranspose", ["a", "a"], ["k"], pads=[599, 599]),
+]
+SIZES = {"m": ints(100), "one": ints(1, 1)}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [node("Gelu", ["x"], ["g"], domain="com.microsoft")],
+        [node("Abs", ["t"], ["u"]), node("Reshape", ["x", "u"], ["g"])],
+        [node("Unique", ["t"], ["u"]), node("Reshape", ["x", "u"], ["g"])],
+        # constants that follow from shapes that follow from constants
+        [
+            node("Abs", ["t"], ["u"]), node("Reshape", ["x", "u"], ["h"]),
+            node("Shape", ["h"], ["v"]), node("Abs", ["v"], ["w"]),
+            node("Reshape", ["x", "w"], ["g"]),
+        ],
+    ],
+)  # fmt: skip
+def test_constants_made_of_shapes_that_only_an_engine_knows_are_costly(before: list[Any]) -> None:
+    assert measured([*before, *SHAPED], t=ints(2, 3), **SIZES).costly
+
+
+def test_what_a_file_says_of_a_shape_does_not_count_before_what_follows() -> None:
+    last = node("Identity", ["x"], ["y"])
+    proto = model([node("Neg", ["x"], ["g"]), *SHAPED, last], [X], ["y"], **SIZES)
+    proto.graph.value_info.append(helper.make_tensor_value_info("g", F32, (1, 1)))
+    assert check_folding(ir.from_proto(proto), SMALL).costly
+
+
+def test_the_shape_of_a_result_that_is_only_bounded_is_not_known() -> None:
+    nodes = [node("Unique", ["t"], ["g"]), *SHAPED]
+    assert measured(nodes, t=np.zeros(2, np.float32), **SIZES).costly
+
+
+def test_shapes_without_end_are_given_up() -> None:
+    nodes, last = [], "x"
+    for at in range(20):
+        nodes += [
+            node("Abs", ["t" if not at else f"s{at - 1}"], [f"u{at}"]),
+            node("Reshape", [last, f"u{at}"], [f"g{at}"]),
+            node("Shape", [f"g{at}"], [f"s{at}"]),
+        ]
+        last = f"g{at}"
+    nodes.append(node("Identity", [last], ["g"]))
+    assert measured([*nodes, *SHAPED], t=ints(2, 3), **SIZES).costly
+
+
+def test_open_sizes_are_open_for_every_engine() -> None:
+    last = node("Identity", ["x"], ["y"])
+    nodes = [node("Neg", ["x"], ["g"]), *SHAPED, last]
+    proto = model(nodes, [("x", F32, ("n", 3))], ["y"], **SIZES)
+    found = check_folding(ir.from_proto(proto), SMALL)
+    assert (found.costly, found.unknown, found.known_bytes) == ("", [], 0)
+
+
+def test_bodies_that_share_names_are_told_apart() -> None:
+    """In one body `u` is a constant, in the other it is not."""
+
+    def branch(*nodes: Any) -> Any:
+        return body(list(nodes), [], [("g", F32, None)])
+
+    reshape = node("Reshape", ["x", "u"], ["g"])
+    chosen = node(
+        "If", ["c"], ["z"],
+        then_branch=branch(node("Abs", ["t"], ["u"]), reshape, *SHAPED),
+        else_branch=branch(node("Abs", ["v"], ["u"]), reshape),
+    )  # fmt: skip
+    ports = [X, ("c", BOOL, ()), ("v", I64, (2,))]
+    proto = model([chosen, node("Identity", ["x"], ["y"])], ports, ["y"], t=ints(2, 3), **SIZES)
+    assert check_folding(ir.from_proto(proto), SMALL).costly

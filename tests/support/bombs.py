@@ -38,6 +38,53 @@ def affine_grid(size: int) -> onnx.ModelProto:
     return model(nodes, [X], ["y"], 20, theta=theta, size=sizes)
 
 
+def _on_constants(last: Any, sizes: dict[str, list[int]], opset: int = 21) -> onnx.ModelProto:
+    """A node `bomb` on constants of ones; its result `k` is added up."""
+    one = helper.make_tensor("one", F32, [1], [1.0])
+    nodes = [node("ConstantOfShape", [f"{n}_size"], [n], value=one) for n in sizes]
+    nodes += [
+        last,
+        node("ReduceMax", ["k"], ["most"], keepdims=0),
+        node("Add", ["x", "most"], ["y"]),
+    ]
+    weights = {f"{n}_size": np.asarray(size) for n, size in sizes.items()}
+    return model(nodes, [X], ["y"], opset, **weights)
+
+
+def scratch() -> dict[str, onnx.ModelProto]:
+    """Constants whose computing takes over a gigabyte, or over a minute; the results are small."""
+    row, conv = [1, 1, 20_000], {"pads": [19_990, 19_990], "name": "bomb"}
+    lrn = node("LRN", ["a"], ["k"], size=100_001, name="bomb")
+    edges = node("Einsum", list("aaabbb"), ["k"], equation="i,j,k,ij,jk,ik->", name="bomb")
+    heads = {"q_num_heads": 1, "kv_num_heads": 1, "name": "bomb"}
+    lstm = node("LSTM", ["a", "w", "r"], ["", "k"], hidden_size=256, name="bomb")
+    return {
+        "ConvTranspose": _on_constants(
+            node("ConvTranspose", ["a", "b"], ["k"], **conv), {"a": row, "b": row}
+        ),
+        "LRN": _on_constants(lrn, {"a": [1, 1, 60, 60]}),
+        "Einsum": _on_constants(edges, {"a": [750], "b": [750, 750]}),
+        "Attention": _on_constants(
+            node("Attention", ["a", "a", "a"], ["k"], **heads), {"a": [1, 20_000, 8]}, 23
+        ),
+        "LSTM": _on_constants(lstm, {"a": [400_000, 1, 1], "w": [1, 1024, 1], "r": [1, 1024, 256]}),
+        "Unique": model(
+            [
+                node("Range", ["start", "end", "step"], ["a"]),
+                node("Unique", ["a"], ["u"], name="bomb"),
+                node("ReduceMax", ["u"], ["most"], keepdims=0),
+                node("Add", ["x", "most"], ["y"]),
+            ],
+            [X],
+            ["y"],
+            start=np.float32(0),
+            end=np.float32(16_000_000),
+            step=np.float32(1),
+        ),
+        "Det": _on_constants(node("Det", ["a"], ["k"], name="bomb"), {"a": [1, 12_000, 12_000]}),
+    }
+
+
 def endless_loop(rows: int | str = 2) -> onnx.ModelProto:
     """A Loop whose condition stays true."""
     inner = body(
