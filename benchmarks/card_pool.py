@@ -24,6 +24,7 @@ import record
 from mindspore_lite import feeds
 from mindspore_lite.engines.base import Stop, TensorInfo
 from mindspore_lite.pool import cores
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.layout import card_layout
 from mindspore_lite.pool.pool import Pool
@@ -98,7 +99,7 @@ def measure(clients: int, args: argparse.Namespace) -> list[str]:
     def predict() -> object:
         """What ModelParallelRunner.predict does."""
         given = feeds.arrays(INPUTS, [row], any_size=True)
-        return feeds.tensors(OUTPUTS, pool.run(given), None)
+        return feeds.tensors(OUTPUTS, pool.run(Call(given)), None)
 
     burst = load.closed_loop(predict, clients, args.seconds)
     found = pool.statistics()

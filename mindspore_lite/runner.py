@@ -35,6 +35,7 @@ from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.graph.source import Given
 from mindspore_lite.placing import Placed, place
 from mindspore_lite.pool import batcher, synthetic
+from mindspore_lite.pool.call import Call, checked_priority
 from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import Request
@@ -55,10 +56,10 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
     """A model that any number of threads run at the same time.
 
     Requests are computed by `workers_num` workers, which share one copy of the weights; those that
-    find no free worker wait in a queue, first come, first served. Inputs may have any sizes that
-    the model can take; there is no resize(). Everything but building and closing may be called
-    from any thread. A runner is released by close(), by leaving a `with` block, or when nobody
-    refers to it any more.
+    find no free worker wait in a queue, by priority, and first come, first served within one.
+    Inputs may have any sizes that the model can take; there is no resize(). Everything but building
+    and closing may be called from any thread. A runner is released by close(), by leaving a `with`
+    block, or when nobody refers to it any more.
 
     Examples:
         >>> import numpy as np
@@ -116,6 +117,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         outputs: Sequence[Tensor] | None = None,
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
     ) -> list[Tensor]:
         """Run the model once and return its outputs, which own their memory.
 
@@ -127,9 +129,12 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
             inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
             outputs: Tensors to write the results into; None makes new ones.
             timeout_s: Within which the answer must be there; None takes context.parallel.timeout_s.
+            priority: -100 to 100: of the requests that wait, those of a higher one start first.
+                Every 100 ms of waiting count as one more.
 
         Raises:
             TypeError: An input is neither Tensor nor array.
+            ValueError: priority or timeout_s is out of range.
             QueueFullError: As many requests are waiting as context.parallel.queue_size allows.
             RequestTimeoutError: There was no answer in time; the work was ended.
             ClosedError: The runner was closed.
@@ -141,10 +146,11 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
             given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = None if outputs is None else feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+            call = Call(given, limit_s, checked_priority(priority))
         except (LiteError, MemoryError) as exc:
             reraise(exc, _FAILED)
         try:  # as fast as nothing at all, which `with` is not
-            return feeds.tensors(loaded.outputs, loaded.pool.run(given, limit_s), wanted)
+            return feeds.tensors(loaded.outputs, loaded.pool.run(call), wanted)
         except Exception as exc:  # noqa: BLE001 - it always raises
             reraise(exc, _FAILED)
 
@@ -154,6 +160,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         outputs: Sequence[Tensor] | None = None,
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
     ) -> Future[list[Tensor]]:
         """Queue a run and return at once; arguments and errors are those of predict().
 
@@ -166,10 +173,11 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
             given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+            call = Call(given, limit_s, checked_priority(priority))
         except (LiteError, MemoryError) as exc:
             reraise(exc, _FAILED)
         with boundary(_FAILED):
-            return _Answer(loaded, given, wanted, limit_s)
+            return _Answer(loaded, call, wanted)
 
     async def predict_async(
         self,
@@ -177,11 +185,13 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         outputs: Sequence[Tensor] | None = None,
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
     ) -> list[Tensor]:
         """predict() for coroutines: the event loop is free while a worker computes."""
         import asyncio  # most programs never need it, and it is slow to load
 
-        return await asyncio.wrap_future(self.submit(inputs, outputs, timeout_s=timeout_s))
+        future = self.submit(inputs, outputs, timeout_s=timeout_s, priority=priority)
+        return await asyncio.wrap_future(future)
 
     def warm_up(self, shapes: Shapes | None = None) -> None:
         """Run made-up inputs on all workers at once, so that the first request is no slower.
@@ -401,17 +411,11 @@ def _least_seconds(session: Session, arrays: list[np.ndarray], stop: Stop) -> fl
 class _Answer(Future[list[Tensor]]):
     """The Future of a request. It stays pending until the end, so that it can be cancelled."""
 
-    def __init__(
-        self,
-        loaded: _Loaded,
-        given: list[np.ndarray],
-        outputs: Sequence[Tensor] | None,
-        timeout_s: float | None,
-    ) -> None:
+    def __init__(self, loaded: _Loaded, call: Call, outputs: Sequence[Tensor] | None) -> None:
         super().__init__()
         self._loaded = loaded
         self._outputs = outputs
-        self._request = loaded.pool.submit(given, self._ended, timeout_s)
+        self._request = loaded.pool.submit(call, self._ended)
 
     def cancel(self) -> bool:
         """End the request, waiting or running; False when it has ended already."""

@@ -11,7 +11,7 @@ from mindspore_lite.engines.alike import alike
 from mindspore_lite.engines.base import Session
 from mindspore_lite.errors import EngineError
 from mindspore_lite.pool import two_rows
-from mindspore_lite.pool.request import Arrays
+from mindspore_lite.pool.call import Arrays
 from mindspore_lite.pool.two_rows import Sizes
 
 

@@ -16,8 +16,9 @@ from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.engines.flip import held
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.pool import batcher
+from mindspore_lite.pool.call import Arrays
 from mindspore_lite.pool.desk import Slot
-from mindspore_lite.pool.request import Arrays, Request
+from mindspore_lite.pool.request import Request
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ def batch(slot: Slot, most_rows: int) -> list[tuple[Request, Result]] | None:
         return [(claimed[0], one(slot, claimed[0], most_rows))]
     session = slot.lane.session
     try:
-        given = [request.inputs for request in claimed]
+        given = [request.call.inputs for request in claimed]
         if isinstance(session, Joins):
             parts = session.run_joined(given, slot.stop)
         else:
@@ -56,10 +57,10 @@ def one(slot: Slot, request: Request, most_rows: int) -> Result:
     """What came of one request; with batching, one of more than most_rows is run in parts."""
     whole = not most_rows or request.key is None or request.rows <= most_rows
     if whole or isinstance(slot.lane.session, Joins):  # which sees to such sizes itself
-        return _run(slot.lane.session, request.inputs, slot.stop)
+        return _run(slot.lane.session, request.call.inputs, slot.stop)
     parts = []
     session = held(slot.lane.session)  # all parts see the same weights
-    for part in batcher.pieces(request.inputs, most_rows):
+    for part in batcher.pieces(request.call.inputs, most_rows):
         outputs, error = _run(session, part, slot.stop)
         if outputs is None:
             return None, error

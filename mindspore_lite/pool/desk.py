@@ -7,7 +7,7 @@ What always holds:
 - a request is in the queue, or in the batch of one slot, or has ended; it ends once (request.py);
 - a slot is idle, or gathering (waiting for more rows of a batch), or busy;
 - sent = queued + running + done + failed + timed_out + cancelled + rejected + closed;
-- requests of equal keys start in the order in which they came.
+- requests of equal keys start in the order of the queue: by priority, with ageing (queue.py).
 
 A slot whose engine hangs is replaced by a new one in its place; the old one is `lost`, and whatever
 its thread still brings is thrown away.
@@ -22,7 +22,7 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, pairwise
@@ -32,6 +32,7 @@ import numpy as np
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import ClosedError, QueueFullError
 from mindspore_lite.pool.ahead import Line
+from mindspore_lite.pool.queue import Queue
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Histogram
 from mindspore_lite.pool.width import Lane, Widths, averaged, remembered
@@ -91,6 +92,16 @@ class Tally:
         self.waits, self.runs = Histogram(), Histogram()
 
 
+class PriorityTally:
+    """What became of the requests of one priority."""
+
+    __slots__ = ("done", "sent", "waits")
+
+    def __init__(self) -> None:
+        self.sent = self.done = 0
+        self.waits = Histogram()
+
+
 class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
@@ -128,7 +139,7 @@ class Desk:
         self.slots = [Slot(place, tallies[place.index % len(tallies)]) for place in places]
         self._turns = cycle(tallies)
         self._line = Line[Slot](len(tallies)) if len(tallies) < len(places) else None
-        self.queue: OrderedDict[Request, None] = OrderedDict()
+        self.queue = Queue()
         self.queue_size = queue_size
         self.batching = batching
         self.closing = False
@@ -136,6 +147,7 @@ class Desk:
         self.sent = self.running = self.stuck = 0
         self.ended = dict.fromkeys(State, 0)
         self.batches: Counter[int] = Counter()
+        self.priorities: dict[int, PriorityTally] = {}  # but for 0, which has all the rest
         self._idle = list(range(len(self.slots)))  # a heap: the first lanes are the wide ones
         self._rows: Counter[object] = Counter()  # waiting rows of each key
         self._full: dict[object, None] = {}  # the keys whose rows make a batch
@@ -149,7 +161,7 @@ class Desk:
     @property
     def drained(self) -> bool:
         """Nothing waits and nobody works."""
-        return not self.queue and len(self._idle) == len(self.slots)
+        return not self.queue.count and len(self._idle) == len(self.slots)
 
     @property
     def crowded(self) -> bool:
@@ -164,6 +176,8 @@ class Desk:
             QueueFullError: As many as allowed are waiting.
         """
         self.sent += 1
+        if request.level:  # its priority
+            self._tally(request.level).sent += 1
         if self.closing:
             self._refuse(request, State.CLOSED)
             raise ClosedError("the runner is closed; build it again to use it")
@@ -171,11 +185,11 @@ class Desk:
         if self.batching is not None:
             self._flight = remembered(self._flight, self._open_rows)
             direct = direct and (request.key is None or request.rows >= self._goal())
-        if direct and self._idle and not self.queue:
+        if direct and self._idle and not self.queue.count:
             slot = self.slots[heapq.heappop(self._idle)]
             self._start(slot, [request], now_ns)
             return slot
-        if len(self.queue) >= self.queue_size and self._waiting() >= self.queue_size:
+        if self.queue.count >= self.queue_size and self._waiting() >= self.queue_size:
             self._open_rows -= request.rows
             self._refuse(request, State.REJECTED)
             raise QueueFullError(
@@ -183,7 +197,7 @@ class Desk:
                 "requests are waiting; send fewer at once, or raise it"
             )
         request.state = State.QUEUED
-        self.queue[request] = None
+        self.queue.add(request)
         if self.batching is not None and request.key is not None:
             self._rows[request.key] += request.rows
             if self._rows[request.key] >= self.batching.max_rows:
@@ -193,14 +207,20 @@ class Desk:
     def admit_into(self, slot: Slot, request: Request, now_ns: int) -> None:
         """Take a request that the slot's own thread makes, from within a callback."""
         self.sent += 1
+        if request.level:  # its priority
+            self._tally(request.level).sent += 1
         self._open_rows += request.rows
         self._start(slot, [request], now_ns)
 
-    def book(self, state: State, durations_ns: Sequence[int]) -> None:
+    def book(self, state: State, durations_ns: Sequence[int], priority: int = 0) -> None:
         """Count requests that were computed without a slot, to the first worker."""
         count = len(durations_ns)
         self.sent += count
         self.ended[state] += count
+        own = self._tally(priority) if priority else None
+        if own is not None:
+            own.sent += count
+            own.done += count if state is State.DONE else 0
         if state in (State.CANCELLED, State.CLOSED):
             return
         _, tally = self.workers[0]
@@ -210,11 +230,13 @@ class Desk:
             tally.failed += count
         self.batches[1] += count
         tally.waits.add(0, count)
+        if own is not None:
+            own.waits.add(0, count)
         tally.runs.add_many(durations_ns)
 
     def leave(self, slot: Slot, now_ns: int) -> bool:
         """A caller gives the slot back that it computed in; True: its thread must be called."""
-        if self.queue:
+        if self.queue.count:
             slot.batch = []
             slot.awake = True
             return True
@@ -227,11 +249,11 @@ class Desk:
         A closing desk wakes no idle one, whose thread may have ended; those that are awake or busy
         take what is left.
         """
-        if not self.queue or self.closing:
+        if not self.queue.count or self.closing:
             return None
         slot = self.gathering
         if slot is not None:
-            head = next(iter(self.queue))
+            head = self.queue.head()
             if not self._full and self._may_gather(head) and self._rows[head.key] < self._goal():
                 return None
             self.gathering = None
@@ -251,8 +273,8 @@ class Desk:
         slot.batch = []
         if self.gathering is slot:
             self.gathering = None
-        if self.queue:
-            head = next(iter(self.queue))
+        if self.queue.count:
+            head = self.queue.head()
             due_ns = self._waits_until(head, slot)
             if now_ns >= due_ns:
                 self._start(slot, self._taken(head), now_ns)
@@ -294,6 +316,8 @@ class Desk:
             tally.failed += 1
             return True
         tally.done += 1
+        if request.call.priority:
+            self._tally(request.call.priority).done += 1
         self._widths.note(slot.place.lanes, slot.lane, duration_ns)
         self._pace_ns = averaged(self._pace_ns, duration_ns)
         return True
@@ -304,8 +328,7 @@ class Desk:
             if request.state is State.RUNNING:
                 request.state, request.key = State.QUEUED, None
                 self.running -= 1
-                self.queue[request] = None
-                self.queue.move_to_end(request, last=False)
+                self.queue.put_back(request)
 
     def end(self, request: Request, state: State, error: BaseException) -> bool:
         """End a request from outside; False when it had ended before.
@@ -354,7 +377,13 @@ class Desk:
     def _waiting(self) -> int:
         """How many wait without a slot that is about to take them."""
         called = sum(slot.awake for slot in self.slots)
-        return len(self.queue) - len(self._idle) - called - (self.gathering is not None)
+        return self.queue.count - len(self._idle) - called - (self.gathering is not None)
+
+    def _tally(self, priority: int) -> PriorityTally:
+        found = self.priorities.get(priority)
+        if found is None:
+            found = self.priorities[priority] = PriorityTally()
+        return found
 
     def _refuse(self, request: Request, state: State) -> None:
         request.state = state
@@ -365,7 +394,7 @@ class Desk:
             self.running -= 1
         self._open_rows -= request.rows
         request.state = state
-        request.inputs = ()  # the caller may keep the request, but no longer its arrays
+        request.call.inputs = ()  # the caller may keep the request, but no longer its arrays
         self.ended[state] += 1
 
     def _unwanted(self, request: Request) -> None:
@@ -397,6 +426,8 @@ class Desk:
         waits = slot.tally.waits
         for request in slot.batch:
             waits.add(now_ns - request.arrived_ns)
+            if request.call.priority:
+                self._tally(request.call.priority).waits.add(now_ns - request.arrived_ns)
 
     def _count_rows(self, rows: int) -> None:
         most = rows if self.batching is None else self.batching.max_rows
@@ -407,7 +438,7 @@ class Desk:
 
     def _runs(self) -> int:
         """Runs under way, this one included, and those to come of what waits."""
-        waiting = len(self.queue)
+        waiting = self.queue.count
         if self.batching is not None:
             waiting = -(-waiting // self.batching.max_rows)
         return len(self.slots) - len(self._idle) + waiting
@@ -430,7 +461,7 @@ class Desk:
         return batch
 
     def _leave(self, request: Request) -> None:
-        del self.queue[request]
+        self.queue.remove(request)
         if self.batching is not None and request.key is not None:
             self._rows[request.key] -= request.rows
             if self._rows[request.key] < self.batching.max_rows:
@@ -445,7 +476,8 @@ class Desk:
         if self._rows[head.key] >= self._goal():
             return 0
         part = _IN_PASSING if self._is_busy(slot) else _PATIENCE
-        return head.arrived_ns + (self.batching.wait_ns or self._pace_ns // part)
+        # from the oldest: a head that has overtaken others must not make them wait anew
+        return self.queue.oldest_ns() + (self.batching.wait_ns or self._pace_ns // part)
 
     def _is_busy(self, slot: Slot) -> bool:
         """Whether the card of a slot computes for another one."""
@@ -463,4 +495,4 @@ class Desk:
     def _may_gather(self, head: Request) -> bool:
         """Whether others may still join the head; when the queue is full, none can come."""
         joinable = head.key is not None and head.key not in self._full
-        return joinable and not self.closing and len(self.queue) < self.queue_size
+        return joinable and not self.closing and self.queue.count < self.queue_size

@@ -32,11 +32,12 @@ from mindspore_lite.engines import interrupt
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.pool import batcher, compute, meeting
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.deadline import WATCHDOG, Watchdog
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.layout import Layout
 from mindspore_lite.pool.quick import QuickLane
-from mindspore_lite.pool.request import Arrays, Request, State
+from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.statistics import Statistics
 from mindspore_lite.pool.summary import summary
 from mindspore_lite.pool.width import Widths
@@ -47,7 +48,6 @@ _CHAINS = 8  # callers of a batch that are woken at once; 4 were 3 % slower on a
 _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way; guess
 
 Deliver = Callable[[Request], None]
-Known = Callable[[Callable[[], object]], None]
 
 
 class _Own(threading.local):
@@ -101,43 +101,35 @@ class Pool:
             raise EngineError(f"{len(places)} worker threads cannot be started: {exc}") from exc
         _POOLS.add(self)
 
-    def run(
-        self, inputs: Arrays, timeout_s: float | None = None, known: Known | None = None
-    ) -> list[np.ndarray]:
+    def run(self, call: Call) -> list[np.ndarray]:
         """Compute the outputs for one caller, who waits for them.
-
-        Args:
-            inputs: One array per input.
-            timeout_s: Within which there must be an answer.
-            known: Called before it runs with what ends it, for other threads to call.
 
         Raises:
             QueueFullError, RequestTimeoutError, ClosedError, CancelledError: As their names say.
             Exception: What the engine raised for these inputs.
         """
         if threading.get_ident() != interrupt.MAIN:
-            return self._run(inputs, timeout_s, known, computes=True)
+            return self._run(call, computes=True)
         pace = self._pace
         if pace is None:
             pace = self._pace = interrupt.Pace(self._desk.slots[0].place.lanes[-1].session)
-        key = pace.key(inputs)
+        key = pace.key(call.inputs)
         start_s = time.perf_counter()
-        outputs = self._run(inputs, timeout_s, known, computes=key in pace.quick)
+        outputs = self._run(call, computes=key in pace.quick)
         pace.note(key, time.perf_counter() - start_s)
         return outputs
 
-    def _run(
-        self, inputs: Arrays, timeout_s: float | None, known: Known | None, *, computes: bool
-    ) -> list[np.ndarray]:
+    def _run(self, call: Call, *, computes: bool) -> list[np.ndarray]:
         """The same; unless it `computes` the caller only waits, so that Ctrl-C can end that."""
+        timeout_s, known = call.timeout_s, call.known
         quick = self._quick if computes and timeout_s is None else None
-        if quick is not None and quick.takes(inputs):
+        if quick is not None and quick.takes(call.inputs):
             if known is None:
-                return quick.run(inputs)
+                return quick.run(call)
             stop = Stop()
             known(stop.fire)
-            return quick.run(inputs, stop)
-        request = self._request(inputs)
+            return quick.run(call, stop)
+        request = self._request(call)
         if known is not None:
             known(partial(self.cancel, request))
         inside = _own.pool is self and not _own.slot.lost
@@ -175,14 +167,14 @@ class Pool:
         assert request.outputs is not None
         return request.outputs
 
-    def submit(self, inputs: Arrays, deliver: Deliver, timeout_s: float | None = None) -> Request:
+    def submit(self, call: Call, deliver: Deliver) -> Request:
         """Queue a request; `deliver` is called with it, on another thread, when it has ended."""
-        request = self._request(inputs)
+        request = self._request(call)
         request.deliver = deliver
         with self._lock:
             self._desk.admit(request, request.arrived_ns, direct=False)
-            if timeout_s is not None:
-                self._watch(request, timeout_s)
+            if call.timeout_s is not None:
+                self._watch(request, call.timeout_s)
             woken = self._desk.to_wake()
         _call(woken)
         return request
@@ -259,13 +251,13 @@ class Pool:
                 "the parent; build it in the child, or use the spawn start method"
             )
 
-    def _request(self, inputs: Arrays) -> Request:
+    def _request(self, call: Call) -> Request:
         self.check_process()
         now_ns = self._clock_ns()
         if not self._most_rows:
-            return Request(inputs, now_ns)
-        rows, key = batcher.rows_and_key(inputs)
-        return Request(inputs, now_ns, rows=rows, key=key)
+            return Request(call, now_ns)
+        rows, key = batcher.rows_and_key(call.inputs)
+        return Request(call, now_ns, rows=rows, key=key)
 
     def _wait(
         self, request: Request, answered: threading.Lock, timeout_s: float | None, crowded: bool
@@ -303,7 +295,7 @@ class Pool:
         with self._lock:
             waiting = request.state is State.QUEUED
             what = (
-                f"it still waited in the queue, {len(self._desk.queue)} long"
+                f"it still waited in the queue, {self._desk.queue.count} long"
                 if waiting
                 else "it was running, and was told to stop"
             )

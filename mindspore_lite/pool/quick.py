@@ -20,9 +20,10 @@ import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import ClosedError, LiteError, StoppedError
+from mindspore_lite.pool.call import Arrays, Call
 from mindspore_lite.pool.compute import checked_run, engine_error
 from mindspore_lite.pool.desk import Desk
-from mindspore_lite.pool.request import Arrays, State
+from mindspore_lite.pool.request import State
 
 _MANY = 1024  # runs after which the books are brought up to date, so that they stay small
 
@@ -44,16 +45,14 @@ class QuickLane:
         self._changed = changed  # called without any lock when the books should be looked at
         self._clock_ns = clock_ns
         self._inside: deque[None] = deque()
-        self._ended: dict[State, deque[int]] = {
-            state: deque() for state in (State.DONE, State.FAILED, State.CANCELLED, State.CLOSED)
-        }
-        self._done = self._ended[State.DONE]
+        self._done: deque[int] = deque()  # of priority 0
+        self._ended: dict[tuple[State, int], deque[int]] = {(State.DONE, 0): self._done}
 
     def takes(self, inputs: Arrays) -> bool:
         """Whether they have the sizes that the lane was made for; others may take long."""
         return [array.shape for array in inputs] == self._shapes
 
-    def run(self, inputs: Arrays, stop: Stop | None = None) -> list[np.ndarray]:
+    def run(self, call: Call, stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs on the calling thread; `stop` ends this run alone."""
         self._inside.append(None)
         if stop is not None:
@@ -62,14 +61,15 @@ class QuickLane:
         try:
             if self.closing:
                 raise ClosedError("the runner is closed; build it again to use it")
-            outputs = checked_run(self._session, inputs, stop or self._stop)
+            outputs = checked_run(self._session, call.inputs, stop or self._stop)
         except BaseException as exc:  # noqa: BLE001 - counted, and raised again
-            raise self._failed(exc, self._clock_ns() - start_ns)  # noqa: B904 - it has its cause
+            raise self._failed(exc, self._clock_ns() - start_ns, call.priority)  # noqa: B904 - it has its cause
         finally:
             if stop is not None:
                 self._stops.discard(stop)
-        self._done.append(self._clock_ns() - start_ns)
-        if len(self._done) > _MANY or self.closing:
+        done = self._of(State.DONE, call.priority) if call.priority else self._done
+        done.append(self._clock_ns() - start_ns)
+        if len(done) > _MANY or self.closing:
             self._changed()
         return outputs
 
@@ -84,15 +84,18 @@ class QuickLane:
 
     def settle(self, desk: Desk) -> None:
         """Move what has ended into the books."""
-        for state, ended in self._ended.items():
+        for (state, priority), ended in list(self._ended.items()):  # others may be added
             durations = []
             while ended:
                 durations.append(ended.popleft())
                 self._inside.pop()
             if durations:
-                desk.book(state, durations)
+                desk.book(state, durations, priority)
 
-    def _failed(self, exc: BaseException, duration_ns: int) -> BaseException:
+    def _of(self, state: State, priority: int) -> deque[int]:
+        return self._ended.setdefault((state, priority), deque())
+
+    def _failed(self, exc: BaseException, duration_ns: int, priority: int) -> BaseException:
         """Count a failure; returns what the caller shall see."""
         state = State.FAILED
         if isinstance(exc, StoppedError) and not self._stop.fired:  # its own was
@@ -103,6 +106,6 @@ class QuickLane:
             exc = engine_error(exc)
         if isinstance(exc, ClosedError):
             state = State.CLOSED
-        self._ended[state].append(duration_ns)
+        self._of(state, priority).append(duration_ns)
         self._changed()
         return exc

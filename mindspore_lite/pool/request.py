@@ -16,14 +16,13 @@ belongs to nobody.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum
 
 import numpy as np
 
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.deadline import Entry
-
-Arrays = Sequence[np.ndarray]
 
 
 class State(Enum):
@@ -41,26 +40,27 @@ class State(Enum):
 
 
 class Request:
-    """What one caller wants computed, and what came of it.
+    """A call on its way through the pool, and what came of it.
 
     `answered` is what a waiting caller sleeps on, released after the end. `deliver` is foreign code
     that is called once, after the end and outside the lock. Both are None when the caller computes.
     """
 
     __slots__ = (
-        "after", "answered", "arrived_ns", "deliver", "error", "inputs", "key", "outputs", "rows",
-        "state", "watched",
+        "after", "answered", "arrived_ns", "call", "deliver", "error", "key", "level", "outputs",
+        "rows", "state", "watched",
     )  # fmt: skip
 
     def __init__(
         self,
-        inputs: Arrays,
+        call: Call,
         arrived_ns: int,
         deliver: Callable[[Request], None] | None = None,
         rows: int = 1,
         key: object = None,
     ) -> None:
-        self.inputs = inputs
+        self.call = call
+        self.level = call.priority  # the queue's; see queue.py
         self.arrived_ns = arrived_ns
         self.deliver = deliver
         self.answered: threading.Lock | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,6 +40,16 @@ class WorkerStatistics:
 
 
 @dataclass(frozen=True)
+class PriorityStatistics:
+    """The requests of one priority."""
+
+    sent: int
+    queued: int
+    done: int
+    queue_wait: Latency
+
+
+@dataclass(frozen=True)
 class Statistics:
     """A runner at one moment.
 
@@ -62,6 +72,8 @@ class Statistics:
     run_time: Latency
     workers: tuple[WorkerStatistics, ...]
     layout: Layout
+    # of those that were used; counts without runs under way on their callers' own threads
+    priorities: Mapping[int, PriorityStatistics] = field(default_factory=dict)
 
 
 class Histogram:
@@ -100,6 +112,15 @@ class Histogram:
         self.count += other.count
         self.sum_ns += other.sum_ns
         self.max_ns = max(self.max_ns, other.max_ns)
+        return self
+
+    def __isub__(self, other: Histogram) -> Histogram:
+        """Take away what was added to another one as well; the maximum is that of a bucket then."""
+        self._buckets = [a - b for a, b in zip(self._buckets, other._buckets, strict=True)]
+        self.count -= other.count
+        self.sum_ns -= other.sum_ns
+        last = max((step for step, number in enumerate(self._buckets) if number), default=0)
+        self.max_ns = min(self.max_ns, _upper_end(last))
         return self
 
     def latency(self) -> Latency:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mindspore_lite.pool.desk import Desk
 from mindspore_lite.pool.layout import Layout
 from mindspore_lite.pool.request import State
-from mindspore_lite.pool.statistics import Statistics, WorkerStatistics, together
+from mindspore_lite.pool.statistics import (
+    Histogram,
+    PriorityStatistics,
+    Statistics,
+    WorkerStatistics,
+    together,
+)
 
 
 def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
@@ -40,4 +48,26 @@ def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
             for place, tally in desk.workers
         ),
         layout=layout,
+        priorities=_priorities(desk),
     )
+
+
+def _priorities(desk: Desk) -> dict[int, PriorityStatistics]:
+    """The requests of each priority; those of 0, which are not counted apart, are the rest."""
+    sent, done, waits = desk.sent, desk.ended[State.DONE], Histogram()
+    for _, worker in desk.workers:
+        waits += worker.waits
+    queued = (
+        Counter(r.call.priority for r in desk.queue) if desk.priorities else {0: len(desk.queue)}
+    )
+    found = {}
+    for priority, tally in sorted(desk.priorities.items()):
+        sent -= tally.sent
+        done -= tally.done
+        waits -= tally.waits
+        found[priority] = PriorityStatistics(
+            tally.sent, queued.get(priority, 0), tally.done, tally.waits.latency()
+        )
+    if sent:
+        found[0] = PriorityStatistics(sent, queued.get(0, 0), done, waits.latency())
+    return dict(sorted(found.items()))

@@ -31,6 +31,7 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.graph.source import Given
 from mindspore_lite.model import Model, ModelType
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.runner import ModelParallelRunner
 from mindspore_lite.tensor import Tensor
@@ -201,7 +202,7 @@ class HostedRunner(Hosted):
         try:
             given = feeds.arrays(loaded.inputs, list(arrays), any_size=True)
             limit_s = loaded.timeout_s if timeout_s is None else timeout_s
-            return loaded.pool.run(given, limit_s, running.attach)
+            return loaded.pool.run(Call(given, limit_s, known=running.attach))
         except PoolCancelledError as exc:
             raise CancelledError("the request was cancelled") from exc
         except LiteError as exc:

@@ -6,6 +6,7 @@ import pytest
 from support.fake_engine import FakeSession
 
 from mindspore_lite.pool.ahead import Line, places_ahead
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.desk import Desk, Place
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.width import Lane
@@ -20,7 +21,7 @@ def desk(workers: int, ahead: int) -> Desk:
 
 
 def sent(desk: Desk, now_ns: int) -> Request:
-    request = Request((), now_ns)
+    request = Request(Call(()), now_ns)
     assert desk.admit(request, now_ns, direct=True) is not None
     return request
 

@@ -6,6 +6,7 @@ import pytest
 from support.fake_engine import FakeSession
 
 from mindspore_lite.errors import ClosedError, QueueFullError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.width import Lane
@@ -20,7 +21,7 @@ def desk(workers: int = 1, max_rows: int = 0, wait_ns: int = 0, queue_size: int 
 
 
 def queued(desk: Desk, rows: int = 1, key: object = "k", now_ns: int = 0) -> Request:
-    request = Request((), now_ns, rows=rows, key=key)
+    request = Request(Call(()), now_ns, rows=rows, key=key)
     assert desk.admit(request, now_ns, direct=False) is None
     return request
 
@@ -182,7 +183,7 @@ def test_a_closed_desk_refuses_even_when_idle() -> None:
     d.close()
     for direct in (False, True):
         with pytest.raises(ClosedError, match="the runner is closed; build it again"):
-            d.admit(Request((), 0), 0, direct=direct)
+            d.admit(Request(Call(()), 0), 0, direct=direct)
     assert (d.sent, d.ended[State.CLOSED]) == (2, 2)
 
 
@@ -192,26 +193,26 @@ def test_a_closed_desk_refuses_even_when_idle() -> None:
 def test_the_first_worker_is_taken_first() -> None:
     """Its sessions are the wide ones, where workers differ."""
     d = desk(3)
-    slots = [d.admit(Request((), 0), 0, direct=True) for _ in range(3)]
+    slots = [d.admit(Request(Call(()), 0), 0, direct=True) for _ in range(3)]
     assert [slot.place.index for slot in slots if slot] == [0, 1, 2]
     for slot in (slots[2], slots[0]):
         assert slot is not None
         d.finish(slot, slot.batch[0], 0, [])
         assert not d.leave(slot, 0)
-    assert d.admit(Request((), 0), 0, direct=True) is slots[0]
+    assert d.admit(Request(Call(()), 0), 0, direct=True) is slots[0]
 
 
 def test_no_direct_run_overtakes_the_queue() -> None:
     d = desk(2)
     waiting = queued(d)
     slot = woken(d)
-    assert d.admit(Request((), 0), 0, direct=True) is None
+    assert d.admit(Request(Call(()), 0), 0, direct=True) is None
     assert taken(d, slot) == [waiting]
 
 
 def test_a_stop_that_was_fired_serves_no_other_run() -> None:
     d = desk()
-    request = Request((), 0)
+    request = Request(Call(()), 0)
     slot = d.admit(request, 0, direct=True)
     assert slot is not None
     stop = slot.stop
@@ -219,7 +220,7 @@ def test_a_stop_that_was_fired_serves_no_other_run() -> None:
     assert stop.fired
     assert not d.finish(slot, request, 0, [])
     d.leave(slot, 0)
-    assert d.admit(Request((), 0), 0, direct=True) is slot
+    assert d.admit(Request(Call(()), 0), 0, direct=True) is slot
     assert slot.stop is not stop
     assert not slot.stop.fired
 
@@ -229,7 +230,7 @@ def test_a_stop_that_was_not_fired_is_kept() -> None:
     d = desk()
     stops = set()
     for _ in range(3):
-        slot = d.admit(Request((), 0), 0, direct=True)
+        slot = d.admit(Request(Call(()), 0), 0, direct=True)
         assert slot is not None
         d.finish(slot, slot.batch[0], 0, [])
         d.leave(slot, 0)

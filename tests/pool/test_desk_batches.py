@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support.fake_engine import FakeSession
 
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.desk import Batching, Desk, Place, Slot
 from mindspore_lite.pool.request import Request, State
 from mindspore_lite.pool.width import Lane
@@ -25,7 +26,7 @@ def desk(
 
 
 def send(desk: Desk, now_ns: int, key: object = "a", rows: int = 1) -> Request:
-    request = Request((), now_ns, rows=rows, key=key)
+    request = Request(Call(()), now_ns, rows=rows, key=key)
     desk.admit(request, now_ns, direct=False)
     return request
 
@@ -58,7 +59,7 @@ def settled(desk: Desk, crowd: int) -> int:
 def test_a_lone_request_never_waits_for_others() -> None:
     lonely = desk()
     now_ns = settled(lonely, crowd=1)
-    request = Request((), now_ns, rows=1, key="a")
+    request = Request(Call(()), now_ns, rows=1, key="a")
     slot = lonely.admit(request, now_ns, direct=True)
     assert slot is not None and slot.batch == [request]
 

@@ -14,12 +14,21 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.fake_engine import FakeSession
 
 from mindspore_lite.errors import ClosedError, QueueFullError, RequestTimeoutError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.desk import _IN_PASSING, _PATIENCE, Batching, Desk, Place, Slot
+from mindspore_lite.pool.layout import Layout
+from mindspore_lite.pool.queue import AGEING_NS
 from mindspore_lite.pool.request import Request, State
+from mindspore_lite.pool.summary import summary
 from mindspore_lite.pool.width import Lane
 
 SESSION = FakeSession()
+PRIORITIES = st.sampled_from([0, 0, 0, 1, 5, -2])
 ENDS = (State.DONE, State.FAILED, State.TIMED_OUT, State.CANCELLED, State.CLOSED, State.REJECTED)
+
+
+def _half_priorities(count: int) -> int:
+    return count * AGEING_NS // 2
 
 
 class DeskMachine(RuleBasedStateMachine):
@@ -50,6 +59,7 @@ class DeskMachine(RuleBasedStateMachine):
         if batching is None:
             places += [Place(workers + at, lanes, ahead=True) for at in range(ahead)]
         self.desk = Desk(places, queue_size, batching)
+        self.layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
         self.now_ns = 1000
         self.requests: list[Request] = []  # in the order in which they came
         self.ended: dict[Request, State] = {}
@@ -57,6 +67,7 @@ class DeskMachine(RuleBasedStateMachine):
         self.callbacks: set[Slot] = set()  # slots whose thread runs a callback
         self.lost: list[Slot] = []
         self.retried: set[Request] = set()  # members of batches that failed
+        self.again: list[Request] = []  # the same, in the order in which they are to start
         self.due_ns = 0  # until when a slot gathers
         self.rows_run = self.runs = 0
 
@@ -81,9 +92,14 @@ class DeskMachine(RuleBasedStateMachine):
 
     # --- callers ---
 
-    @rule(direct=st.booleans(), key=st.sampled_from([None, "a", "b"]), rows=st.integers(0, 6))
-    def admit(self, direct: bool, key: str | None, rows: int) -> None:
-        self.send(direct, key, rows)
+    @rule(
+        direct=st.booleans(),
+        key=st.sampled_from([None, "a", "b"]),
+        rows=st.integers(0, 6),
+        priority=PRIORITIES,
+    )
+    def admit(self, direct: bool, key: str | None, rows: int, priority: int) -> None:
+        self.send(direct, key, rows, priority)
 
     @precondition(lambda self: self.desk.batching is not None)
     @rule(count=st.integers(2, 5), key=st.sampled_from(["a", "b"]), rows=st.integers(1, 2))
@@ -91,10 +107,15 @@ class DeskMachine(RuleBasedStateMachine):
         for _ in range(count):
             self.send(False, key, rows)
 
-    def send(self, direct: bool, key: str | None, rows: int) -> None:
+    @rule(priorities=st.lists(PRIORITIES, min_size=2, max_size=5))
+    def admit_many_of_other_priorities(self, priorities: list[int]) -> None:
+        for priority in priorities:
+            self.send(False, "a", 1, priority)
+
+    def send(self, direct: bool, key: str | None, rows: int, priority: int = 0) -> None:
         if self.desk.batching is None:
             rows, key = 1, None
-        request = Request((), self.now_ns, rows=rows, key=key)
+        request = Request(Call((), priority=priority), self.now_ns, rows=rows, key=key)
         self.requests.append(request)
         waiting = len(self.desk.queue)
         free = sum(not slot.batch for slot in self.desk.slots)
@@ -194,6 +215,7 @@ class DeskMachine(RuleBasedStateMachine):
         wanted = [r for r in slot.batch if r.state is State.RUNNING]
         self.desk.put_back(slot)
         self.retried.update(wanted)
+        self.again[:0] = wanted
         assert list(self.desk.queue)[: len(wanted)] == wanted
         self.let_go(slot)
 
@@ -216,7 +238,7 @@ class DeskMachine(RuleBasedStateMachine):
     @rule(data=st.data(), fails=st.booleans())
     def a_callback_predicts(self, data: st.DataObject, fails: bool) -> None:
         slot = data.draw(st.sampled_from(self.called()))
-        request = Request((), self.now_ns)
+        request = Request(Call((), priority=1), self.now_ns)
         self.requests.append(request)
         self.desk.admit_into(slot, request, self.now_ns)
         self.note_start(slot)
@@ -270,11 +292,63 @@ class DeskMachine(RuleBasedStateMachine):
             assert isinstance(request.error, ClosedError)
             self.note_end(request, State.CLOSED)
 
-    @rule(ns=st.integers(1, 20) | st.integers(1000, 9000))
+    @rule(ns=st.integers(1, 20) | st.integers(1000, 9000) | st.integers(1, 4).map(_half_priorities))
     def time_passes(self, ns: int) -> None:
         self.now_ns += ns
 
+    def teardown(self) -> None:
+        """Whatever the story was, all who still wait have their turn."""
+        if not hasattr(self, "desk"):
+            return
+        for _ in range(10 * len(self.requests) + 10):
+            if self.desk.drained:
+                break
+            for slot in list(self.theirs):
+                self.finish(slot, slot.batch[0], False)
+                self.desk.leave(slot, self.now_ns)
+                self.theirs.remove(slot)
+            for slot in list(self.callbacks):
+                self.finish(slot, slot.batch[0], False)
+                slot.batch = []
+                self.callbacks.remove(slot)
+            for slot in self.busy():
+                for request in slot.batch:
+                    self.finish(slot, request, False)
+                self.let_go(slot)
+            for slot in self.called():
+                self.look(slot)
+            if self.desk.gathering is not None:
+                self.now_ns = max(self.now_ns, self.due_ns)
+                self.look(self.desk.gathering)
+        assert len(self.ended) == len(self.requests), "some wait for ever"
+        assert self.desk.drained
+        self.the_books_of_the_priorities_add_up()
+
     # --- what always holds ---
+
+    @invariant()
+    def who_waits_is_in_order(self) -> None:
+        """Put back, then by what 100 ms of waiting and a priority are worth, then as they came."""
+        self.again = [r for r in self.again if r.state is State.QUEUED]
+        others = [r for r in self.requests if r.state is State.QUEUED and r not in self.again]
+        others.sort(key=lambda r: (r.arrived_ns - r.call.priority * AGEING_NS, r.arrived_ns))
+        assert list(self.desk.queue) == self.again + others
+        if self.desk.queue:
+            assert self.desk.queue.head() is (self.again + others)[0]
+            waiting = [r for r in self.requests if r.state is State.QUEUED]
+            assert self.desk.queue.oldest_ns() <= min(r.arrived_ns for r in others or waiting)
+
+    @rule()
+    def the_books_of_the_priorities_add_up(self) -> None:
+        found = summary(self.desk, self.layout, 0)
+        assert set(found.priorities) == {r.call.priority for r in self.requests}
+        for priority, own in found.priorities.items():
+            states = Counter(r.state for r in self.requests if r.call.priority == priority)
+            assert own.sent == sum(states.values())
+            assert (own.queued, own.done) == (states[State.QUEUED], states[State.DONE])
+        waits = [own.queue_wait for own in found.priorities.values()]
+        assert sum(wait.count for wait in waits) == found.queue_wait.count
+        assert all(wait.max_ms <= found.queue_wait.max_ms for wait in waits)
 
     @invariant()
     def everything_sent_is_accounted_for(self) -> None:
@@ -295,7 +369,7 @@ class DeskMachine(RuleBasedStateMachine):
         assert all(request.state is state for request, state in self.ended.items())
         still = [r for r in self.requests if r not in self.ended]
         assert all(r.state in (State.QUEUED, State.RUNNING) for r in still)
-        assert all(r.inputs == () for r in self.ended)
+        assert all(r.call.inputs == () for r in self.ended)
 
     @invariant()
     def a_request_is_in_one_place(self) -> None:

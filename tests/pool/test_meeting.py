@@ -11,6 +11,7 @@ import pytest
 from support.fake_engine import Bench, Client, Gate, closing, rows
 
 from mindspore_lite.pool import desk, meeting, pool
+from mindspore_lite.pool.call import Call
 
 ALL = os.sched_getaffinity(0)
 several = pytest.mark.skipif(len(ALL) < 2, reason="there is one core to wait on")
@@ -102,7 +103,7 @@ def test_a_crowd_waits_together_and_leaves_as_it_came(monkeypatch: pytest.Monkey
         gate.entered()
 
         def call(value: float) -> np.ndarray:
-            (found,) = bench.pool.run(rows(1, value))
+            (found,) = bench.pool.run(Call(rows(1, value)))
             after.append(os.sched_getaffinity(0))
             return found
 
@@ -123,7 +124,7 @@ def test_a_lone_caller_or_one_of_the_host_is_not_bound(
     monkeypatch.setattr(desk, "_CROWD", 2 if on_cards else 0)
     with closing(Bench(max_rows=8)) as bench:
         bench.pool._on_cards = on_cards
-        bench.pool.run(rows(), 60.0)  # with a deadline it waits, instead of computing itself
+        bench.pool.run(Call(rows(), 60.0))  # with a deadline it waits, instead of computing itself
 
 
 @pytest.mark.parametrize("callers", [1, 3, 4, 5, 9])

@@ -27,6 +27,7 @@ from support.fake_engine import (
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import ClosedError, EngineError, QueueFullError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import State
 
@@ -45,14 +46,14 @@ def test_the_main_thread_computes_only_what_is_short_for_certain() -> None:
     """Ctrl-C does not reach it while it computes."""
     with closing(Bench()) as bench:
         for size in (3, 3, 4, 4):
-            bench.pool.run(rows(size))
+            bench.pool.run(Call(rows(size)))
         own, workers = threading.get_ident(), bench.threads[0].ident
         assert bench.session.threads == [workers, own, workers, own]
 
 
 def test_a_request_with_a_deadline_is_computed_on_the_workers_thread() -> None:
     with closing(Bench()) as bench:
-        bench.pool.run(rows(), timeout_s=5.0)
+        bench.pool.run(Call(rows(), timeout_s=5.0))
         assert bench.session.threads == [bench.threads[0].ident]
 
 
@@ -60,7 +61,7 @@ def test_a_bound_worker_computes_on_its_own_thread_and_core() -> None:
     core = max(os.sched_getaffinity(0))
     before = os.sched_getaffinity(0)
     with closing(Bench(cores=(core,))) as bench:
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
         bench.submit().wait()
         assert bench.session.threads == [bench.threads[0].ident] * 2
         assert bench.session.cores == [{core}] * 2
@@ -115,8 +116,8 @@ def test_the_answer_of_a_submitted_request_comes_on_the_workers_thread() -> None
 
 def test_outputs_of_one_request_stay_when_others_follow() -> None:
     with closing(Bench()) as bench:
-        kept = bench.pool.run(rows(2, 3.0))[0]
-        bench.pool.run(rows(2, 4.0))
+        kept = bench.pool.run(Call(rows(2, 3.0)))[0]
+        bench.pool.run(Call(rows(2, 4.0)))
         np.testing.assert_array_equal(kept, rows(2, 6.0)[0])
 
 
@@ -130,7 +131,7 @@ def test_a_full_queue_refuses_and_says_what_to_do() -> None:
         gate.entered()
         accepted += [bench.submit() for _ in range(2)]
         with pytest.raises(QueueFullError, match=r"is full: .*queue_size is 2, and as"):
-            bench.pool.run(rows())
+            bench.pool.run(Call(rows()))
         with pytest.raises(QueueFullError):
             bench.submit()
         gate.open()
@@ -155,7 +156,7 @@ def test_of_two_thousand_callers_on_a_queue_of_ten_all_are_answered_or_refused()
 
     def call(value: float) -> bool:
         try:
-            return bool(bench.pool.run(rows(1, value))[0][0, 0] == 2 * value)
+            return bool(bench.pool.run(Call(rows(1, value)))[0][0, 0] == 2 * value)
         except QueueFullError:
             refused.release()
             raise
@@ -206,13 +207,13 @@ def test_a_crowd_is_forgotten_after_some_lone_requests() -> None:
         for caller in pair:
             caller.ended()
         before = len(wide.rows)
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
         assert len(wide.rows) == before, "the crowd is still remembered"
         for _ in range(100):
-            bench.pool.run(rows())
+            bench.pool.run(Call(rows()))
         assert len(wide.rows) > before
         remembered = len(narrow.rows)
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
         assert len(narrow.rows) == remembered, "alone for long"
 
 
@@ -229,10 +230,10 @@ def test_runs_that_fail_at_once_do_not_tell_which_width_pays() -> None:
         for _ in range(100):
             bench.pool._desk._widths._crowd = 9.0  # as if many were there
             with pytest.raises(EngineError):
-                bench.pool.run(rows(1, 13.0))
+                bench.pool.run(Call(rows(1, 13.0)))
         bench.pool._desk._widths._crowd = 0.0
         for _ in range(5):
-            bench.pool.run(rows())
+            bench.pool.run(Call(rows()))
     assert (len(wide.rows), len(narrow.rows)) == (5, 100)
 
 
@@ -275,10 +276,10 @@ def test_callers_get_their_own_answers_under_a_heavy_mixed_load(
             given = rows(rng.randint(1, 12), value if rng.random() < 0.9 else -value)
             try:
                 if rng.random() < 0.5:
-                    (got,) = bench.pool.run(given, rng.choice([None, 1e6]))
+                    (got,) = bench.pool.run(Call(given, rng.choice([None, 1e6])))
                 else:
                     answer = Answer()
-                    request = bench.pool.submit(given, answer, rng.choice([None, 1e6]))
+                    request = bench.pool.submit(Call(given, rng.choice([None, 1e6])), answer)
                     if rng.random() < 0.2 and bench.pool.cancel(request):
                         continue
                     (got,) = answer.wait()
@@ -318,7 +319,7 @@ def test_closing_finishes_what_was_taken_and_ends_the_threads() -> None:
     assert not any(thread.is_alive() for thread in threads)
     assert bench.session.closed == 1
     with pytest.raises(ClosedError, match="build it again"):
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
     with pytest.raises(ClosedError):
         bench.submit()
     found = bench.statistics()
@@ -419,9 +420,9 @@ def test_statistics_of_workers_add_up() -> None:
 
 def test_a_statistics_record_does_not_change_later() -> None:
     with closing(Bench()) as bench:
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
         before = bench.statistics()
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
         assert (before.sent, before.done, before.batches) == (1, 1, {1: 1})
         before.batches[99] = 1
         assert 99 not in bench.statistics().batches
@@ -452,7 +453,7 @@ def test_an_ended_request_holds_no_arrays() -> None:
     with closing(Bench()) as bench:
         answer = bench.submit()
         answer.wait()
-        assert answer.request.inputs == ()
+        assert answer.request.call.inputs == ()
         assert answer.request.state is State.DONE
 
 
@@ -466,7 +467,7 @@ def test_a_worker_whose_cores_are_gone_works_on_and_says_so(
 
 def test_a_request_that_was_cancelled_before_it_was_admitted_never_runs() -> None:
     with closing(Bench()) as bench, pytest.raises(CancelledError):
-        bench.pool.run(rows(), known=lambda end: end())
+        bench.pool.run(Call(rows(), known=lambda end: end()))
     assert bench.session.threads == []
     assert bench.statistics().sent == 0
 
@@ -480,7 +481,9 @@ def test_a_caller_that_waits_is_told_when_another_cancels_its_request(
         ends: list[Callable[[], object]] = []
         callers = []
         for _ in range(2):  # one runs, one waits in the queue
-            callers.append(Client(lambda: bench.pool.run(rows(), timeout_s, known=ends.append)))
+            callers.append(
+                Client(lambda: bench.pool.run(Call(rows(), timeout_s, known=ends.append)))
+            )
             wait_for(lambda: bench.pool.statistics().sent == len(callers))
         gate.entered()
         for end, caller in reversed(list(zip(ends, callers, strict=True))):

@@ -22,6 +22,7 @@ from support.fake_engine import (
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import RequestTimeoutError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.pool import GRACE_S
 
 Arrays = list[np.ndarray]
@@ -35,7 +36,7 @@ def test_a_callback_that_raises_costs_no_worker(
         raise kind("a mistake of the caller")
 
     with closing(Bench()) as bench:
-        bench.pool.submit(rows(), fail)
+        bench.pool.submit(Call(rows()), fail)
         still_works(bench)
         assert bench.threads[0].is_alive()
         assert "a callback of a request failed" in caplog.text
@@ -55,7 +56,7 @@ def test_a_callback_that_raises_at_a_deadline_holds_up_no_other(
     with closing(Bench(gate), gate) as bench:
         bench.submit()
         gate.entered()
-        bench.pool.submit(rows(), fail, 1.0)
+        bench.pool.submit(Call(rows(), 1.0), fail)
         late = bench.submit(timeout_s=1.0)
         bench.pass_time(1.0)
         with pytest.raises(RequestTimeoutError):
@@ -67,12 +68,14 @@ def test_a_callback_may_predict_and_submit_on_the_same_pool() -> None:
     again = Answer()
 
     def chain(request: Any) -> None:
-        np.testing.assert_array_equal(bench.pool.run(request.outputs)[0], rows(1, 4.0)[0])
-        np.testing.assert_array_equal(bench.pool.run(request.outputs, 5.0)[0], rows(1, 4.0)[0])
-        bench.pool.submit(request.outputs, again)
+        np.testing.assert_array_equal(bench.pool.run(Call(request.outputs))[0], rows(1, 4.0)[0])
+        np.testing.assert_array_equal(
+            bench.pool.run(Call(request.outputs, 5.0))[0], rows(1, 4.0)[0]
+        )
+        bench.pool.submit(Call(request.outputs), again)
 
     with closing(Bench()) as bench:
-        bench.pool.submit(rows(), chain)
+        bench.pool.submit(Call(rows()), chain)
         assert again.wait()[0][0, 0] == 4
         found = bench.statistics()
         assert (found.sent, found.done, found.running) == (4, 4, 0)
@@ -84,13 +87,13 @@ def test_a_deadline_is_kept_inside_of_a_callback() -> None:
 
     def chain(request: Any) -> None:
         try:
-            bench.pool.run(request.outputs, 1.0)
+            bench.pool.run(Call(request.outputs, 1.0))
         except RequestTimeoutError as exc:
             errors.append(exc)
         answers(request)
 
     with closing(Bench(gate), gate) as bench:
-        bench.pool.submit(rows(), chain)
+        bench.pool.submit(Call(rows()), chain)
         gate.entered()
         gate.let(1)
         gate.entered()
@@ -113,14 +116,14 @@ def test_a_callback_whose_own_run_hangs_costs_no_worker() -> None:
 
     def chain(request: Any) -> None:
         try:
-            bench.pool.run(request.outputs, 1.0)
+            bench.pool.run(Call(request.outputs, 1.0))
         except RequestTimeoutError as exc:
             seen.append(exc)
-        seen.append(bench.pool.run(rows(1, 5.0))[0][0, 0].item())  # as any other thread now
+        seen.append(bench.pool.run(Call(rows(1, 5.0)))[0][0, 0].item())  # as any other thread now
         over.set()
 
     with closing(Bench(compute), trap) as bench:
-        bench.pool.submit(rows(), chain)
+        bench.pool.submit(Call(rows()), chain)
         trap.entered()
         bench.watched(1)
         bench.pass_time(1.0)
@@ -142,7 +145,7 @@ def test_a_callback_may_close_the_pool_it_was_called_by() -> None:
         closed.set()
 
     bench = Bench(workers=2)
-    bench.pool.submit(rows(), close)
+    bench.pool.submit(Call(rows()), close)
     assert closed.wait(LIMIT_S)
     Client(lambda: bench.pool.close(None)).ended()
     assert not any(thread.is_alive() for thread in bench.threads)
@@ -156,13 +159,13 @@ def test_a_callback_at_a_deadline_may_try_again_with_a_deadline() -> None:
     def again(request: Any) -> None:
         errors.append(request.error)
         try:
-            bench.pool.run(rows(), 1.0)
+            bench.pool.run(Call(rows(), 1.0))
         except RequestTimeoutError as exc:
             errors.append(exc)
         over.set()
 
     with closing(Bench(trap), trap) as bench:
-        bench.pool.submit(rows(), again, 1.0)
+        bench.pool.submit(Call(rows(), 1.0), again)
         trap.entered()
         Client(lambda: bench.pass_time(1.0)).ended()
         bench.watched(2)  # the second try, and the grace of the first
@@ -179,7 +182,7 @@ def test_a_callback_at_a_deadline_may_close_the_pool() -> None:
         closed.set()
 
     with closing(Bench(trap), trap) as bench:
-        bench.pool.submit(rows(), close, 1.0)
+        bench.pool.submit(Call(rows(), 1.0), close)
         trap.entered()
         Client(lambda: bench.pass_time(1.0)).ended()
         bench.watched(2)
@@ -197,7 +200,7 @@ def test_who_waits_is_answered_before_the_callbacks_of_the_same_batch() -> None:
 
     bench, gate, _ = batch_behind(double, [])
     with closing(bench, gate):
-        bench.pool.submit(rows(1, 1.0), slow)
+        bench.pool.submit(Call(rows(1, 1.0)), slow)
         waiting = bench.predict(rows(1, 2.0))
         bench.queued(2)
         gate.open()
@@ -224,5 +227,5 @@ def test_a_worker_that_was_called_twice_is_no_error() -> None:
     with closing(Bench()) as bench:
         slot = bench.pool._desk.slots[0]
         slot.signal = Twice(slot.signal)  # type: ignore[assignment]
-        assert bench.pool.run(rows(), 5.0)[0][0, 0] == 2
+        assert bench.pool.run(Call(rows(), 5.0))[0][0, 0] == 2
         bench.submit().wait()

@@ -36,6 +36,7 @@ from mindspore_lite.errors import (
     StoppedError,
 )
 from mindspore_lite.pool import pool as pool_module
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.pool import GRACE_S
 from mindspore_lite.pool.request import State
 
@@ -45,8 +46,8 @@ Arrays = list[np.ndarray]
 def ways(bench: Bench) -> list[Callable[[Arrays], Arrays]]:
     """On the caller's thread, on the worker's, and by a callback."""
     return [
-        lambda x: bench.pool.run(x),
-        lambda x: bench.pool.run(x, 1e6),
+        lambda x: bench.pool.run(Call(x)),
+        lambda x: bench.pool.run(Call(x, 1e6)),
         lambda x: bench.submit(x).wait(),
     ]
 
@@ -219,7 +220,7 @@ def test_a_member_that_ended_before_the_batch_was_joined_takes_no_other_with_it(
 
     def leave_first(requests: Any) -> Any:
         assert bench.pool.cancel(leaver.request)
-        return joined([r.inputs for r in bench.pool._desk.slots[0].batch])
+        return joined([r.call.inputs for r in bench.pool._desk.slots[0].batch])
 
     monkeypatch.setattr(pool_module.batcher, "joined", leave_first)
     with closing(bench, gate):
@@ -469,7 +470,7 @@ def test_an_interrupted_caller_leaves_the_queue() -> None:
 
             Client(send)
             with pytest.raises(InterruptedError):
-                bench.pool.run(rows())
+                bench.pool.run(Call(rows()))
             found = bench.statistics()
             assert (found.cancelled, found.queued) == (1, 0)
             gate.open()

@@ -11,6 +11,7 @@ import pytest
 from support.fake_engine import Bench, Client, Gate, accounted, closing, double, rows
 
 from mindspore_lite.errors import ClosedError, EngineError, InputError, RequestTimeoutError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.pool import GRACE_S
 
 
@@ -38,7 +39,7 @@ def test_one_run_is_ended_by_what_it_was_known_by_and_the_others_go_on() -> None
     gate = Gate()
     with closing(quick(gate), gate) as bench:
         ends: list[Any] = []
-        one = Client(lambda: bench.pool.run(rows(), known=ends.append))
+        one = Client(lambda: bench.pool.run(Call(rows(), known=ends.append)))
         gate.entered()
         other = bench.predict()
         gate.entered()
@@ -49,13 +50,13 @@ def test_one_run_is_ended_by_what_it_was_known_by_and_the_others_go_on() -> None
         found = bench.statistics()
         assert (found.sent, found.done, found.cancelled) == (2, 1, 1)
         ends[0]()  # late, and harmless
-        bench.pool.run(rows(), known=ends.append)
+        bench.pool.run(Call(rows(), known=ends.append))
 
 
 def test_closing_ends_runs_that_are_known_as_well() -> None:
     gate = Gate()
     with closing(quick(gate), gate) as bench:
-        one = Client(lambda: bench.pool.run(rows(), known=lambda end: None))
+        one = Client(lambda: bench.pool.run(Call(rows(), known=lambda end: None)))
         gate.entered()
         closed = Client(lambda: bench.pool.close(0.0))
         bench.watched(1)
@@ -110,10 +111,10 @@ def test_failures_are_counted_and_cost_nothing_else(
 
     with closing(quick(compute)) as bench:
         with pytest.raises(seen) as caught:
-            bench.pool.run(rows(1, 13.0))
+            bench.pool.run(Call(rows(1, 13.0)))
         if isinstance(raised, ValueError):
             assert caught.value.__cause__ is raised
-        assert bench.pool.run(rows(1, 2.0))[0][0, 0] == 4
+        assert bench.pool.run(Call(rows(1, 2.0)))[0][0, 0] == 4
         found = bench.statistics()
         assert (found.sent, found.failed, found.done, found.running) == (2, 1, 1, 0)
 
@@ -123,15 +124,15 @@ def test_a_wrong_number_of_outputs_is_an_error() -> None:
         closing(quick(lambda i, s: [])) as bench,
         pytest.raises(EngineError, match="returned 0 outputs, the model has 1"),
     ):
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
 
 
 def test_a_closed_lane_refuses() -> None:
     with closing(quick()) as bench:
-        bench.pool.run(rows())
+        bench.pool.run(Call(rows()))
         bench.pool.close(None)
         with pytest.raises(ClosedError, match="build it again"):
-            bench.pool.run(rows())
+            bench.pool.run(Call(rows()))
         found = bench.statistics()
         assert (found.sent, found.done, found.closed) == (2, 1, 1)
 
@@ -210,7 +211,7 @@ def test_many_callers_get_their_own_answers_and_are_all_counted() -> None:
         start.wait(30)
         for number in range(400):
             value = float(seed * 1000 + number)
-            (got,) = bench.pool.run(rows(1, value))
+            (got,) = bench.pool.run(Call(rows(1, value)))
             if not np.array_equal(got, rows(1, 2 * value)[0]):
                 problems.append((value, got))
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from mindspore_lite.engines.base import Session, Stop, TensorInfo
 from mindspore_lite.errors import StoppedError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.deadline import Watchdog
 from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.layout import Layout
@@ -237,11 +238,11 @@ class Bench:
 
     def submit(self, *given: Any, timeout_s: float | None = None) -> Answer:
         answer = Answer()
-        answer.request = self.pool.submit(*(given or (rows(),)), answer, timeout_s)
+        answer.request = self.pool.submit(Call(*(given or (rows(),)), timeout_s), answer)
         return answer
 
     def predict(self, *given: Any, timeout_s: float | None = None) -> Client:
-        return Client(lambda: self.pool.run(*(given or (rows(),)), timeout_s))
+        return Client(lambda: self.pool.run(Call(*(given or (rows(),)), timeout_s)))
 
     def pass_time(self, seconds: float) -> None:
         """Move the clock and end what is overdue."""
@@ -322,7 +323,7 @@ def raising(exc: BaseException, at: float = 13.0) -> Compute:
 def still_works(bench: Bench) -> None:
     answer = bench.submit(rows(2, 21.0))
     np.testing.assert_array_equal(answer.wait()[0], rows(2, 42.0)[0])
-    np.testing.assert_array_equal(bench.pool.run(rows(1, 3.0))[0], rows(1, 6.0)[0])
+    np.testing.assert_array_equal(bench.pool.run(Call(rows(1, 3.0)))[0], rows(1, 6.0)[0])
 
 
 def batch_behind(
