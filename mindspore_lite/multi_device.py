@@ -46,6 +46,7 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.model import ModelType
 from mindspore_lite.pool import two_rows
+from mindspore_lite.pool.call import Call, checked_priority
 from mindspore_lite.pool.two_rows import Run
 from mindspore_lite.runner import _KINDS, Inputs, timeout_of
 from mindspore_lite.tensor import Tensor
@@ -113,6 +114,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         outputs: Sequence[Tensor] | None = None,
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
         scatter: Scatter = None,
     ) -> list[Tensor]:
         """Split the batch over the devices, run all parts at once, and join their outputs.
@@ -125,6 +127,8 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
             inputs: One Tensor or array per model input, in the order of get_inputs(), or by name.
             outputs: Tensors to write the results into; None makes new ones.
             timeout_s: Within which the answer must be there; None takes context.parallel.timeout_s.
+            priority: -100 to 100: of the requests that wait for a device, those of a higher one
+                start first. Every 100 ms of waiting count as one more.
             scatter: For inputs about which the runner would decide wrongly: by name or in order,
                 True carries the batch, False is sent whole, None is decided by the runner.
 
@@ -138,7 +142,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            work = loaded.split(inputs, outputs, timeout_s, scatter)
+            work = loaded.split(inputs, outputs, loaded.call(timeout_s, priority), scatter)
         except (LiteError, MemoryError, OSError) as exc:
             reraise(exc, _FAILED)
         with boundary(_FAILED):
@@ -151,12 +155,18 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         parts: Sequence[Inputs],
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
         return_errors: Literal[False] = False,
     ) -> list[list[Tensor]]: ...
 
     @overload
     def predict_parts(
-        self, parts: Sequence[Inputs], *, timeout_s: float | None = None, return_errors: bool
+        self,
+        parts: Sequence[Inputs],
+        *,
+        timeout_s: float | None = None,
+        priority: int = 0,
+        return_errors: bool,
     ) -> list[list[Tensor] | Exception]: ...
 
     def predict_parts(
@@ -164,6 +174,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         parts: Sequence[Inputs],
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
         return_errors: bool = False,
     ) -> list[list[Tensor]] | list[list[Tensor] | Exception]:
         """Run the model once for each of several requests, at once on all devices.
@@ -175,6 +186,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
             parts: The inputs of each.
             timeout_s: Within which all answers must be there; None takes
                 context.parallel.timeout_s.
+            priority: That of every part; see predict().
             return_errors: Whether a part that failed has its error in the result; otherwise the
                 first error is raised, and the other parts are called off.
 
@@ -183,7 +195,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            request = loaded.request(parts, timeout_s, return_errors)
+            request = loaded.request(parts, loaded.call(timeout_s, priority), return_errors)
         except (LiteError, MemoryError) as exc:
             reraise(exc, _FAILED)
         with boundary(_FAILED):
@@ -195,6 +207,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         outputs: Sequence[Tensor] | None = None,
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
         scatter: Scatter = None,
     ) -> Future[list[Tensor]]:
         """Begin a run and return at once; arguments and errors are those of predict().
@@ -207,7 +220,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            work = loaded.split(inputs, outputs, timeout_s, scatter)
+            work = loaded.split(inputs, outputs, loaded.call(timeout_s, priority), scatter)
         except (LiteError, MemoryError, OSError) as exc:
             reraise(exc, _FAILED)
         with boundary(_FAILED):
@@ -219,12 +232,15 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         outputs: Sequence[Tensor] | None = None,
         *,
         timeout_s: float | None = None,
+        priority: int = 0,
         scatter: Scatter = None,
     ) -> list[Tensor]:
         """predict() for coroutines: the event loop is free while the devices compute."""
         import asyncio  # most programs never need it, and it is slow to load
 
-        future = self.submit(inputs, outputs, timeout_s=timeout_s, scatter=scatter)
+        future = self.submit(
+            inputs, outputs, timeout_s=timeout_s, priority=priority, scatter=scatter
+        )
         return await asyncio.wrap_future(future)
 
     def is_ready(self, timeout_s: float = _PROBE_S) -> bool:
@@ -320,12 +336,12 @@ class _Loaded:
         )
         self._verdicts = verdicts
 
+    def call(self, timeout_s: float | None, priority: int) -> Call:
+        """What a user asks for, without the inputs, which go in parts."""
+        return Call((), self._limit_s(timeout_s), checked_priority(priority))
+
     def split(
-        self,
-        inputs: Inputs,
-        outputs: Sequence[Tensor] | None,
-        timeout_s: float | None,
-        scatter: Scatter,
+        self, inputs: Inputs, outputs: Sequence[Tensor] | None, call: Call, scatter: Scatter
     ) -> _Work:
         """One request over the devices that there are."""
         given = feeds.arrays(self.inputs, inputs, any_size=True)
@@ -334,7 +350,7 @@ class _Loaded:
             cut = Plan([given], ())  # one batch of the model's own size
         else:
             cut = plan(self.inputs, given, self.crew.usable(), scatter)
-        request = self.crew.request(cut.parts, self._limit_s(timeout_s))
+        request = self.crew.request(cut.parts, call)
         if cut.rows and not cut.fixed:
             parts = zip(cut.parts[0], given, strict=True)
             self._check_cuts(tuple(part is not whole for part, whole in parts), request)
@@ -380,15 +396,13 @@ class _Loaded:
             return False
         return True
 
-    def request(
-        self, parts: Sequence[Inputs], timeout_s: float | None, return_errors: bool
-    ) -> Request:
+    def request(self, parts: Sequence[Inputs], call: Call, return_errors: bool) -> Request:
         """Several requests as one, each part of which goes to one device."""
         given = [
             feeds.arrays(self.inputs, inputs, any_size=True)
             for inputs in checks.sequence("parts", parts, "list or tuple of inputs")
         ]
-        return self.crew.request(given, self._limit_s(timeout_s), keeps_going=return_errors)
+        return self.crew.request(given, call, keeps_going=return_errors)
 
     def parts(self, request: Request, return_errors: bool) -> list[list[Tensor] | Exception]:
         """The outputs of each part, or its error."""

@@ -444,3 +444,28 @@ def test_a_future_and_its_results_go_with_the_last_reference(
         wait_for(lambda: gone() is None)
     finally:
         gc.enable()
+
+
+def test_every_way_to_run_has_a_priority_that_reaches_the_devices(
+    dense: mslite.MultiDeviceRunner,
+) -> None:
+    given = [np.ones((4, 3), np.float32)]
+    dense.predict(given, priority=1)
+    dense.predict_parts([given, given], priority=2)
+    dense.submit(given, priority=3).result(LIMIT_S)
+    asyncio.run(dense.predict_async(given, priority=-4))
+    for found in dense.statistics().devices:
+        done = {name: own["done"] for name, own in found.runner["priorities"].items()}
+        assert done.items() >= {"1": 1, "2": 1, "3": 1, "-4": 1}.items()
+
+
+@pytest.mark.parametrize("value", [101, -101])
+def test_a_priority_out_of_bounds_is_refused(dense: mslite.MultiDeviceRunner, value: int) -> None:
+    given = [np.ones((4, 3), np.float32)]
+    words = f"priority must be -100 to 100, but got {value}"
+    with pytest.raises(ValueError, match=words):
+        dense.predict(given, priority=value)
+    with pytest.raises(ValueError, match=words):
+        dense.predict_parts([given], priority=value)
+    with pytest.raises(ValueError, match=words):
+        dense.submit(given, priority=value)

@@ -29,7 +29,7 @@ from mindspore_lite.devices.post import ANSWER_S, REAP_S, Life, Place, Post, Sta
 from mindspore_lite.devices.process import WorkerProcess
 from mindspore_lite.devices.renewal import LEAVING, Look, Renewal
 from mindspore_lite.devices.report import MultiDeviceStatistics
-from mindspore_lite.devices.request import Arrays, Flight, Request, Result
+from mindspore_lite.devices.request import Flight, Request, Result
 from mindspore_lite.devices.weights import Group
 from mindspore_lite.errors import (
     CancelledError,
@@ -40,6 +40,7 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
+from mindspore_lite.pool.call import Arrays, Call
 from mindspore_lite.wire.client import LATE_S, owned
 
 T = TypeVar("T")
@@ -100,11 +101,9 @@ class Crew:
             ready = sum(post.state is State.READY for post in self.posts)
             return ready or sum(_is_coming(post) for post in self.posts)
 
-    def request(
-        self, parts: Sequence[Arrays], timeout_s: float | None, *, keeps_going: bool = False
-    ) -> Request:
+    def request(self, parts: Sequence[Arrays], call: Call, *, keeps_going: bool = False) -> Request:
         """A request that was not taken yet."""
-        return Request(parts, timeout_s, retries=self._retries, keeps_going=keeps_going)
+        return Request(parts, call, retries=self._retries, keeps_going=keeps_going)
 
     def take(self) -> None:
         """Promise that a request will be computed; run() or each() must follow."""
@@ -303,7 +302,7 @@ class Crew:
         post, life = found
         request.waiting.popleft()
         try:
-            call = life.model.start(request.parts[part], request.left_s())
+            call = life.model.start(request.call(part))
         except LEAVING:  # before it got the part, so nothing was lost
             self._freed(post)
             self._await_end(request, post, life)

@@ -17,9 +17,9 @@ import numpy as np
 from mindspore_lite.devices.post import Life, Post
 from mindspore_lite.devices.weights import Weights
 from mindspore_lite.errors import CancelledError, RequestTimeoutError
-from mindspore_lite.wire.client import LATE_S, Call
+from mindspore_lite.pool.call import Arrays, Call
+from mindspore_lite.wire.client import LATE_S, Pending
 
-Arrays = Sequence[np.ndarray]
 Result = list[np.ndarray] | Exception
 
 
@@ -28,7 +28,7 @@ class Flight(NamedTuple):
 
     post: Post
     life: Life
-    call: Call
+    call: Pending
 
 
 class Request:
@@ -36,7 +36,7 @@ class Request:
 
     Args:
         parts: The inputs of each.
-        timeout_s: Within which all must be done, from now on; None for ever.
+        call: The whole request: its time, which begins now, and what else counts for every part.
         retries: How often a part that was lost with its worker is tried elsewhere.
         keeps_going: Whether the other parts are computed when one fails.
     """
@@ -44,18 +44,19 @@ class Request:
     def __init__(
         self,
         parts: Sequence[Arrays],
-        timeout_s: float | None = None,
+        call: Call | None = None,
         *,
         retries: int = 0,
         keeps_going: bool = False,
     ) -> None:
         self.parts = parts
-        self.timeout_s = timeout_s
+        self._call = call or Call(())
+        self.timeout_s = timeout_s = self._call.timeout_s
         self.retries = retries
         self.keeps_going = keeps_going
         self.waiting = deque(range(len(parts)))
         self.flying: dict[int, Flight] = {}  # by part
-        self.held: list[Call] = []  # whose outputs lie in shared memory still
+        self.held: list[Pending] = []  # whose outputs lie in shared memory still
         self.results: list[Result | None] = [None] * len(parts)
         self.lost_at: dict[int, set[int]] = {}  # for each part, the posts that lost it
         self.weights: Weights | None = None  # that all parts are computed with, once one is sent
@@ -67,6 +68,10 @@ class Request:
     def left_s(self) -> float | None:
         """Until the deadline; None for ever."""
         return None if self._due_s is None else max(0.0, self._due_s - time.monotonic())
+
+    def call(self, part: int) -> Call:
+        """What is to be sent for a part, now."""
+        return self._call.part(self.parts[part], self.left_s())
 
     def patience_s(self, most_s: float) -> float:
         """How long to wait for something else: not much beyond the deadline."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from mindspore_lite.config import Sections
 from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.errors import WireError
+from mindspore_lite.pool.call import HIGHEST, LOWEST, Call
 from mindspore_lite.wire.fields import MAX_US, Reader, Writer, microseconds
 from mindspore_lite.wire.memory import Block, Made
 from mindspore_lite.wire.tensors import (
@@ -23,7 +25,7 @@ from mindspore_lite.wire.tensors import (
     write_tensor,
 )
 
-_PREDICT = struct.Struct("<IQIQQ")
+_PREDICT = struct.Struct("<IQbIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
 NO_ROOM = Place(0, 0, 0)
 MAX_KEY = 1024
@@ -32,12 +34,11 @@ Group = Sequence[tuple[str, np.ndarray]]  # of weights: their names, or "" for o
 
 
 class Predict(NamedTuple):
-    """A run: the model, how long it may take (0: for ever), where outputs may go, the inputs."""
+    """A run: the model, where outputs may go, what is to be computed."""
 
     model: int
-    timeout_us: int
     room: Place  # block 0: nowhere
-    inputs: list[np.ndarray]
+    call: Call
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,20 @@ class Description:
     outputs: tuple[TensorInfo, ...]
 
 
-def write_predict(out: Writer, model: int, timeout_s: float | None, room: Place) -> None:
+def write_predict(out: Writer, model: int, call: Call, room: Place) -> None:
     """Append the head of PREDICT; the list of inputs follows."""
-    out.data += _PREDICT.pack(model, microseconds(timeout_s), *room)
+    out.data += _PREDICT.pack(model, microseconds(call.timeout_s), call.priority, *room)
 
 
 def read_predict(body: Reader, blocks: Mapping[int, Block]) -> Predict:
     """The body of PREDICT; the inputs lie in the blocks, or are copied out of the frame."""
-    model, timeout_us, *room = body.unpacked(_PREDICT, "PREDICT")
+    model, timeout_us, priority, *room = body.unpacked(_PREDICT, "PREDICT")
+    if not LOWEST <= priority <= HIGHEST:
+        raise WireError(f"the priority is {priority}, wanted {LOWEST} to {HIGHEST}")
     inputs = read_arrays(body, blocks, "inputs")
     body.end("PREDICT")
-    return Predict(model, min(timeout_us, MAX_US), Place(*room), inputs)
+    timeout_s = min(timeout_us, MAX_US) / 1e6 if timeout_us else None
+    return Predict(model, Place(*room), Call(inputs, timeout_s, priority))
 
 
 def write_build(

@@ -27,6 +27,7 @@ from mindspore_lite.errors import (
     WireError,
     WorkerDiedError,
 )
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire import bodies, faults
 from mindspore_lite.wire.bodies import Build, Description, Group
 from mindspore_lite.wire.fields import Reader, Writer, microseconds
@@ -251,26 +252,21 @@ class Lane:
         put(arrays, placed, block)
         return placed
 
-    def send_predict(
-        self,
-        model: int,
-        names: Sequence[str],
-        arrays: Sequence[np.ndarray],
-        timeout_s: float | None = None,
-    ) -> None:
+    def send_predict(self, model: int, names: Sequence[str], call: Call) -> None:
         """Have the model run; the answer is to be fetched by predicted()."""
+        timeout_s = call.timeout_s
         due_s = None if timeout_s is None else time.monotonic() + timeout_s
         inputs, had_to_wait = self._inputs, bool(self._freed)
         if self._freed:
             self._free(timeout_s)
-        places = self.bring(arrays, due_s=due_s)
+        places = self.bring(call.inputs, due_s=due_s)
         if had_to_wait or self._inputs is not inputs:
-            timeout_s = _left_s(due_s)
+            call = call.part(call.inputs, _left_s(due_s))
         out = Writer()
         room = self._outputs
         place = bodies.NO_ROOM if room is None else Place(room.number, 0, room.size)
-        bodies.write_predict(out, model, timeout_s, place)
-        write_arrays(out, names, arrays, places)
+        bodies.write_predict(out, model, call, place)
+        write_arrays(out, names, call.inputs, places)
         self._send(Message.PREDICT, out.data)
 
     def predicted(self, timeout_s: float | None = None) -> list[np.ndarray]:
@@ -411,24 +407,25 @@ class Model:
         self.notes = notes  # warnings of the build
         self._names = [info.name for info in self.inputs]
 
-    def start(self, arrays: Sequence[np.ndarray], timeout_s: float | None = None) -> Call:
+    def start(self, call: Call) -> Pending:
         """Send a request without waiting for its answer."""
+        timeout_s = call.timeout_s
         due_s = None if timeout_s is None else time.monotonic() + timeout_s
         lane = self.session.lane(timeout_s)
         try:
-            lane.send_predict(self.number, self._names, arrays, timeout_s)
+            lane.send_predict(self.number, self._names, call)
         except BaseException:
             lane.give_back()
             raise
-        return Call(lane, due_s)
+        return Pending(lane, due_s)
 
     def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
+        self, arrays: Sequence[np.ndarray], timeout_s: float | None = None, priority: int = 0
     ) -> list[np.ndarray]:
         """Run the model and return outputs that own their memory."""
-        call = self.start(arrays, timeout_s)
-        outputs = [owned(array) for array in call.outputs()]
-        call.release()
+        pending = self.start(Call(arrays, timeout_s, priority))
+        outputs = [owned(array) for array in pending.outputs()]
+        pending.release()
         return outputs
 
     def resize(self, shapes: Sequence[Sequence[int]]) -> None:
@@ -471,7 +468,7 @@ class Model:
         self.session.ask(Message.CLOSE, out.data, timeout_s)
 
 
-class Call:
+class Pending:
     """A request under way; it is over after release() or abandon()."""
 
     def __init__(self, lane: Lane, due_s: float | None) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from mindspore_lite.errors import ResourceError, WireError
 
-VERSION = 1
+VERSION = 2  # 2: PREDICT has a priority
 TOKEN_BYTES = 16
 NEW_SESSION = bytes(TOKEN_BYTES)
 TIMEOUT_S = 10.0  # for both to say hello; guess

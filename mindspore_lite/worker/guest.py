@@ -135,9 +135,8 @@ class Guest:
         room = self._blocks.get(asked.room.block)
         if asked.room.block and room is None:
             raise WireError(f"there is no block {asked.room.block}; was it freed?")
-        timeout_s = asked.timeout_us / 1e6 if asked.timeout_us else None
         with self._known(running):
-            outputs = model.predict(asked.inputs, timeout_s, running)
+            outputs = model.predict(asked.call, running)
         return self._reply(model, outputs, room, asked.room)
 
     def _reply(

@@ -81,9 +81,7 @@ class Hosted(ABC):
         """Its inputs and outputs."""
 
     @abstractmethod
-    def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
-    ) -> list[np.ndarray]:
+    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
         """Run it once."""
 
     @abstractmethod
@@ -124,17 +122,16 @@ class HostedModel(Hosted):
         built = self._model._usable("describe failed! ")
         return Description(built.inputs, built.outputs)
 
-    def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
-    ) -> list[np.ndarray]:
-        """Run it once, as Model.predict does."""
+    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
+        """Run it once, as Model.predict does; nothing waits, so priorities have no effect."""
         stop = Stop()
+        timeout_s = call.timeout_s
         running.attach(stop.fire)
         entry = None
         if timeout_s is not None:
             entry = WATCHDOG.watch(time.monotonic() + timeout_s, stop.fire)
         try:
-            return self._run(arrays, stop)
+            return self._run(call.inputs, stop)
         except StoppedError as exc:
             if running.cancelled:
                 raise CancelledError("the request was cancelled") from exc
@@ -194,15 +191,15 @@ class HostedRunner(Hosted):
         loaded = self._runner._usable("describe failed! ")
         return Description(loaded.inputs, loaded.outputs)
 
-    def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
-    ) -> list[np.ndarray]:
+    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
         """Run it once, as ModelParallelRunner.predict does."""
         loaded = self._runner._usable("predict failed! ")
         try:
-            given = feeds.arrays(loaded.inputs, list(arrays), any_size=True)
-            limit_s = loaded.timeout_s if timeout_s is None else timeout_s
-            return loaded.pool.run(Call(given, limit_s, known=running.attach))
+            call.inputs = feeds.arrays(loaded.inputs, list(call.inputs), any_size=True)
+            call.known = running.attach
+            if call.timeout_s is None:
+                call.timeout_s = loaded.timeout_s
+            return loaded.pool.run(call)
         except PoolCancelledError as exc:
             raise CancelledError("the request was cancelled") from exc
         except LiteError as exc:

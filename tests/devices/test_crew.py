@@ -34,6 +34,7 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
+from mindspore_lite.pool.call import Call
 
 Make = Callable[..., Crew]
 
@@ -189,7 +190,7 @@ def test_an_error_does_not_hold_what_the_request_was_given(
     gc.collect()
     gc.disable()
     try:
-        asked = [crew.request([given, rows()], None)]
+        asked = [crew.request([given, rows()], Call(()))]
         crew.take()
         result = begun(lambda: crew.run(asked.pop(), values))
         workers.call(0)

@@ -14,6 +14,7 @@ from support.fake_workers import FakeCall, FakeWorkers
 
 from mindspore_lite.devices.request import Flight, Request
 from mindspore_lite.errors import CancelledError
+from mindspore_lite.pool.call import Call
 
 Flown = tuple[Flight, FakeCall]
 
@@ -24,16 +25,16 @@ def flown() -> Iterator[Flown]:
     workers = FakeWorkers()
     workers.holds = True
     process = workers.start(0, (), lambda: None)
-    call = process.model.start(rows())
+    call = process.model.start(Call(rows()))
     yield Flight(cast(Any, None), cast(Any, process), cast(Any, call)), call
     call.abandon()
 
 
 def test_time_is_left_until_the_deadline_and_never_less_than_none() -> None:
     assert Request([rows()]).left_s() is None
-    left_s = Request([rows()], 1000.0).left_s()
+    left_s = Request([rows()], Call((), 1000.0)).left_s()
     assert left_s is not None and 0 < left_s <= 1000
-    assert Request([rows()], -1.0).left_s() == 0
+    assert Request([rows()], Call((), -1.0)).left_s() == 0
 
 
 def test_cancel_wakes_who_waits_for_a_part(flown: Flown) -> None:

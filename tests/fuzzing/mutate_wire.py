@@ -10,7 +10,7 @@ from fuzzing.mutate_bytes import changed_bytes
 from support.wire_vectors import Field, Part
 
 HEADER_BYTES = 24
-_BITS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64, "i32": 32}
+_BITS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64, "i8": 8, "i32": 32}
 _NUMBERS = (0, 1, 2, 3, 9, 43, 64, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**63, 2**64 - 1)
 _DIMS = (0, 1, 2, 3, -1, -2, 2**31, 2**40, 2**62, -(2**63))
 _TEXTS = (b"", b"x", b"w", b"version", b"\0", b"\xff\xfe", b"../x", b"@x", b"y" * 5000)
@@ -49,8 +49,8 @@ def _changed(field: Field, rng: Random) -> Field:
     if field.kind in _BITS:
         bits = _BITS[field.kind]
         value = rng.choice(_NUMBERS) & (1 << bits) - 1
-        if field.kind == "i32":
-            value -= 1 << 31
+        if field.kind.startswith("i"):
+            value -= 1 << (bits - 1)
         return replace(field, value=value)
     if isinstance(field.value, list):
         dims = [rng.choice((dim, *_DIMS)) for dim in field.value]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
-from support.fake_engine import Bench, Client, Gate, accounted, closing, double, rows
+from support.fake_engine import Bench, Client, Gate, accounted, closing, double, raising, rows
 
 from mindspore_lite.errors import ClosedError, EngineError, InputError, RequestTimeoutError
 from mindspore_lite.pool.call import Call
@@ -234,3 +235,16 @@ def test_many_callers_get_their_own_answers_and_are_all_counted() -> None:
         found = bench.statistics()
         assert (found.sent, found.done, found.run_time.count) == (3200, 3200, 3200)
         assert found.workers[0].done == 3200
+
+
+def test_runs_are_counted_by_their_priority() -> None:
+    with closing(Bench(raising(InputError("no"), at=13.0), quick=True)) as bench:
+        bench.pool.run(Call(rows()))
+        for value in (1.0, 13.0):
+            with suppress(InputError):
+                bench.pool.run(Call(rows(1, value), priority=4))
+        found = bench.statistics().priorities
+        assert {p: (own.sent, own.done, own.queue_wait.count) for p, own in found.items()} == {
+            0: (1, 1, 1),
+            4: (2, 1, 2),
+        }

@@ -92,3 +92,13 @@ def test_a_latency_cannot_be_changed() -> None:
     found = Histogram().latency()
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.count = 1  # type: ignore[misc]
+
+
+@given(DURATIONS, DURATIONS)
+def test_what_was_added_can_be_taken_away(a: list[int], b: list[int]) -> None:
+    rest = filled(a + b)
+    rest -= filled(b)
+    assert rest._buckets == filled(a)._buckets
+    assert (rest.count, rest.sum_ns) == (len(a), sum(a))
+    most = max(a, default=0)
+    assert most <= rest.max_ns <= most * 17 / 16 + 1

@@ -21,6 +21,7 @@ from mindspore_lite.devices.post import Place, State
 from mindspore_lite.devices.request import Request
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import RequestTimeoutError, WorkerDiedError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import ENDED
 
@@ -34,14 +35,16 @@ def place(device: int, cores: int = 1) -> Place:
 class FakeCall:
     """A request at a fake worker; the test answers it."""
 
-    def __init__(self, model: FakeModel, arrays: Sequence[np.ndarray], timeout_s: float | None):
+    def __init__(self, model: FakeModel, call: Call):
         self.model = model
-        self.arrays = list(arrays)
+        self.arrays = list(call.inputs)
+        self.priority = call.priority
         self.request = model.session.next_request()
         self.result: list[np.ndarray] | Exception = []
         self.answered = False
         self.ends: list[str] = []  # what the crew did with it at last
-        self._due_s = None if timeout_s is None else time.monotonic() + timeout_s
+        limit_s = call.timeout_s
+        self._due_s = None if limit_s is None else time.monotonic() + limit_s
         self._ours, self._theirs = socket.socketpair()
 
     # the test's side
@@ -121,11 +124,11 @@ class FakeModel:
         self.session.asked()
         self.closed.set()
 
-    def start(self, arrays: Sequence[np.ndarray], timeout_s: float | None = None) -> FakeCall:
+    def start(self, asked: Call) -> FakeCall:
         self.before_start()
         if not self.session.alive:
             raise WorkerDiedError("the worker is gone")
-        call = FakeCall(self, arrays, timeout_s)
+        call = FakeCall(self, asked)
         self.calls.add(call)
         self.began.append(call)
         if not (self.session.workers.holds or self.session.holds):
@@ -283,7 +286,7 @@ def begun(act: Callable[[], Any]) -> Callable[[], Any]:
 
 def request(crew: Crew, *values: float, timeout_s: float | None = None, **more: Any) -> Request:
     """Of one part per value."""
-    return crew.request([rows(value=value) for value in values], timeout_s, **more)
+    return crew.request([rows(value=value) for value in values], Call((), timeout_s), **more)
 
 
 def values(results: list[Any]) -> list[Any]:

@@ -36,8 +36,9 @@ def greetings() -> list[Vector]:
     """What a worker refuses, then what a client does."""
     rows = [
         ("hello-magic", "Another protocol.", hello_fields(magic=b"GET / HT"), "wanted b'MSLITE"),
-        ("hello-version", "Versions 2 to 3.", hello_fields(lowest=2, highest=3), "versions 2 to 3"),
-        ("hello-order", "Versions 1 to 0.", hello_fields(lowest=1, highest=0), "versions 1 to 0"),
+        ("hello-version", "Versions 3 to 4.", hello_fields(lowest=3, highest=4), "versions 3 to 4"),
+        ("hello-version-1", "Version 1.", hello_fields(lowest=1, highest=1), "versions 1 to 1"),
+        ("hello-order", "Versions 2 to 1.", hello_fields(lowest=2, highest=1), "versions 2 to 1"),
         ("hello-reserved", "Bytes that are 0.", hello_fields(reserved=1), "0x00000001, wanted 0"),
         (
             "hello-token",
@@ -47,7 +48,7 @@ def greetings() -> list[Vector]:
         ),
     ]
     found = [_vector(n, about, "client", fields, "refuse", why) for n, about, fields, why in rows]
-    good = welcome_fields(1, 0, TOKEN, "/run/x.sock")
+    good = welcome_fields(2, 0, TOKEN, "/run/x.sock")
     answers = [
         (
             "welcome-magic", "Another protocol.",
@@ -55,7 +56,7 @@ def greetings() -> list[Vector]:
         ),
         (
             "welcome-version", "A version that was not offered.",
-            _changed(good, "version", value=2), "version 2",
+            _changed(good, "version", value=1), "version 1",
         ),
         (
             "welcome-text", "A text of 4097 bytes is announced.",
@@ -148,7 +149,9 @@ def bodies() -> list[Vector]:
     build = [Field("u8", "kind", 0), Field("u32", "model_type", 0), text("path", "")]
     rest = [Field("u32", "settings", 0), text("config_path", ""), Field("u32", "config", 0)]
     more = Field("bytes", "more", b"\0")
+    urgent = predict_fields((0, 0, 0), 0, *_INPUT, priority=101)
     rows = [
+        ("priority", "A priority of 101.", frame("PREDICT", 1, *urgent), "priority is 101"),
         ("reply", "A client sends REPLY.", frame("REPLY", 1), "does not take REPLY"),
         ("empty", "DESCRIBE of nothing.", frame("DESCRIBE", 1), "ends inside the model"),
         ("trailing", "A byte too many.", frame("DESCRIBE", 1, model, more), "1 bytes more"),

@@ -48,8 +48,8 @@ def hello(token: bytes = bytes(16)) -> Part:
 def hello_fields(
     *,
     magic: bytes = HELLO,
-    lowest: int = 1,
-    highest: int = 1,
+    lowest: int = 2,
+    highest: int = 2,
     reserved: int = 0,
     token: bytes = bytes(16),
 ) -> list[Field]:
@@ -103,11 +103,14 @@ def _pairs(prefix: str, pairs: dict[str, str]) -> list[Field]:
     return found
 
 
-def predict_fields(room: tuple[int, int, int], timeout_us: int, *inputs: Field) -> list[Field]:
+def predict_fields(
+    room: tuple[int, int, int], timeout_us: int, *inputs: Field, priority: int = 0
+) -> list[Field]:
     """The body of a PREDICT of model 1 with one input."""
     return [
         Field("u32", "model", 1),
         Field("u64", "timeout_us", timeout_us),
+        Field("i8", "priority", priority),
         *place("room", *room),
         Field("u32", "inputs", 1),
         *inputs,
@@ -126,7 +129,7 @@ def _made(*blocks: tuple[int, int, int]) -> list[Field]:
 def greetings() -> list[Vector]:
     """Both ways to begin, and a polite refusal."""
     address = "/run/user/1000/twice.sock"
-    new = _told(*welcome_fields(1, 0, TOKEN, address))
+    new = _told(*welcome_fields(2, 0, TOKEN, address))
     full = Part(
         "worker",
         tuple(welcome_fields(0, -6, bytes(16), "there are 1024 connections already")),
@@ -213,14 +216,17 @@ def runs() -> list[Vector]:
     return [
         Vector(
             "05-predict",
-            "PREDICT with data in the frame, within 250 ms.",
+            "PREDICT with data in the frame, within 250 ms, of priority -3.",
             (
                 _asked(
                     *frame(
                         "PREDICT",
                         3,
                         *predict_fields(
-                            (0, 0, 0), 250_000, *tensor("inputs.0", "x", FLOAT32, [2, 2], X)
+                            (0, 0, 0),
+                            250_000,
+                            *tensor("inputs.0", "x", FLOAT32, [2, 2], X),
+                            priority=-3,
                         ),
                     )
                 ),

@@ -14,6 +14,7 @@ from types import TracebackType
 import numpy as np
 
 from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.pool.call import Call
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire.bodies import Description
 from mindspore_lite.wire.client import Model, Session
@@ -94,11 +95,10 @@ class Twice(Hosted):
         x, y = (TensorInfo(name, np.dtype(np.float32), shape) for name in "xy")
         return Description((x,), (y,))
 
-    def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
-    ) -> list[np.ndarray]:
-        self.calls.append(("predict", [array.tobytes() for array in arrays], timeout_s))
-        return [2 * arrays[0]]
+    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
+        given = [array.tobytes() for array in call.inputs]
+        self.calls.append(("predict", given, call.timeout_s, call.priority))
+        return [2 * call.inputs[0]]
 
     def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         self.calls.append(("resize", shapes))

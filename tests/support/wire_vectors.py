@@ -17,7 +17,7 @@ MESSAGES = (
     "ERROR", "PREDICT", "REPLY", "BUILD_FINISH", "EXIT", "BUILD", "DESCRIBE", "RESIZE",
     "UPDATE_WEIGHTS", "INFO", "STATISTICS", "CANCEL", "CLOSE", "ALLOCATE", "FREE",
 )  # fmt: skip
-_NUMBERS = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i"}
+_NUMBERS = {"u8": "<B", "i8": "<b", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i"}
 
 
 @dataclass(frozen=True)

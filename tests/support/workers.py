@@ -19,6 +19,7 @@ from support.fake_engine import LIMIT_S, Gate, wait_for
 import mindspore_lite
 from mindspore_lite.engines.base import Stop, TensorInfo
 from mindspore_lite.errors import CancelledError, StoppedError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import MODEL, Build, Description
 from mindspore_lite.wire.client import Model, Session
 from mindspore_lite.wire.handshake import greet
@@ -45,10 +46,8 @@ class FakeModel(Hosted):
     def description(self) -> Description:
         return Description((INFO,), (INFO,))
 
-    def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
-    ) -> list[np.ndarray]:
-        self.seen = list(arrays)
+    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
+        self.seen = list(call.inputs)
         stop = Stop()
         running.attach(stop.fire)
         try:
@@ -56,7 +55,7 @@ class FakeModel(Hosted):
                 self.gate.wait(stop)
         except StoppedError as exc:
             raise CancelledError("the request was cancelled") from exc
-        return [2 * array for array in arrays]
+        return [2 * array for array in call.inputs]
 
     def resize(self, shapes: list[tuple[int, ...]]) -> Description:
         return self.description()

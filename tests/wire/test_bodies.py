@@ -16,6 +16,7 @@ from support.wire_vectors import FOLDER, read
 
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import WireError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire import bodies
 from mindspore_lite.wire.bodies import Build, Description
 from mindspore_lite.wire.fields import Reader, Writer
@@ -53,11 +54,12 @@ def reader(out: Writer) -> Reader:
 def test_a_predict_comes_back() -> None:
     out = Writer()
     array = np.arange(3, dtype=np.float32)
-    bodies.write_predict(out, 9, 0.5, Place(2, 64, 128))
+    bodies.write_predict(out, 9, Call((), 0.5, -100), Place(2, 64, 128))
     write_arrays(out, ["x"], [array], [None])
     found = bodies.read_predict(reader(out), {})
-    assert found[:3] == (9, 500_000, Place(2, 64, 128))
-    (back,) = found.inputs
+    assert found[:2] == (9, Place(2, 64, 128))
+    assert (found.call.timeout_s, found.call.priority) == (0.5, -100)
+    (back,) = found.call.inputs
     assert (back.dtype, back.flags.owndata) == (FLOAT32, True)
     np.testing.assert_array_equal(back, array)
 

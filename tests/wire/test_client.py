@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +23,11 @@ from mindspore_lite.errors import (
     WireError,
     WorkerDiedError,
 )
+from mindspore_lite.pool.call import Call
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire import bodies
 from mindspore_lite.wire.bodies import MODEL, Build
-from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Call, Session, _rounded
+from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Pending, Session, _rounded
 from mindspore_lite.wire.fields import Writer
 from mindspore_lite.wire.frames import Message, header
 from mindspore_lite.wire.handshake import VERSION, Welcome
@@ -47,16 +47,14 @@ class Waits(Twice):
         self.began, self.may_end = threading.Event(), threading.Event()
         self.stops = True
 
-    def predict(
-        self, arrays: Sequence[np.ndarray], timeout_s: float | None, running: Running
-    ) -> list[np.ndarray]:
+    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
         if self.stops:
             running.attach(self.may_end.set)
         self.began.set()
         assert self.may_end.wait(LIMIT_S)
         if running.cancelled:
             raise CancelledError("the request was cancelled")
-        return super().predict(arrays, timeout_s, running)
+        return super().predict(call, running)
 
 
 @pytest.mark.parametrize("array", [SMALL, LARGE, np.zeros((0, 2), np.float32)])
@@ -72,7 +70,7 @@ def test_large_outputs_of_a_call_lie_in_shared_memory_and_are_used_again() -> No
     with session_at(Twice()) as (_, model, guest):
         addresses = []
         for _ in range(2):
-            call = model.start([LARGE])
+            call = model.start(Call([LARGE]))
             outputs = call.outputs()
             np.testing.assert_array_equal(outputs[0], 2 * LARGE)
             addresses.append(outputs[0].ctypes.data)
@@ -92,7 +90,7 @@ def test_blocks_that_were_outgrown_are_given_back() -> None:
 def test_requests_at_once_have_lanes_of_their_own() -> None:
     waits = Waits()
     with session_at(waits) as (session, model, _):
-        first, second = model.start([SMALL]), model.start([LARGE])
+        first, second = model.start(Call([SMALL])), model.start(Call([LARGE]))
         assert first.fileno() != second.fileno()
         assert waits.began.wait(LIMIT_S)
         waits.may_end.set()
@@ -119,7 +117,7 @@ def test_an_error_of_the_model_leaves_the_lane_usable() -> None:
 def test_a_request_is_cancelled_over_another_lane() -> None:
     waits = Waits()
     with session_at(waits) as (session, model, _):
-        call = model.start([SMALL])
+        call = model.start(Call([SMALL]))
         number = call.request
         assert waits.began.wait(LIMIT_S)
         assert session.cancel(number, wait_s=LIMIT_S, timeout_s=LIMIT_S) == STOPPED
@@ -132,7 +130,7 @@ def test_a_request_that_cannot_be_stopped_hangs() -> None:
     waits = Waits()
     waits.stops = False
     with session_at(waits) as (session, model, _):
-        call = model.start([SMALL])
+        call = model.start(Call([SMALL]))
         assert waits.began.wait(LIMIT_S)
         assert session.cancel(call.request, wait_s=0, timeout_s=LIMIT_S) == HANGS
         waits.may_end.set()
@@ -162,7 +160,7 @@ def test_blocks_go_with_the_lane_that_was_left(monkeypatch: pytest.MonkeyPatch) 
             ended.set()
 
         monkeypatch.setattr(guest, "lane_ended", noticed)
-        call = model.start([LARGE])
+        call = model.start(Call([LARGE]))
         assert waits.began.wait(LIMIT_S)
         assert len(guest._blocks) == 1
         call.abandon()
@@ -225,7 +223,7 @@ def test_a_closed_model_says_so() -> None:
 def test_a_closed_session_says_so_and_wakes_who_waits() -> None:
     waits = Waits()
     with session_at(waits) as (session, model, _):
-        call = model.start([SMALL])
+        call = model.start(Call([SMALL]))
         assert waits.began.wait(LIMIT_S)
         session.close()
         session.close()  # harmless
@@ -241,7 +239,7 @@ def test_the_session_is_over_also_for_who_is_told_of_the_end_of_a_request(
     """A worker whose client leaves calls off its requests, and may still say so."""
     waits = Waits()
     with session_at(waits) as (session, model, guest):
-        call = model.start([SMALL])
+        call = model.start(Call([SMALL]))
         assert waits.began.wait(LIMIT_S)
         with monkeypatch.context() as patch:
             patch.setattr(session, "_closed", True)  # close() would race with the worker's words
@@ -411,7 +409,7 @@ def test_a_call_that_cannot_be_sent_gives_its_lane_back() -> None:
         with pytest.raises(InputError, match="cannot be sent to another process"):
             model.predict([np.array(["text"])])
         assert len(session._idle) == 1
-        assert isinstance(model.start([SMALL]), Call)
+        assert isinstance(model.start(Call([SMALL])), Pending)
 
 
 # --- weights --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from support.fake_engine import wait_for
 from support.wire_peers import LIMIT_S, Twice, session_at
 
 from mindspore_lite.errors import RequestTimeoutError, ResourceError, WorkerDiedError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire import client
 from mindspore_lite.wire.client import Lane
 from mindspore_lite.wire.frames import Channel, Message, header
@@ -28,7 +29,7 @@ LARGE = np.ones((4096, 2), np.float32)  # goes through a block
 def test_a_lane_in_use_keeps_its_descriptor_when_the_session_ends() -> None:
     """Else the number becomes another file's, while somebody waits on it."""
     with session_at(Twice()) as (session, model, _):
-        call, idle = model.start([SMALL]), session.lane()
+        call, idle = model.start(Call([SMALL])), session.lane()
         idle.give_back()
         descriptor = call.fileno()
         session.close()
@@ -80,7 +81,7 @@ def test_an_error_that_is_kept_keeps_no_shared_memory(monkeypatch: pytest.Monkey
     monkeypatch.setattr(client.Lane, "_opened", noted)
     may_end = threading.Event()
     with session_at(Hangs()) as (_, model, _guest):
-        call = model.start([LARGE], timeout_s=1e-6)
+        call = model.start(Call([LARGE], timeout_s=1e-6))
         with pytest.raises(RequestTimeoutError) as kept:
             call.fetched()
         call.release()
@@ -95,14 +96,14 @@ def test_after_an_error_who_fetched_it_keeps_the_lane_until_it_is_released() -> 
             raise ResourceError("no room")
 
     with session_at(Fails()) as (session, model, _):
-        call = model.start([SMALL])
+        call = model.start(Call([SMALL]))
         with pytest.raises(ResourceError, match="no room"):
             call.fetched()
         assert session._idle == []
         call.release()
         assert len(session._idle) == 1
         with pytest.raises(ResourceError, match="no room"):
-            model.start([SMALL]).outputs()
+            model.start(Call([SMALL])).outputs()
         assert len(session._idle) == 1
 
 

@@ -73,7 +73,7 @@ def test_the_conversation_is_led_byte_by_byte(
         raw = [np.frombuffer(content, np.uint8) for content in contents]
         assert session.build(build_of(asked["build-content"]), raw).number == 2
 
-        (output,) = model.predict([SMALL], timeout_s=0.25)
+        (output,) = model.predict([SMALL], 0.25, priority=-3)
         assert output.tobytes() == told["predict"]["outputs.0.data"]
         for _ in range(2):
             (output,) = model.predict([LARGE])
@@ -129,7 +129,7 @@ def test_large_inputs_are_copied_into_the_block_of_the_lane(
         session = Session.connect(worker.path)
         model = session.build(build_of(script[0].parts[0]))
         session.build(build_of(script[1].parts[0]), [np.zeros(5, np.uint8), np.zeros(0, np.uint8)])
-        model.predict([SMALL], timeout_s=0.25)
+        model.predict([SMALL], 0.25, priority=-3)
         model.predict([LARGE])
         assert bytes(opened[3].view[: LARGE.nbytes]) == LARGE.tobytes()
         opened[4].view[: LARGE.nbytes] = (2 * LARGE).tobytes()
@@ -154,7 +154,7 @@ def test_an_answer_that_makes_no_sense_is_an_error(vector: Vector, tmp_path: Pat
         model = session.build(build_of(build.parts[0]))
         session.next_request()  # the vectors' PREDICT is request 3
         with pytest.raises(WireError, match=bad.reason):
-            model.predict([SMALL], timeout_s=0.25)
+            model.predict([SMALL], 0.25, priority=-3)
         session.close()
 
 

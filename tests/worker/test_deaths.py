@@ -26,6 +26,7 @@ from support.workers import (
 )
 
 from mindspore_lite.errors import WorkerDiedError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import MODEL, RUNNER
 from mindspore_lite.wire.client import Session
 
@@ -74,7 +75,7 @@ def test_a_worker_that_is_killed_while_predicting_is_an_error_for_all_at_once(
 ) -> None:
     with child() as (worker, session):
         model = session.build(file_build(loop, ONNX, kind))
-        calls = [model.start([ENDLESS, X]) for _ in range(3)]
+        calls = [model.start(Call([ENDLESS, X])) for _ in range(3)]
         waiting = [Client(call.outputs) for call in calls]
         worker.send_signal(signal.SIGKILL)
         for client in waiting:
@@ -113,6 +114,7 @@ def test_the_socket_of_a_worker_that_was_killed_is_replaced(tmp_path: Path) -> N
 OWNER = """
 import subprocess, sys, socket, threading
 import numpy as np
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import Build
 from mindspore_lite.wire.client import Session
 
@@ -127,6 +129,7 @@ session.lane().bring([np.ones(1 << 20, np.float32)])
 CLIENT = """
 import sys
 import numpy as np
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import Build
 from mindspore_lite.wire.client import Session
 session = Session.connect(sys.argv[1])
@@ -137,7 +140,7 @@ DOING = {
     "building": "print(session.pid, flush=True)\nsession.build(Build(0, 0, 'any'))\n",
     "predicting": """
 model = session.build(Build(1, 3, sys.argv[2], settings={"parallel.workers_num": "1"}))
-call = model.start([np.array(2**62), np.array([3, 4], np.float32)])
+call = model.start(Call([np.array(2**62), np.array([3, 4], np.float32)]))
 while '"running": 1' not in model.statistics():
     pass
 print(session.pid, flush=True)
@@ -148,7 +151,8 @@ model = session.build(Build(0, 3, sys.argv[2]))
 from mindspore_lite.wire.client import Lane
 from mindspore_lite.wire.frames import Channel
 lane = Lane(session, Channel(session._owner))
-lane.send_predict(model.number, ["n", "x"], [np.array(2**62), np.array([3, 4], np.float32)])
+call = Call([np.array(2**62), np.array([3, 4], np.float32)])
+lane.send_predict(model.number, ["n", "x"], call)
 print(session.pid, flush=True)
 sys.stdin.read()
 """,

@@ -16,6 +16,7 @@ from support.models import DIGITS, dense_net, written
 from support.workers import child, file_build, process
 
 from mindspore_lite.errors import LiteError, ResourceError, WireError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import MODEL, RUNNER, Build
 from mindspore_lite.wire.client import Model, Session
 
@@ -53,7 +54,7 @@ def test_without_descriptors_lanes_are_refused_and_later_welcome() -> None:
                 with pytest.raises(ResourceError, match="no file descriptor left"):
                     session.lane()
             # what is there goes on working
-            held.send_predict(model.number, ["x"], [LARGE[:1]])
+            held.send_predict(model.number, ["x"], Call([LARGE[:1]]))
             assert held.predicted()[0].shape == (1, 10)
         held.give_back()
         works(session, model)

@@ -10,6 +10,7 @@ import pytest
 from support.models import dense_net, written
 from support.workers import file_build
 
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import MODEL, RUNNER
 from mindspore_lite.worker.groups import Groups, others
 from mindspore_lite.worker.hosted import HostedModel, Running, built
@@ -77,7 +78,7 @@ def test_a_hosted_model_is_in_its_group_and_runs(tmp_path: Path) -> None:
     alone, grouped = built(file_build(path, 0, MODEL), []), built(build, [], group)
     assert isinstance(grouped, HostedModel)
     assert grouped._model._usable("").options.group is group
-    (wanted,), (got,) = (hosted.predict([TWO], None, Running()) for hosted in (alone, grouped))
+    (wanted,), (got,) = (hosted.predict(Call([TWO]), Running()) for hosted in (alone, grouped))
     assert got.tobytes() == wanted.tobytes()
 
 

@@ -19,6 +19,7 @@ from support.updates import variable
 from support.workers import ROOT, X, child, connected, file_build, listening
 
 from mindspore_lite.errors import InputError, LiteError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import MODEL, RUNNER
 from mindspore_lite.wire.client import Model, Session
 
@@ -94,13 +95,13 @@ def fail(session: Session, dense: Path, loop: Path) -> None:
     model = session.build(file_build(dense))
     with pytest.raises(LiteError):
         model.predict([np.ones((2, 7), np.float32)])
-    model.start([LARGE]).abandon()
+    model.start(Call([LARGE])).abandon()
     with pytest.raises(LiteError):
         session.build(file_build(loop))  # which is no MindIR
     endless = session.build(file_build(loop, 3))
     with pytest.raises(LiteError):
         endless.predict([ENDLESS, X], timeout_s=0.001)
-    endless.start([ENDLESS, X]).abandon()
+    endless.start(Call([ENDLESS, X])).abandon()
     endless.close()
     model.close()
 

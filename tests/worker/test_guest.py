@@ -25,6 +25,7 @@ from mindspore_lite.errors import (
     ResourceError,
     WireError,
 )
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire import bodies
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import ENDED, HANGS, STOPPED, Lane, Model, Session
@@ -59,7 +60,7 @@ def predict(lane: Lane, model: int, given: np.ndarray, at: Block, room: Block) -
     """Run a model on an array that lies in one block, its output to go to another."""
     out = Writer()
     place = Place(at.number, 0, given.nbytes)
-    bodies.write_predict(out, model, None, Place(room.number, 0, room.size))
+    bodies.write_predict(out, model, Call(()), Place(room.number, 0, room.size))
     out.u32(1)
     write_tensor(out, "x", given.dtype, given.shape, place)
     body = lane.ask(Message.PREDICT, out.data)
@@ -81,7 +82,7 @@ def test_a_request_can_be_cancelled_twice_at_once() -> None:
     gate = Gate(obeys=False)
     with host_here(gate) as here:
         session = here.session()
-        call = here.model(session, FakeModel(gate)).start([X])
+        call = here.model(session, FakeModel(gate)).start(Call([X]))
         gate.entered()
         request = call.request
         (running,) = here.guest(session)._running.values()
@@ -101,9 +102,9 @@ def test_a_request_in_the_queue_of_a_runner_is_cancelled(tmp_path: Path) -> None
         path = looping(tmp_path / "loop.onnx")
         settings = {"parallel.workers_num": "1"}
         model = session.build(file_build(path, ONNX, RUNNER, **settings))
-        running = model.start([ENDLESS, X])
+        running = model.start(Call([ENDLESS, X]))
         wait_for(lambda: '"running": 1' in model.statistics())
-        waiting = model.start([np.array(3), X])
+        waiting = model.start(Call([np.array(3), X]))
         wait_for(lambda: '"queued": 1' in model.statistics())
         assert session.cancel(waiting.request, LIMIT_S, LIMIT_S) == STOPPED
         with pytest.raises(CancelledError, match="the request was cancelled"):
@@ -118,7 +119,7 @@ def test_a_run_of_a_model_is_cancelled(tmp_path: Path) -> None:
     with host_here() as here:
         session = here.session()
         model = session.build(file_build(looping(tmp_path / "loop.onnx"), ONNX))
-        call = model.start([ENDLESS, X])
+        call = model.start(Call([ENDLESS, X]))
         wait_for(lambda: call.request in here.guest(session)._running)
         assert session.cancel(call.request, LIMIT_S, LIMIT_S) == STOPPED
         with pytest.raises(CancelledError, match="the request was cancelled"):
@@ -355,7 +356,7 @@ def test_a_model_that_is_closed_while_another_lane_runs_it_answers_that_one(
         model = session.build(file_build(looping(tmp_path / "loop.onnx"), ONNX, kind))
         # the shortest run that is surely still under way when the model is closed is an endless
         # one, of which the end is then the test's own doing
-        call = model.start([ENDLESS, X])
+        call = model.start(Call([ENDLESS, X]))
         guest = here.guest(session)
         wait_for(lambda: call.request in guest._running)
         closing = Client(model.close)

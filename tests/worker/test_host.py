@@ -23,6 +23,7 @@ from mindspore_lite.errors import (
     WireError,
     WorkerDiedError,
 )
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire import handshake
 from mindspore_lite.wire.client import Session
 from mindspore_lite.wire.fields import Reader, Writer
@@ -291,7 +292,7 @@ def test_a_run_whose_lane_is_hung_up_is_cancelled() -> None:
     with host_here(gate) as here:
         session = here.session()
         model = here.model(session, FakeModel(gate))
-        call = model.start([X])
+        call = model.start(Call([X]))
         gate.entered()
         guest = here.guest(session)
         call.abandon()
@@ -323,7 +324,7 @@ def test_a_request_whose_lane_was_hung_up_before_it_was_read_does_not_begin(
         hosted = FakeModel(gate)
         model = here.model(session, hosted)
         monkeypatch.setattr(Channel, "receive", late)
-        model.start([X]).abandon()
+        model.start(Call([X])).abandon()
         wait_for(lambda: len(here.host._connections) == 1)
         assert gate.nobody_entered()
 
@@ -337,7 +338,7 @@ def test_a_client_that_dies_in_the_midst_of_its_only_connection_takes_its_run_al
         model = FakeModel(gate)
         guest._models[1] = model
         out = Writer()
-        out.data += struct.pack("<IQIQQ", 1, 0, 0, 0, 0)
+        out.data += struct.pack("<IQbIQQ", 1, 0, 0, 0, 0, 0)
         out.u32(0)
         Channel(sock).send(Message.PREDICT, 5, out.data)
         gate.entered()
@@ -353,7 +354,7 @@ def test_the_last_client_ends_the_worker_even_if_its_run_does_not_stop() -> None
         guest = here.host._guests[greet(sock).token]
         guest._models[1] = FakeModel(gate)
         out = Writer()
-        out.data += struct.pack("<IQIQQ", 1, 0, 0, 0, 0)
+        out.data += struct.pack("<IQbIQQ", 1, 0, 0, 0, 0, 0)
         out.u32(0)
         Channel(sock).send(Message.PREDICT, 5, out.data)
         gate.entered()
@@ -478,7 +479,7 @@ def test_a_request_can_be_cancelled_while_the_worker_ends() -> None:
         session = here.session()
         works(session)
         guest = here.guest(session)
-        call = here.model(session, FakeModel(gate)).start([X])
+        call = here.model(session, FakeModel(gate)).start(Call([X]))
         gate.entered()
         idle = session.lane()
         idle.give_back()

@@ -25,6 +25,7 @@ from mindspore_lite.errors import (
     RequestTimeoutError,
 )
 from mindspore_lite.model import Model
+from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.wire.bodies import MODEL, RUNNER, Build, Description
 from mindspore_lite.worker import hosted as hosted_module
@@ -43,7 +44,7 @@ def opened(path: Path, kind: int = MODEL, model_type: int = 0, **settings: str) 
 
 
 def predict(hosted: Hosted, *arrays: np.ndarray, timeout_s: float | None = None) -> np.ndarray:
-    return hosted.predict(arrays, timeout_s, Running())[0]
+    return hosted.predict(Call(arrays, timeout_s), Running())[0]
 
 
 def session_of(hosted: Hosted) -> Session:
@@ -202,7 +203,7 @@ def test_a_run_that_was_cancelled_before_it_began_does_not_begin(
     model = opened(looping(tmp_path / "loop.onnx"), kind, 3)
     running = Running()
     running.cancel()
-    call = Client(lambda: model.predict([ENDLESS, X], timeout_s, running))
+    call = Client(lambda: model.predict(Call([ENDLESS, X], timeout_s), running))
     assert isinstance(call.ended().error, CancelledError)
     model.close(0.0)
 

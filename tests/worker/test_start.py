@@ -16,8 +16,9 @@ from support.models import DIGITS, ENDLESS, looping
 from support.workers import MAIN, Watch, X, child, connected, file_build, listening, process
 
 from mindspore_lite.errors import CancelledError, ClosedError, WorkerDiedError
+from mindspore_lite.pool.call import Call
 from mindspore_lite.wire.bodies import RUNNER
-from mindspore_lite.wire.client import STOPPED, Call, Model, Session
+from mindspore_lite.wire.client import STOPPED, Model, Pending, Session
 
 DIGIT = np.zeros((1, 1, 8, 8), np.float32)
 ONNX = 3
@@ -29,10 +30,10 @@ def run(worker: subprocess.Popen[str]) -> tuple[int, str, str]:
     return worker.returncode, out, err
 
 
-def endless(session: Session, path: Path) -> tuple[Model, Call]:
+def endless(session: Session, path: Path) -> tuple[Model, Pending]:
     """A run that does not end by itself, and surely is under way."""
     model = session.build(file_build(path, ONNX, RUNNER, **{"parallel.workers_num": "1"}))
-    call = model.start([ENDLESS, X])
+    call = model.start(Call([ENDLESS, X]))
     wait_for(lambda: '"running": 1' in model.statistics())
     return model, call
 

@@ -164,7 +164,9 @@ void ModelImpl::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTenso
   }
   std::vector<mslite::Filled> results;
   try {
-    results = session_->Predict(model_, mslite::Contents(inputs, "input"), timeout_us_);
+    mslite::CallOptions options;
+    options.timeout_us = timeout_us_;
+    results = session_->Predict(model_, mslite::Contents(inputs, "input"), options);
   } catch (const Failure &failure) {
     throw AsCoreFailed(failure);
   }

@@ -61,4 +61,10 @@ Status ModelParallelRunner::Predict(const std::vector<MSTensor> &inputs,
   mslite::WarnOfCallBacks(before, after);
   return Guarded([&] { shared->Predict(inputs, outputs); });
 }
+
+Status ModelParallelRunner::PredictWithPriority(const std::vector<MSTensor> &inputs,
+                                                std::vector<MSTensor> *outputs, int32_t priority) {
+  auto shared = impl_->shared();
+  return Guarded([&] { shared->Predict(inputs, outputs, priority); });
+}
 }  // namespace mindspore

@@ -15,6 +15,9 @@ namespace mslite {
 namespace {
 using mindspore::MSTensor;
 
+constexpr int32_t kLowestPriority = -100;
+constexpr int32_t kHighestPriority = 100;
+
 // The RunnerConfig's part of a request; without one, or without a context in it, the CPU's
 // defaults.
 void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequest *request) {
@@ -109,7 +112,8 @@ void SharedRunner::Init(const std::function<BuildRequest()> &make_request,
   built_in_.store(Generation());
 }
 
-void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs) {
+void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs,
+                           int32_t priority) {
   Use use(this);
   if (use.runner() == nullptr) {
     throw Failure(mindspore::kLiteNullptr, "ClosedError",
@@ -122,9 +126,16 @@ void SharedRunner::Predict(const std::vector<MSTensor> &inputs, std::vector<MSTe
   if (inputs.empty()) {
     throw Failure(mindspore::kLiteError, "InputError", "Predict got no inputs; GetInputs has them");
   }
+  if (priority < kLowestPriority || priority > kHighestPriority) {
+    throw Failure(mindspore::kLiteParamInvalid, "ValueError",
+                  "the priority must be -100 to 100, but got " + std::to_string(priority) +
+                      "; 0 is usual, and higher ones start first");
+  }
   const Runner &runner = *use.runner();
-  auto results =
-      runner.session->Predict(runner.model, Contents(inputs, "input"), runner.timeout_us);
+  CallOptions options;
+  options.timeout_us = runner.timeout_us;
+  options.priority = static_cast<int8_t>(priority);
+  auto results = runner.session->Predict(runner.model, Contents(inputs, "input"), options);
   std::vector<MSTensor> given = std::move(*outputs);
   outputs->clear();
   for (size_t i = 0; i < results.size(); ++i) {

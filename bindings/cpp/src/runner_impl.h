@@ -26,7 +26,7 @@ class SharedRunner {
   void Init(const std::function<BuildRequest()> &make_request,
             const std::shared_ptr<mindspore::RunnerConfig> &config);
   void Predict(const std::vector<mindspore::MSTensor> &inputs,
-               std::vector<mindspore::MSTensor> *outputs);
+               std::vector<mindspore::MSTensor> *outputs, int32_t priority = 0);
   // Fresh tensors, so that every thread has its own; none before Init.
   std::vector<mindspore::MSTensor> Inputs();
   std::vector<mindspore::MSTensor> Outputs();

@@ -160,7 +160,7 @@ class Echo {
   }
 
   Bytes Predicted(const Header &header, Reader *body) {
-    body->Take(12, "model and timeout");
+    body->Take(13, "model, timeout and priority");
     room = body->U32("room");
     body->Take(16, "room");
     auto tensors = mslite::ReadTensors(body, "inputs");

@@ -98,7 +98,7 @@ void FakeWorker::Serve(int lane) {
   if (recv(lane, hello, sizeof(hello), MSG_WAITALL) != sizeof(hello)) return;
   Writer welcome;
   welcome.Bytes("MSLITE\r\n", 8);
-  welcome.U16(1);
+  welcome.U16(2);
   welcome.U16(0);
   welcome.U32(0);
   welcome.Bytes(hello + 16, 16);

@@ -200,6 +200,24 @@ TEST(DeadlinesAndQueuesAreEntriesOfSectionParallel) {
   CHECK_EQ(Asked(&runner, Six()), Dense(Six()));
 }
 
+TEST(ARequestMayHaveAPriority) {
+  ModelParallelRunner runner = Runner("dense.mindir");
+  auto inputs = runner.GetInputs();
+  inputs[0].SetShape({2, 3});
+  Fill(Six(), inputs[0]);
+  for (int32_t priority : {-100, 0, 100}) {
+    std::vector<MSTensor> outputs;
+    CHECK(runner.PredictWithPriority(inputs, &outputs, priority) == mindspore::kSuccess);
+    CHECK_EQ(outputs.size(), size_t{1});
+  }
+  for (int32_t priority : {-101, 101, 256}) {
+    std::vector<MSTensor> outputs;
+    const Status status = runner.PredictWithPriority(inputs, &outputs, priority);
+    CHECK_EQ(status.StatusCode(), mindspore::kLiteParamInvalid);
+    CHECK_CONTAINS(status.ToString(), "must be -100 to 100, but got " + std::to_string(priority));
+  }
+}
+
 TEST(DeletingARunnerWaitsForCallsInside) {
   for (int turn = 0; turn < 5; ++turn) {
     auto *runner = new ModelParallelRunner(Runner("wide.mindir"));

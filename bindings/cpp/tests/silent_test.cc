@@ -93,9 +93,11 @@ TEST(AStoppedWorkerDoesNotHoldARequestBeyondItsDeadline) {
   const auto model = session->Build(DigitsRequest()).model;
   const pid_t worker = WorkerOf(session.get());
   kill(worker, SIGSTOP);
+  mslite::CallOptions options;
+  options.timeout_us = kShortUs;
   for (int64_t digits : {1, 1, 1000}) {  // over a lane that is there, a new one, and with memory
     const auto failure = FailureOf([&] {
-      for (;;) session->Predict(model, {Digits(digits, 0.1f)}, kShortUs);  // it may still run
+      for (;;) session->Predict(model, {Digits(digits, 0.1f)}, options);  // it may still run
     });
     CHECK_EQ(failure.code(), mindspore::kMDTimeOut);
     CHECK_EQ(failure.kind(), std::string("RequestTimeoutError"));

@@ -99,8 +99,10 @@ void Remake(const Part &part, Writer *out) {
     case Message::kPredict: {
       const mslite::Place room = {static_cast<uint32_t>(part.Number("room.block")),
                                   part.Number("room.offset"), part.Number("room.length")};
-      return mslite::WritePredict(out, model(), part.Number("timeout_us"), room,
-                                  TensorsOf(part, "inputs", &kept));
+      mslite::CallOptions options;
+      options.timeout_us = part.Number("timeout_us");
+      options.priority = static_cast<int8_t>(std::stoi(part.Of("priority").value));
+      return mslite::WritePredict(out, model(), options, room, TensorsOf(part, "inputs", &kept));
     }
     case Message::kResize: {
       std::vector<std::vector<int64_t>> shapes;
@@ -303,7 +305,7 @@ TEST(TensorsThatMakeNoSenseAreRefused) {
         "bad-tensor-size-block", "bad-tensor-type"}) {
     const std::vector<uint8_t> bytes = mslite_test::VectorOf(name).parts[0].Body();
     Reader body(bytes.data(), bytes.size());
-    body.Take(32, "the head of PREDICT");
+    body.Take(33, "the head of PREDICT");
     CHECK_THROWS(mslite::ReadTensors(&body, "inputs"), Failure);
   }
 }

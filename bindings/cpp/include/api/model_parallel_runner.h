@@ -81,6 +81,12 @@ class MS_API ModelParallelRunner {
   Status Predict(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs,
                  const MSKernelCallBack &before = nullptr, const MSKernelCallBack &after = nullptr);
 
+  // Not in the original. The same for a request of a priority from -100 to 100; Predict has 0. Of
+  // the requests that wait, those of a higher one start first; every 100 ms of waiting count as one
+  // more. Any other number is kLiteParamInvalid.
+  Status PredictWithPriority(const std::vector<MSTensor> &inputs, std::vector<MSTensor> *outputs,
+                             int32_t priority);
+
  private:
   Status Init(const std::vector<char> &model_path,
               const std::shared_ptr<RunnerConfig> &runner_config);

@@ -66,10 +66,11 @@ void WriteBuild(Writer *out, const BuildRequest &request, const std::vector<Wire
   out->Text(request.key_mode);
 }
 
-void WritePredict(Writer *out, uint32_t model, uint64_t timeout_us, const Place &room,
+void WritePredict(Writer *out, uint32_t model, const CallOptions &options, const Place &room,
                   const std::vector<WireTensor> &inputs) {
   out->U32(model);
-  out->U64(timeout_us);
+  out->U64(options.timeout_us);
+  out->U8(static_cast<uint8_t>(options.priority));
   out->U32(room.block);
   out->U64(room.offset);
   out->U64(room.size);

@@ -16,8 +16,8 @@ namespace mslite {
 // configuration file itself: `config_path` is for who does not.
 void WriteBuild(Writer *out, const BuildRequest &request, const std::vector<WireTensor> &content,
                 const std::string &config_path = "");
-// A timeout of 0 is none; a room whose block is 0 as well.
-void WritePredict(Writer *out, uint32_t model, uint64_t timeout_us, const Place &room,
+// A room whose block is 0 is none.
+void WritePredict(Writer *out, uint32_t model, const CallOptions &options, const Place &room,
                   const std::vector<WireTensor> &inputs);
 void WriteResize(Writer *out, uint32_t model, const std::vector<std::vector<int64_t>> &shapes);
 void WriteUpdate(Writer *out, uint32_t model, const std::vector<std::vector<WireTensor>> &groups);

@@ -18,7 +18,7 @@ namespace mslite {
 namespace {
 constexpr char kGreetingMagic[] = "MSLITE\r\n";
 constexpr size_t kMagicBytes = 8;
-constexpr uint16_t kProtocolVersion = 1;
+constexpr uint16_t kProtocolVersion = 2;
 constexpr size_t kMaxWelcomeText = 4096;
 
 void CheckPeer(int socket) {

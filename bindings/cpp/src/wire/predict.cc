@@ -80,10 +80,11 @@ Filled Result(WireTensor *tensor, const Blocks &blocks, uint64_t *room) {
 }  // namespace
 
 std::vector<Filled> Session::Predict(uint32_t model, const std::vector<Filled> &inputs,
-                                     uint64_t timeout_us) {
+                                     const CallOptions &options) {
   State &state = Mine();
-  const int64_t due_ns =
-      timeout_us == 0 ? 0 : NowNs() + static_cast<int64_t>(timeout_us + kLateUs) * 1000;
+  const int64_t due_ns = options.timeout_us == 0
+                             ? 0
+                             : NowNs() + static_cast<int64_t>(options.timeout_us + kLateUs) * 1000;
   Call call(&state.lanes, due_ns);
   std::vector<WireTensor> placed = state.Placed(inputs, &call, false);
   // a worker does not look at the names, but at whether they are UTF-8, as the user's need not be
@@ -99,7 +100,7 @@ std::vector<Filled> Session::Predict(uint32_t model, const std::vector<Filled> &
     room = {spare->number(), 0, spare->size()};
   }
 
-  WritePredict(call.Begin(), model, timeout_us, room, placed);
+  WritePredict(call.Begin(), model, options, room, placed);
   Reader body = call.Ask(Message::kPredict);
   for (auto &block : Opened(ReadMade(&body), &state, call.life())) blocks.push_back(block);
   std::vector<WireTensor> outputs = ReadTensors(&body, "outputs");

@@ -59,6 +59,12 @@ struct BuildRequest {
   std::string key_mode;
 };
 
+// What a request asks for besides its inputs.
+struct CallOptions {
+  uint64_t timeout_us = 0;  // 0: none
+  int8_t priority = 0;      // -100 to 100; higher ones start first
+};
+
 // All functions throw Failure, but for those that say noexcept.
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -74,7 +80,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // The outputs lie in memory of their own, or in shared memory that goes back with the last one.
   // With a limit, a request that has no answer by then is cancelled and fails with kMDTimeOut.
   std::vector<Filled> Predict(uint32_t model, const std::vector<Filled> &inputs,
-                              uint64_t timeout_us = 0);
+                              const CallOptions &options = CallOptions());
   void UpdateWeights(uint32_t model, const std::vector<std::vector<Filled>> &groups);
   // A fact about a model; of the worker itself when `model` is 0.
   std::string Info(uint32_t model, const std::string &key);

@@ -8,6 +8,7 @@ import com.mindspore.internal.Filled;
 import com.mindspore.internal.Forgotten;
 import com.mindspore.internal.Remote;
 import com.mindspore.internal.TensorInfo;
+import com.mindspore.internal.wire.CallOptions;
 import java.lang.ref.Cleaner;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -74,7 +75,7 @@ final class BuiltModel {
     List<Filled> contents = Exchange.contents(inputs, remote.session());
     List<Filled> results;
     try {
-      results = remote.session().predict(remote.model(), contents, limitMs);
+      results = remote.session().predict(remote.model(), contents, CallOptions.within(limitMs));
     } finally {
       Exchange.release(contents);
     }

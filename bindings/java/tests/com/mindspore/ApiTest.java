@@ -116,6 +116,7 @@ public final class ApiTest {
         boolean init(String,RunnerConfig)
         boolean init(String)
         boolean predict(List<MSTensor>,List<MSTensor>)
+        boolean predict(List<MSTensor>,List<MSTensor>,int)
         List<MSTensor> getInputs()
         List<MSTensor> getOutputs()
         long getModelParallelRunnerPtr()

@@ -326,6 +326,27 @@ public final class ModelParallelRunnerTest {
     }
   }
 
+  public static void aRequestMayHaveAPriority() {
+    try (ModelParallelRunner runner = new ModelParallelRunner().throwing()) {
+      runner.init(Models.file("digits.mindir"), Models.config(1));
+      List<MSTensor> inputs = runner.getInputs();
+      inputs.get(0).setShape(new int[] {1, 1, 8, 8});
+      inputs.get(0).setData(Models.filled(64, 1));
+      for (int priority : new int[] {-100, 0, 100}) {
+        List<MSTensor> outputs = new ArrayList<>();
+        Check.that(runner.predict(inputs, outputs, priority), "it failed");
+        Check.equal(1, outputs.size());
+        outputs.forEach(MSTensor::free);
+      }
+      for (int priority : new int[] {-101, 101, 257}) {
+        MSException wrong = Check.throwsA(
+            MSException.class, () -> runner.predict(inputs, new ArrayList<>(), priority));
+        Check.equal("ValueError", wrong.kind());
+        Check.contains(wrong.getMessage(), "must be -100 to 100, but got " + priority);
+      }
+    }
+  }
+
   public static void aDeadlineIsKept() {
     RunnerConfig config = Models.config(1);
     config.setConfigInfo("parallel", new HashMap<>(Map.of("timeout_s", "0.001")));

@@ -51,11 +51,12 @@ final class Bodies {
     }));
   }
 
-  /** A timeout of 0 is none. */
+  /** A limit of 0 is none. */
   static void writePredict(
-      Writer out, int model, long timeoutUs, Place room, List<WireTensor> inputs) {
+      Writer out, int model, CallOptions options, Place room, List<WireTensor> inputs) {
     out.u32(model);
-    out.u64(timeoutUs);
+    out.u64(options.limitMs() * 1000);
+    out.u8(options.priority());
     out.u32(room.block());
     out.u64(room.offset());
     out.u64(room.size());

@@ -15,7 +15,7 @@ final class Greeting {
   static final byte[] NO_TOKEN = new byte[16];
 
   private static final byte[] MAGIC = "MSLITE\r\n".getBytes(StandardCharsets.US_ASCII);
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
   private static final int WELCOME_BYTES = 36; // before its text
   private static final int MAX_TEXT = 4096;
   private static final int FULL = -6;

@@ -91,11 +91,10 @@ public final class Session {
   /**
    * Runs a model. The caller holds the inputs' memory meanwhile, and has a hold on each output's.
    *
-   * @param limitMs within which there must be an answer; 0: for as long as it takes. When it
-   *     passes, the request is cancelled, and a RequestTimeoutError thrown.
+   * <p>When the limit passes, the request is cancelled, and a RequestTimeoutError thrown.
    */
-  public List<Filled> predict(int model, List<Filled> inputs, long limitMs) {
-    try (Call call = new Call(lanes, Deadline.in(limitMs).later(LATE_MS))) {
+  public List<Filled> predict(int model, List<Filled> inputs, CallOptions options) {
+    try (Call call = new Call(lanes, Deadline.in(options.limitMs()).later(LATE_MS))) {
       List<WireTensor> placed = Inputs.placed(inputs, this, pool, call);
       long wanted = rooms.of(model);
       Share room = wanted == 0 ? null : pool.take(wanted, call.due());
@@ -104,7 +103,7 @@ public final class Session {
         call.lend(room);
         place = new Place(room.block().number(), 0, room.block().size());
       }
-      Bodies.writePredict(call.begin(), model, limitMs * 1000, place, placed);
+      Bodies.writePredict(call.begin(), model, options, place, placed);
       Reader body = call.ask(Message.PREDICT);
       Outputs outputs = Outputs.read(body, room, link, pool, call);
       call.accept();

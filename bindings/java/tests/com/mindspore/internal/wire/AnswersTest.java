@@ -56,8 +56,8 @@ public final class AnswersTest {
                (header, body) -> header.request() == 3 ? bad : FakeWorker.told(header, "a fact"))) {
         worker.session().info(0, "x");
         worker.session().info(0, "x"); // that was requests 1 and 2
-        MSException error = Check.throwsA(
-            MSException.class, () -> worker.session().predict(1, List.of(Digits.of(1, 1)), 0));
+        MSException error = Check.throwsA(MSException.class,
+            () -> worker.session().predict(1, List.of(Digits.of(1, 1)), CallOptions.within(0)));
         Check.equal("WireError", error.kind());
         Check.equal("a fact", worker.session().info(0, "x"));
         Check.equal(2, worker.lanes());
@@ -139,14 +139,14 @@ public final class AnswersTest {
       return NOTHING;
     })) {
       Session session = worker.session();
-      MSException error =
-          Check.throwsA(MSException.class, () -> session.predict(1, List.of(Digits.of(1, 1)), 20));
+      MSException error = Check.throwsA(MSException.class,
+          () -> session.predict(1, List.of(Digits.of(1, 1)), CallOptions.within(20)));
       Check.equal("RequestTimeoutError", error.kind());
       Check.equal(268435470, error.code());
       Check.contains(error.getMessage(), "did not answer within 20 ms");
       // so does one that first needs memory of a worker that does not make any
-      error = Check.throwsA(
-          MSException.class, () -> session.predict(1, List.of(Digits.of(100, 1)), 20));
+      error = Check.throwsA(MSException.class,
+          () -> session.predict(1, List.of(Digits.of(100, 1)), CallOptions.within(20)));
       Check.equal("RequestTimeoutError", error.kind());
       Check.equal("a fact", session.info(0, "x"));
     } finally {
@@ -179,8 +179,8 @@ public final class AnswersTest {
       Filled input = Digits.of(1, 1);
       for (Memory memory : Arrays.asList(null, Memory.onHeap(Digits.BYTES / 2))) {
         List<Filled> inputs = List.of(new Filled(input.info(), memory));
-        MSException error =
-            Check.throwsA(MSException.class, () -> worker.session().predict(1, inputs, 0));
+        MSException error = Check.throwsA(
+            MSException.class, () -> worker.session().predict(1, inputs, CallOptions.within(0)));
         Check.equal("InputError", error.kind());
       }
     }

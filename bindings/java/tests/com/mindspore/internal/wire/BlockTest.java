@@ -84,7 +84,7 @@ public final class BlockTest {
     }
 
     private byte[] predicted(Frame.Header header, Reader body) {
-      body.take(12, "model and timeout");
+      body.take(13, "model, timeout and priority");
       room = body.u32("room");
       body.take(16, "room");
       List<WireTensor> tensors = WireTensor.readAll(body, "inputs");
@@ -127,7 +127,7 @@ public final class BlockTest {
       Memory shared = worker.session().allocate(100 * Digits.BYTES);
       List<Filled> inputs =
           List.of(Digits.of(1, 1), Digits.of(64, 1), Digits.of(65, 1), Digits.in(shared, 100, 1));
-      List<Filled> outputs = worker.session().predict(1, inputs, 0);
+      List<Filled> outputs = worker.session().predict(1, inputs, CallOptions.within(0));
       Check.equal(List.of("frame", "frame", "block", "block"), echo.places);
       Check.equal(4, outputs.size());
       Digits.release(outputs);
@@ -140,7 +140,7 @@ public final class BlockTest {
         FakeWorker elsewhere = new FakeWorker(other.files.pid(), other)) {
       Memory foreign = elsewhere.session().allocate(100 * Digits.BYTES);
       int model = worker.session().build(new BuildRequest()).model();
-      worker.session().predict(model, List.of(Digits.in(foreign, 100, 1)), 0);
+      worker.session().predict(model, List.of(Digits.in(foreign, 100, 1)), CallOptions.within(0));
       Check.equal(2, echo.count()); // one was made for the copy, one for the output
     }
   }
@@ -149,10 +149,10 @@ public final class BlockTest {
     try (Echo echo = new Echo(); FakeWorker worker = new FakeWorker(echo.files.pid(), echo)) {
       int model = worker.session().build(new BuildRequest()).model();
       List<Filled> inputs = List.of(Digits.of(100, 1));
-      List<Filled> first = worker.session().predict(model, inputs, 0);
+      List<Filled> first = worker.session().predict(model, inputs, CallOptions.within(0));
       Check.equal(0, echo.room);
       int blockOfFirst = ((SharedMemory) first.get(0).memory()).block();
-      worker.session().predict(model, inputs, 0);
+      worker.session().predict(model, inputs, CallOptions.within(0));
       Check.that(echo.room != 0 && echo.room != blockOfFirst, "the room was " + echo.room);
     }
   }
@@ -160,7 +160,8 @@ public final class BlockTest {
   public static void idleMemoryGoesWithTheLastModelAndResultsStay() throws Exception {
     try (Echo echo = new Echo(); FakeWorker worker = new FakeWorker(echo.files.pid(), echo)) {
       int model = worker.session().build(new BuildRequest()).model();
-      List<Filled> results = worker.session().predict(model, List.of(Digits.of(100, 1)), 0);
+      List<Filled> results =
+          worker.session().predict(model, List.of(Digits.of(100, 1)), CallOptions.within(0));
       Check.equal(2, echo.count());
       worker.session().close(model);
       Check.equal(1, echo.count());

@@ -114,7 +114,7 @@ final class FakeWorker implements AutoCloseable {
       ByteBuffer hello = filled(lane, 32);
       ByteBuffer welcome = ByteBuffer.allocate(40).order(ByteOrder.LITTLE_ENDIAN);
       welcome.put("MSLITE\r\n".getBytes(StandardCharsets.US_ASCII));
-      welcome.putShort((short) 1).putShort((short) 0).putInt(0).put(hello.position(16));
+      welcome.putShort((short) 2).putShort((short) 0).putInt(0).put(hello.position(16));
       send(lane, welcome.putInt((int) pid).putInt(0).flip());
       for (;;) {
         Frame.Header header = Frame.header(filled(lane, Frame.HEADER_BYTES));

@@ -86,7 +86,8 @@ public final class FuzzTest {
         int passed = 0;
         for (; turn.get() < 1000; turn.incrementAndGet()) {
           try {
-            List<Filled> found = worker.session().predict(1, List.of(Digits.of(1, 1)), 0);
+            List<Filled> found =
+                worker.session().predict(1, List.of(Digits.of(1, 1)), CallOptions.within(0));
             found.forEach(FuzzTest::checkZeros);
             Digits.release(found);
             ++passed;

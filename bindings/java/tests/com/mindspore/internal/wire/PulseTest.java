@@ -37,15 +37,15 @@ public final class PulseTest {
       SessionTest.signal("STOP", session);
       SessionTest.awaitStopped(session.link.pid());
       Check.threads(3, i -> {
-        MSException error = Check.throwsA(
-            MSException.class, () -> session.predict(model, List.of(Digits.of(1, 1)), 0));
+        MSException error = Check.throwsA(MSException.class,
+            () -> session.predict(model, List.of(Digits.of(1, 1)), CallOptions.within(0)));
         Check.equal("WorkerDiedError", error.kind());
         Check.contains(error.getMessage(), "did not answer for");
       });
       Session next = Session.current();
       Check.that(next.link.pid() != session.link.pid(), "it is the same");
       int again = next.build(request).model();
-      Digits.release(next.predict(again, List.of(Digits.of(1, 1)), 0));
+      Digits.release(next.predict(again, List.of(Digits.of(1, 1)), CallOptions.within(0)));
       next.close(again);
     });
   }
@@ -62,8 +62,8 @@ public final class PulseTest {
       turns.buffer().putLong(0, Long.MAX_VALUE / 2);
       List<Filled> endless = List.of(new Filled(new TensorInfo("n", INT64, new long[0]), turns),
           new Filled(new TensorInfo("x", Digits.FLOAT32, new long[] {2}), Memory.onHeap(8)));
-      MSException late =
-          Check.throwsA(MSException.class, () -> session.predict(model, endless, 1500));
+      MSException late = Check.throwsA(
+          MSException.class, () -> session.predict(model, endless, CallOptions.within(1500)));
       Check.equal("RequestTimeoutError", late.kind());
       session.close(model);
     });

@@ -35,16 +35,16 @@ public final class SessionTest {
     Check.equal(new long[] {-1, 1, 8, 8}, built.description().inputs().get(0).shape());
     for (int count : new int[] {1, ROWS, 1, ROWS}) {
       Memory memory = session.allocate(count * Digits.BYTES);
-      List<Filled> outputs =
-          session.predict(built.model(), List.of(Digits.in(memory, count, 0.5f)), 0);
+      List<Filled> outputs = session.predict(
+          built.model(), List.of(Digits.in(memory, count, 0.5f)), CallOptions.within(0));
       memory.release();
       Digits.check(count, outputs);
       Check.equal(count == ROWS, outputs.get(0).memory().isKnownTo(session));
       Digits.release(outputs);
     }
     session.close(built.model());
-    MSException error = Check.throwsA(
-        MSException.class, () -> session.predict(built.model(), List.of(Digits.of(1, 1)), 0));
+    MSException error = Check.throwsA(MSException.class,
+        () -> session.predict(built.model(), List.of(Digits.of(1, 1)), CallOptions.within(0)));
     Check.equal("ClosedError", error.kind());
   }
 
@@ -57,7 +57,7 @@ public final class SessionTest {
     int model = session.build(request).model();
     Description description = session.resize(model, List.of(new long[] {3, 1, 8, 8}));
     Check.equal(new long[] {3, 10}, description.outputs().get(0).shape());
-    List<Filled> outputs = session.predict(model, List.of(Digits.of(3, 1)), 0);
+    List<Filled> outputs = session.predict(model, List.of(Digits.of(3, 1)), CallOptions.within(0));
     Digits.check(3, outputs);
     Digits.release(outputs);
     session.close(model);
@@ -78,7 +78,8 @@ public final class SessionTest {
     int model = session.build(Digits.build()).model();
     Check.threads(32, i -> {
       for (int count : new int[] {1, 70, 2}) {
-        List<Filled> outputs = session.predict(model, List.of(Digits.of(count, i / 32f)), 0);
+        List<Filled> outputs =
+            session.predict(model, List.of(Digits.of(count, i / 32f)), CallOptions.within(0));
         Digits.check(count, outputs);
         Digits.release(outputs);
       }
@@ -91,7 +92,8 @@ public final class SessionTest {
     int model = session.build(Digits.build()).model();
     for (int count : new int[] {1, ROWS}) {
       Thread.currentThread().interrupt();
-      List<Filled> outputs = session.predict(model, List.of(Digits.of(count, 1)), 0);
+      List<Filled> outputs =
+          session.predict(model, List.of(Digits.of(count, 1)), CallOptions.within(0));
       Check.that(Thread.interrupted(), "the interrupt was lost");
       Digits.check(count, outputs);
       Digits.release(outputs);
@@ -108,14 +110,15 @@ public final class SessionTest {
     awaitStopped(session.link.pid());
     try {
       for (int count : new int[] {1, 70}) { // the second one needs another lane, and memory
-        MSException error = Check.throwsA(
-            MSException.class, () -> session.predict(model, List.of(Digits.of(count, 1)), 50));
+        MSException error = Check.throwsA(MSException.class,
+            () -> session.predict(model, List.of(Digits.of(count, 1)), CallOptions.within(50)));
         Check.equal("RequestTimeoutError", error.kind());
       }
     } finally {
       signal("CONT", session);
     }
-    List<Filled> outputs = session.predict(model, List.of(Digits.of(1, 1)), 60_000);
+    List<Filled> outputs =
+        session.predict(model, List.of(Digits.of(1, 1)), CallOptions.within(60_000));
     Digits.release(outputs);
     session.close(model);
   }
@@ -135,7 +138,7 @@ public final class SessionTest {
       }
       MSException error = Check.throwsA(MSException.class, () -> {
         for (;;) {
-          Digits.release(session.predict(model, List.of(Digits.of(100, 1)), 0));
+          Digits.release(session.predict(model, List.of(Digits.of(100, 1)), CallOptions.within(0)));
           answered.incrementAndGet();
         }
       });

@@ -108,7 +108,7 @@ public final class VectorsTest {
   }
 
   public static void tensorsThatMakeNoSenseAreRefused() {
-    int head = 32; // of a PREDICT
+    int head = 33; // of a PREDICT
     for (Vector vector : Vectors.named("bad-tensor-")) {
       Part part = vector.parts().get(0);
       Reader in = new Reader(ByteBuffer.wrap(part.body()));
@@ -133,8 +133,9 @@ public final class VectorsTest {
         Place room = new Place((int) part.number("room.block"), part.number("room.offset"),
             part.number("room.length"));
         int model = (int) part.number("model");
-        long timeoutUs = part.number("timeout_us");
-        Bodies.writePredict(out, model, timeoutUs, room, tensorsOf(part, "inputs"));
+        CallOptions options =
+            new CallOptions(part.number("timeout_us") / 1000, (int) part.number("priority"));
+        Bodies.writePredict(out, model, options, room, tensorsOf(part, "inputs"));
       }
       case RESIZE -> {
         List<long[]> shapes = new ArrayList<>();
