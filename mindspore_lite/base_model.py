@@ -32,6 +32,7 @@ class BaseModel(ABC):
         "current_pid",
         "weights_version",
         "shareable_weight_mem_handle",
+        "spec",
     )
 
     def __init__(self) -> None:
@@ -45,7 +46,8 @@ class BaseModel(ABC):
         """One fact about the model as text, `""` where there is nothing to tell.
 
         Keys: current_pid, weights_version (how many times update_weights() succeeded),
-        shareable_weight_mem_handle; of a Model also user_info (JSON), input_shape, dynamic_dims.
+        shareable_weight_mem_handle, spec (the settings that are not the default's, one
+        `name=value` a line); of a Model also user_info (JSON), input_shape, dynamic_dims.
 
         Raises:
             TypeError: The key is no str.

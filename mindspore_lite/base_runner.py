@@ -12,6 +12,8 @@ from mindspore_lite.context import Context
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError, ModelFileError
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.settings.text import spec_text
 from mindspore_lite.tensor import Tensor, TensorMeta
 
 
@@ -20,6 +22,7 @@ class Loaded(Protocol):
 
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    spec: Spec
 
     @property
     def weights_version(self) -> int:
@@ -86,6 +89,8 @@ class BaseRunner(BaseModel, Generic[L]):
             return ""
         if key == "shareable_weight_mem_handle":
             return self._loaded.weights_handle
+        if key == "spec":
+            return spec_text(self._loaded.spec)
         return str(self._loaded.weights_version)
 
     @property

@@ -1,4 +1,4 @@
-"""From a model and a Context to a running session: what all model classes share of building."""
+"""From a model and a Spec to a running session: what all model classes share of building."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindspore_lite.context import Context
 from mindspore_lite.core.files import Stamp
-from mindspore_lite.engine_settings import EngineSettings, engine_settings, own_device, settled
-from mindspore_lite.engines import ascend, sandbox
+from mindspore_lite.engines import ascend, choice, sandbox
 from mindspore_lite.engines.any_rank import AnyRankSession
 from mindspore_lite.engines.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.base import (
@@ -33,7 +31,8 @@ from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, Unsup
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
 from mindspore_lite.graph.source import Given, Shapes, Source, source_of
 from mindspore_lite.pool import cores
-from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.settings.weights import WeightSettings
 
 if TYPE_CHECKING:
     from mindspore_lite.weights.share import Share
@@ -47,29 +46,28 @@ class Built:
     stamps: tuple[Stamp, ...]  # how its files looked, to notice when one is exchanged
     engine: Engine
     options: Options
+    spec: Spec
     session: Session
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     any_rank: frozenset[str] = frozenset()  # inputs that may be resized to another number of dims
     shapes: Shapes | None = None  # of the session's inputs, where they are not those of the file
-    weights: WeightSettings = NOTHING_SAID
     # variable weights that are not those of the file, by name
     replaced: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     version: int = 0  # of the weights: how many times they were changed
     share: Share | None = None  # by which other processes use the weights
 
+    @property
+    def weights(self) -> WeightSettings:
+        """Which weights may change, and how."""
+        return self.spec.weights
+
 
 def build(
-    given: Given,
-    context: Context,
-    options: Options | None = None,
-    *,
-    settings: EngineSettings | None = None,
-    weights: WeightSettings = NOTHING_SAID,
-    group: Group | None = None,
+    given: Given, spec: Spec, options: Options | None = None, *, group: Group | None = None
 ) -> Built:
-    """Load a model for the first target of the context; options None follow from the context."""
-    settings = settled(settings or engine_settings(context, {}), given)
+    """Load a model for the first target of a spec; options None follow from the spec."""
+    spec = choice.settled(spec, given)
     if given.path is not None and given.path.is_dir():
         raise ModelFileError(f"{given.name} is a directory, wanted a model file")
     if given.kind == "MINDIR_LITE":
@@ -77,10 +75,10 @@ def build(
             "model type MINDIR_LITE (.ms files of the edge runtime) cannot be loaded; convert the "
             "original model to MindIR and pass ModelType.MINDIR"
         )
-    engine = _engine(context, settings, options)
+    engine = _engine(spec, options)
     if options is None:
-        options = replace(_options(context, settings), group=group)
-    given = replace(given, variable=weights.variable, budget=settings.budget)
+        options = replace(_options(spec), group=group)
+    given = replace(given, variable=spec.weights.variable, budget=spec.budget)
     if given.budget.sandbox:
         sandbox.check(engine, given)
     source = source_of(given)
@@ -90,9 +88,9 @@ def build(
     share = None
     try:
         with _settings_errors(), _sandboxed(source, given, None) as source:
-            session, share = _opened(engine, source, options, context, weights)
+            session, share = _opened(engine, source, options, spec)
     except OpenRankError as exc:
-        if weights.variable:
+        if spec.weights.variable:
             raise EngineError(
                 f"the number of dims of inputs {list(exc.trial.open)} is open, and the weights of "
                 "such a model cannot change; export it with a fixed number of dims"
@@ -107,11 +105,11 @@ def build(
         stamps=stamps,
         engine=engine,
         options=options,
+        spec=spec,
         session=session,
         inputs=session.inputs,
         outputs=session.outputs,
         any_rank=frozenset(any_rank),
-        weights=weights,
         share=share,
     )
 
@@ -136,24 +134,24 @@ def _reopened(session: Session, replaced: Mapping[str, np.ndarray]) -> Session:
 
 
 def _opened(
-    engine: Engine, source: Source, options: Options, context: Context, weights: WeightSettings
+    engine: Engine, source: Source, options: Options, spec: Spec
 ) -> tuple[Session, Share | None]:
     """The session of a model, whose weights may be shared with others, or be another process's."""
+    weights = spec.weights
     if weights.handle is None and weights.pids is None:
         return sandbox.load(engine, source, options), None
     from mindspore_lite.engines.sharing import load_shared, open_shared  # most programs never do
 
     if weights.handle is not None:
-        session = open_shared(engine, source, options, _device(context), weights.handle)
+        session = open_shared(engine, source, options, _device(spec), weights.handle)
         return session, None
     assert weights.pids is not None
-    return load_shared(engine, source, options, _device(context), weights.pids)
+    return load_shared(engine, source, options, _device(spec), weights.pids)
 
 
-def _device(context: Context) -> str:
+def _device(spec: Spec) -> str:
     """What processes must have in common to share weights."""
-    target = context.target[0].lower()
-    return target if target == "cpu" else f"{target}:{own_device(context)}"
+    return spec.target if spec.target == "cpu" else f"{spec.target}:{spec.device_id}"
 
 
 def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Session:
@@ -210,9 +208,9 @@ def relaxed(built: Built, shapes: list[tuple[int, ...]]) -> Session:
     return _relaxed(built, wanted)[0]
 
 
-def warn_of_unused_targets(context: Context, stacklevel: int) -> None:
-    """Say it when a context names devices that the first one leaves unused."""
-    first, *others = [target.lower() for target in context.target]
+def warn_of_unused_targets(spec: Spec, stacklevel: int) -> None:
+    """Say it when a spec names devices that the first one leaves unused."""
+    first, *others = spec.targets
     ignored = [target for target in others if target not in (first, "cpu")]
     if ignored:
         warnings.warn(
@@ -222,47 +220,60 @@ def warn_of_unused_targets(context: Context, stacklevel: int) -> None:
         )
 
 
-def warn_of_cpu_settings(context: Context, target: str, stacklevel: int) -> None:
-    """Say it when a context asks for threads or cores, which a card does not have."""
-    cpu = context.cpu
+def warn_of_cpu_settings(spec: Spec, stacklevel: int) -> None:
+    """Say it when a spec asks for threads or cores, which a card does not have."""
     names = ("thread_num", "inter_op_parallel_num", "thread_affinity_mode")
-    said = [f"cpu.{name}" for name in (*names, "thread_affinity_core_list") if getattr(cpu, name)]
+    said = [f"cpu.{name}" for name in (*names, "thread_affinity_core_list") if getattr(spec, name)]
     if said:
         warnings.warn(
-            f"{said} have no effect on target {target!r}: the card computes",
+            f"{said} have no effect on target {spec.target!r}: the card computes",
             UserWarning,
             stacklevel=stacklevel,
         )
 
 
-def _engine(context: Context, settings: EngineSettings, options: Options | None) -> Engine:
+def applied(spec: Spec, options: Options, number: int | None = None) -> Options:
+    """Options for one session, on the given device or the one of the spec."""
+    device = f"{spec.device_kind}:{spec.device_id if number is None else number}"
+    return replace(
+        options,
+        precision=spec.precision,
+        device=device if spec.on_card else "cpu",
+        tf32=spec.allow_tf32,
+        tuning=spec.tuning,
+        batches=spec.batch_buckets,
+        profile=spec.profile,
+        max_seconds=spec.budget.max_seconds,
+    )
+
+
+def _engine(spec: Spec, options: Options | None) -> Engine:
     """The engine of a target, whose device is there."""
-    number = settings.number if options is None else int(options.device.partition(":")[2] or 0)
-    engine = engine_for(settings.target, settings.engine, number)
-    if settings.target == "ascend" and not settings.on_card:
-        ascend.check_device("context.ascend.device_id", context.ascend.device_id)
+    number = spec.device_id if options is None else int(options.device.partition(":")[2] or 0)
+    engine = engine_for(spec.target, spec.engine, number)
+    if spec.target == "ascend" and not spec.on_card:
+        ascend.check_device("context.ascend.device_id", spec.device_id)
     return engine
 
 
-def _options(context: Context, settings: EngineSettings) -> Options:
-    """What the context asks for; what it leaves open is decided here, not there."""
-    warn_of_unused_targets(context, stacklevel=6)
-    if settings.on_card:
-        warn_of_cpu_settings(context, settings.target, stacklevel=6)
-        return settings.applied(Options())
-    cpu = context.cpu
+def _options(spec: Spec) -> Options:
+    """What the spec asks for; what it leaves open is decided here, not there."""
+    warn_of_unused_targets(spec, stacklevel=6)
+    if spec.on_card:
+        warn_of_cpu_settings(spec, stacklevel=6)
+        return applied(spec, Options())
     usable = cores.usable()
-    inter_op = cpu.inter_op_parallel_num or 1
-    threads = cpu.thread_num or max(cores.default_threads(usable), inter_op)
+    inter_op = spec.inter_op_parallel_num or 1
+    threads = spec.thread_num or max(cores.default_threads(usable), inter_op)
     if inter_op > threads:
         raise EngineError(
             f"inter_op_parallel_num is {inter_op}, wanted at most thread_num, which is {threads}"
         )
     try:
-        bound = usable.pick(cpu.thread_affinity_mode, threads, cpu.thread_affinity_core_list)
+        bound = usable.pick(spec.thread_affinity_mode, threads, spec.thread_affinity_core_list)
     except ValueError as exc:
         raise EngineError(str(exc)) from exc
-    return settings.applied(Options(threads, inter_op, bound))
+    return applied(spec, Options(threads, inter_op, bound))
 
 
 def _load(

@@ -1,4 +1,4 @@
-"""From a model and a Context to workers on cards: streams, and a copy of the weights per device.
+"""From a model and a Spec to workers on cards: streams, and a copy of the weights per device.
 
 Every entry of context.parallel.device_ids is a copy of the weights on that card, also where one is
 named twice; without entries there is one copy, on the card of the context. Workers are dealt to the
@@ -17,13 +17,12 @@ import numpy as np
 
 from mindspore_lite.build import (
     Built,
+    applied,
     build,
     relaxed,
     warn_of_cpu_settings,
     warn_of_unused_targets,
 )
-from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import EngineSettings
 from mindspore_lite.engines.any_shape import Dims
 from mindspore_lite.engines.base import CardSession, Options, Session
 from mindspore_lite.engines.card_copy import CardCopy
@@ -34,8 +33,9 @@ from mindspore_lite.pool import batcher, cores
 from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.layout import card_layout
 from mindspore_lite.pool.width import Lane
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.settings.weights import WeightSettings
 from mindspore_lite.weights.all_or_none import all_or_none
-from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 STREAMS = 2  # of a copy, unless workers_num says otherwise: one computes, one is fed; guess
 MOST_ROWS = 64  # of a batch, unless max_batch_rows or batch_buckets say otherwise
@@ -89,41 +89,33 @@ class CardModel:
         return CardCopy(first, load) if isinstance(first, CardSession) else None
 
 
-def place_on_cards(
-    given: Given,
-    context: Context,
-    settings: EngineSettings,
-    wish: Batching,
-    weights: WeightSettings = NOTHING_SAID,
-) -> tuple[Placed, Batching | None]:
-    """Load a model for as many workers as the context asks for, on the cards that it names.
+def place_on_cards(given: Given, spec: Spec) -> tuple[Placed, Batching | None]:
+    """Load a model for as many workers as the spec asks for, on the cards that it names.
 
     Requests are joined unless max_batch_rows is 1, or nobody asked for it and the model is not one
-    whose requests can be; `wish` says up to how many rows, 0 being what the buckets have room for.
+    whose requests can be; 0 rows are as many as the buckets have room for.
     """
-    warn_of_unused_targets(context, stacklevel=6)
-    warn_of_cpu_settings(context, settings.target, stacklevel=6)
-    rows = wish.max_rows or max(settings.batches, default=MOST_ROWS)
+    warn_of_unused_targets(spec, stacklevel=6)
+    warn_of_cpu_settings(spec, stacklevel=6)
+    rows = spec.max_batch_rows or max(spec.batch_buckets, default=MOST_ROWS)
     batching = None
     if rows > 1:
-        settings = replace(settings, batches=settings.batches or _buckets(rows))
-        batching = Batching(rows, wish.wait_ns, settings.batches)
-    placed = _placed(given, context, settings, weights)
+        spec = replace(spec, batch_buckets=spec.batch_buckets or _buckets(rows))
+        batching = Batching(rows, spec.max_batch_wait_us * 1000, spec.batch_buckets)
+    placed = _placed(given, spec)
     if batching is not None:
         try:
-            _check_batching(placed, given, context, settings)
+            _check_batching(placed, given, spec)
         except EngineError:
-            if wish.max_rows:
+            if spec.max_batch_rows:
                 raise
             batching = None
     return placed, batching
 
 
-def _placed(
-    given: Given, context: Context, settings: EngineSettings, weights: WeightSettings
-) -> Placed:
-    ids = context.parallel.device_ids or [settings.number]
-    count = context.parallel.workers_num or STREAMS * len(ids)
+def _placed(given: Given, spec: Spec) -> Placed:
+    ids = list(spec.device_ids) or [spec.device_id]
+    count = spec.workers_num or STREAMS * len(ids)
     if count < len(ids):
         warnings.warn(
             f"workers_num is {count}, so that device_ids {ids[count:]} are not used; ask for "
@@ -132,19 +124,18 @@ def _placed(
             stacklevel=7,
         )
     try:
-        devices = tuple(f"{settings.target}:{number}" for number in islice(cycle(ids), count))
+        devices = tuple(f"{spec.target}:{number}" for number in islice(cycle(ids), count))
         plan = card_layout(cores.usable(), devices)
     except ValueError as exc:
         raise EngineError(str(exc)) from exc
 
-    def load(number: int, weights: WeightSettings) -> Built:
-        options = settings.applied(Options(), number)
-        return build(given, context, options, settings=settings, weights=weights)
+    def load(number: int, spec: Spec) -> Built:
+        return build(given, spec, applied(spec, Options(), number))
 
     # one copy is enough to share; what another process shares is asked for by each
     first, *others = ids[:count]
-    further = replace(weights, pids=None)
-    model = CardModel([load(first, weights), *(load(number, further) for number in others)])
+    further = replace(spec, weights=replace(spec.weights, pids=None))
+    model = CardModel([load(first, spec), *(load(number, further) for number in others)])
     places = tuple(
         Place(n, (Lane(count, model.worker(n)),), card=device) for n, device in enumerate(devices)
     )
@@ -156,9 +147,7 @@ def _buckets(most: int) -> tuple[int, ...]:
     return tuple(sorted({*(1 << bit for bit in range(most.bit_length())), most}))
 
 
-def _check_batching(
-    placed: Placed, given: Given, context: Context, settings: EngineSettings
-) -> None:
+def _check_batching(placed: Placed, given: Given, spec: Spec) -> None:
     """Refuse a model whose requests cannot be joined, without compiling for what nobody sends.
 
     A model whose rows have open sizes is tried uncompiled, in a session of its own.
@@ -166,12 +155,12 @@ def _check_batching(
     Raises:
         EngineError: With the reason.
     """
-    built, limit_s = placed.built, settings.budget.run_limit_s()
+    built, limit_s = placed.built, spec.budget.run_limit_s()
     if all(-1 not in info.shape[1:] for info in built.session.inputs):
         batcher.check_model(built.session, built.options.batches, limit_s)
         return
     options = replace(built.options, tuning="off", batches=())
-    trial = build(given, context, options, settings=settings).session
+    trial = build(given, replace(spec, weights=WeightSettings()), options).session
     try:
         batcher.check_model(trial, limit_s=limit_s)
     finally:

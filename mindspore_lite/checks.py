@@ -8,11 +8,19 @@ from __future__ import annotations
 import mmap
 import operator
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+Sections = dict[str, dict[str, str]]  # of a configuration: section, key, value
+
+# the short form in which the original's documents write two entries, outside of any section
+SHORT = {
+    "pids": ("ascend_context", "shareable_weight_pid_list"),
+    "shared_mem_handle": ("ascend_context", "shareable_weight_mem_handle"),
+}
 
 
 def wrong_type(name: str, wanted: str, value: object, where: str = "") -> TypeError:
@@ -117,6 +125,27 @@ def integers(name: str, value: object, wanted: str = "list") -> list[int]:
         except TypeError:
             raise wrong_type(f"{name} element", "int", item, f" at index {at}") from None
     return numbers
+
+
+def sections(name: str, value: object) -> Sections:
+    """A deep copy of a dict of dicts of str.
+
+    The keys of SHORT may stand outside of a section, with a str or a whole number as their value.
+    """
+    found: Sections = {}
+    for key, entries in instance(name, value, dict).items():
+        string(f"{name}_key", key)
+        if key in SHORT and not isinstance(entries, dict):
+            section, entry_key = SHORT[key]
+            is_number = isinstance(entries, Integral) and not isinstance(entries, bool)
+            text = str(int(entries)) if is_number else string(f"{name}_value", entries)
+            found.setdefault(section, {})[entry_key] = text
+            continue
+        copied = found.setdefault(key, {})
+        for entry_key, entry in instance(f"{name}_value", entries, dict).items():
+            string(f"{name}_value_key", entry_key)
+            copied[entry_key] = string(f"{name}_value_value", entry)
+    return found
 
 
 def _index(value: Any) -> int:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from mindspore_lite import checks, config
-from mindspore_lite.settings import Setting, Settings
+from mindspore_lite import checks
+from mindspore_lite.core.attributes import Setting, Settings
 
 TARGETS = ("cpu", "gpu", "ascend")
 AFFINITY_MODES = {0: "no binding", 1: "big cores first", 2: "middle cores first"}
@@ -36,10 +36,6 @@ def _config_path(name: str, value: object) -> str:
     if path and not os.path.exists(path):
         raise ValueError(f"{name} does not exist: {path!r}")
     return path
-
-
-def _config_info(name: str, value: object) -> config.Sections:
-    return config.checked_sections(value, name)
 
 
 def _device_ids(name: str, value: object) -> list[int]:
@@ -140,7 +136,7 @@ class _Parallel(Settings):
     max_batch_rows = Setting(checks.non_negative, 0)
     max_batch_wait_us = Setting(checks.non_negative, 0)
     warm_up = Setting(checks.flag, True)
-    config_info = Setting[config.Sections](_config_info, {})
+    config_info = Setting[checks.Sections](checks.sections, {})
     config_path = Setting(_config_path, "")
     device_ids = Setting[list[int]](_device_ids, [])
 

@@ -10,11 +10,12 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mindspore_lite import checks, config
+from mindspore_lite import checks
+from mindspore_lite.core.attributes import Setting, Settings
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.model import ModelType
-from mindspore_lite.settings import Setting, Settings
+from mindspore_lite.settings.read import Sections, merged
 from mindspore_lite.tensor import DataType, Format
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Converter(Settings):
         self._encrypt_key = ""
         self._level = "general"
         self._device = ""
-        self._config_info: config.Sections = {}
+        self._config_info: Sections = {}
 
     @property
     def decrypt_key(self) -> NoReturn:
@@ -254,7 +255,7 @@ class Converter(Settings):
                 framework=fmk_type.name,
                 model=Path(model),
                 weights=Path(weights) if weights else None,
-                settings=config.merged(read.sections, self._config_info),
+                settings=merged(read.sections, self._config_info),
             )
             refuse(job, reading.problems)
             report = convert(job)

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 
@@ -14,11 +15,9 @@ import numpy as np
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_model import ModelType as ModelType
 from mindspore_lite.build import Built, build, resized, updated
-from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.engines import heap, interrupt
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.group import group_of
@@ -29,8 +28,10 @@ from mindspore_lite.model_group import Member
 from mindspore_lite.model_group import ModelGroup as ModelGroup
 from mindspore_lite.model_group import ModelGroupFlag as ModelGroupFlag
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
+from mindspore_lite.settings.read import Layer, read_layers
+from mindspore_lite.settings.spec import settle
+from mindspore_lite.settings.text import spec_text
 from mindspore_lite.tensor import Tensor, TensorMeta
-from mindspore_lite.weights.settings import weight_settings
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
@@ -81,9 +82,7 @@ class Model(Member):
             model_path: The file.
             model_type: MINDIR or ONNX.
             context: Where and how to run; None is the CPU with automatic settings. It is only read.
-            config_path: A configuration file, `""` for none. These settings have an effect:
-                `mindir_path` of section `model_file` says beside which file the weights lie;
-                docs/weights.md tells those about weights, docs/gpu.md those about engines.
+            config_path: A configuration file, `""` for none; docs/settings.md lists all settings.
             config_dict: Configuration entries, which count before those of the file.
             dec_key: The key of an encrypted model; it is kept, for resize(), but never stored.
             dec_mode: How the model is encrypted: "AES-GCM", "AES-CBC" or "SM4-CBC".
@@ -104,11 +103,10 @@ class Model(Member):
             )
         self._check_unbuilt("build_from_file")
         self.model_path_ = model_path
-        settings = read_settings("build_from_file", config_path, config_dict)
+        layers = read_layers("build_from_file", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
         path = Path(model_path).absolute()  # it is read again later, wherever the program is then
-        given = Given(kind, path, beside=model_file(settings), key=key)
-        self._build("build_from_file", given, context, settings, config_path)
+        self._build("build_from_file", Given(kind, path, key=key), context, layers)
 
     def build_from_buffer(
         self,
@@ -157,11 +155,10 @@ class Model(Member):
             raise ModelFileError("build_from_buffer failed, model_bytes is empty")
         self._check_unbuilt("build_from_buffer")
         self.model_path_ = ""
-        settings = read_settings("build_from_buffer", config_path, config_dict)
+        layers = read_layers("build_from_buffer", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
-        beside = model_file(settings)
-        given = Given(kind, data=data, weights=weights, beside=beside, key=key)
-        self._build("build_from_buffer", given, context, settings, config_path)
+        given = Given(kind, data=data, weights=weights, key=key)
+        self._build("build_from_buffer", given, context, layers)
 
     def get_inputs(self) -> list[Tensor]:
         """The model's inputs in order, to be filled and passed to predict(); [] before the build.
@@ -243,6 +240,8 @@ class Model(Member):
             return ""
         if key == "weights_version":
             return str(self._built.version)
+        if key == "spec":
+            return spec_text(self._built.spec)
         if key == "user_info":
             return _user_info(self._built.session.metadata.get("user_info", ""))
         if key == "input_shape":
@@ -296,14 +295,11 @@ class Model(Member):
                 "make another Model, or close() this one first"
             )
 
-    def _build(
-        self, doing: str, given: Given, context: Context, settings: Sections, config_path: str
-    ) -> None:
+    def _build(self, doing: str, given: Given, context: Context, layers: Sequence[Layer]) -> None:
         with boundary(f"{doing} failed! Error is "):
-            weights = weight_settings(settings, config_path)
-            engine = engine_settings(context, settings)
+            spec = settle(context, layers, stacklevel=4)
             group = self._group or (group_of(str(given.path)) if given.path else None)
-            built = build(given, context, settings=engine, weights=weights, group=group)
+            built = build(replace(given, beside=spec.mindir_path), spec, group=group)
         self._built, self._closed = built, False
         self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in built.inputs]
 

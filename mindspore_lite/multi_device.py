@@ -6,7 +6,6 @@ dies, is the crew's matter (devices/crew.py).
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import threading
@@ -22,11 +21,9 @@ import numpy as np
 
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
-from mindspore_lite.config import Sections, read_settings, with_absolute_paths
 from mindspore_lite.context import Context
-from mindspore_lite.context_map import to_map
 from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.core.budget import SECTION, budget_of
+from mindspore_lite.core.budget import SECTION
 from mindspore_lite.devices import trial
 from mindspore_lite.devices.crew import Crew
 from mindspore_lite.devices.groups import masks
@@ -35,7 +32,6 @@ from mindspore_lite.devices.report import MultiDeviceStatistics
 from mindspore_lite.devices.request import Request
 from mindspore_lite.devices.split import Plan, Scatter, joined, plan
 from mindspore_lite.devices.threads import Threads
-from mindspore_lite.engine_settings import own_device
 from mindspore_lite.engines import time_limit
 from mindspore_lite.errors import (
     EngineError,
@@ -48,9 +44,12 @@ from mindspore_lite.model import ModelType
 from mindspore_lite.pool import two_rows
 from mindspore_lite.pool.call import Call, checked_priority
 from mindspore_lite.pool.two_rows import Run
-from mindspore_lite.runner import _KINDS, Inputs, timeout_of
+from mindspore_lite.runner import Inputs
+from mindspore_lite.settings.formats import model_kind
+from mindspore_lite.settings.read import read_layers
+from mindspore_lite.settings.spec import Spec, settle
+from mindspore_lite.settings.text import request_of
 from mindspore_lite.tensor import Tensor
-from mindspore_lite.weights.settings import WeightSettings, spelled_out, weight_settings
 from mindspore_lite.wire.bodies import RUNNER, Build
 from mindspore_lite.wire.client import owned
 
@@ -276,27 +275,21 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
 class _Loaded:
     """What a built runner holds: the crew, and what the model says about its ends."""
 
-    weights_handle = ""  # see _weights
+    weights_handle = ""  # see _check_weights
 
     def __init__(self, path: str, context: Context, retries: int) -> None:
-        settings = context.parallel
-        self._queue_size = settings.queue_size
+        asked = context.parallel
+        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
+        spec = self.spec = settle(context, layers, stacklevel=4)
+        _check_weights(spec)
         self._submitted = 0
         self._lock = threading.Lock()
         self._threads = Threads()
-        sections = read_settings("build_from_file", settings.config_path, settings.config_info)
-        self._timeout_s = self._limit_s(timeout_of(context, sections) or math.inf)
-        weights = _weights(sections, settings.config_path)
-        self._may_change = bool(weights.variable)
-        config = with_absolute_paths(spelled_out(sections, weights))
-        target = context.target[0].lower()
-        self._run_limit_s = budget_of(sections).run_limit_s(
-            settings.timeout_s if target == "cpu" else 0.0  # on a card the first runs compile
-        )
-        # a worker process knows nothing of timeout_s: every request brings its own
-        limit = {"max_run_seconds": str(math.ceil(self._run_limit_s))}
-        config = {**config, SECTION: {**config.get(SECTION, {}), **limit}}
-        self.crew = Crew(_places(path, context, config), retries=retries)
+        self._timeout_s = self._limit_s(spec.timeout_s or math.inf)
+        # on a card the first runs compile, which has nothing to do with what a request may take
+        first_s = spec.timeout_s if spec.target == "cpu" else 0.0
+        self._run_limit_s = spec.budget.run_limit_s(first_s)
+        self.crew = Crew(_places(path, spec, self._run_limit_s), retries=retries)
         models = [life.model for life in self.crew.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
         self._shapes = [info.shape for info in self.inputs]
@@ -321,7 +314,7 @@ class _Loaded:
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights on all devices at once."""
-        if not self._may_change:
+        if not self.spec.weights.variable:
             raise updating.fixed()
         verdicts: dict[trial.Cuts, str] = {}
 
@@ -431,7 +424,7 @@ class _Loaded:
     def submitted(self, work: _Work) -> Future[list[Tensor]]:
         """The same as done(), on another thread; the request is taken here."""
         with self._lock:
-            if self._submitted >= self._queue_size:
+            if self._submitted >= self.spec.queue_size:
                 raise QueueFullError(
                     f"{self._submitted} requests are under way, as many as "
                     "context.parallel.queue_size allows; this one was not taken"
@@ -505,34 +498,33 @@ def _told(error: E) -> E:
     return error
 
 
-def _weights(sections: Sections, config_path: str) -> WeightSettings:
-    """What is said about weights; to share them is refused, for the processes are our own."""
-    weights = weight_settings(sections, config_path)
-    if weights.pids is not None or weights.handle is not None:
+def _check_weights(spec: Spec) -> None:
+    """Refuse to share weights with others, for the processes are our own."""
+    if spec.weights.pids is not None or spec.weights.handle is not None:
         raise EngineError(
             "a MultiDeviceRunner can neither share its weights by shareable_weight_pid_list nor "
             "use others' by shareable_weight_mem_handle: its processes share theirs among "
             "themselves; leave these settings out, or use a Model or a ModelParallelRunner"
         )
-    return weights
 
 
-def _places(path: str, context: Context, config: Sections) -> list[Place]:
+def _places(path: str, spec: Spec, run_limit_s: float) -> list[Place]:
     """What each device is, and what to build there."""
-    target = context.target[0].lower()
-    ids = context.parallel.device_ids or [own_device(context)]
-    found = masks(target, ids, context.cpu.thread_affinity_core_list)
-    now = stamp(path)
-    kind = _KINDS.get(Path(path).suffix, "MINDIR")
+    ids = list(spec.device_ids) or [spec.device_id]
+    found = masks(spec.target, ids, list(spec.thread_affinity_core_list))
+    settings, config = request_of(spec, without=_OF_ALL)
+    # a worker process knows nothing of timeout_s: every request brings its own
+    config.setdefault(SECTION, {})["max_run_seconds"] = str(math.ceil(run_limit_s))
+    now, kind = stamp(path), ModelType[model_kind(Path(path))].value
     return [
         Place(
             number,
             mask,
             Build(
                 RUNNER,
-                ModelType[kind].value,
+                kind,
                 os.path.abspath(path),
-                settings=_settings(context, target, number),
+                settings=settings | _device(spec.target, number),
                 config=config,
             ),
             now,
@@ -541,15 +533,9 @@ def _places(path: str, context: Context, config: Sections) -> list[Place]:
     ]
 
 
-def _settings(context: Context, target: str, device: int) -> dict[str, str]:
-    """The context of one device's process: its own device, and its own cores."""
-    own = copy.deepcopy(context)
-    own.parallel.device_ids = []
-    own.parallel.timeout_s = 0.0  # every request brings its own
-    own.parallel.config_path = ""  # it was read here
-    own.cpu.thread_affinity_core_list = []
-    if target == "gpu":
-        own.gpu.device_id = device
-    elif target == "ascend":
-        own.ascend.device_id = device
-    return to_map(own)
+# settings of all devices together, which the process of one does not get
+_OF_ALL = ("parallel.device_ids", "parallel.timeout_s", "cpu.thread_affinity_core_list")
+
+
+def _device(target: str, number: int) -> dict[str, str]:
+    return {} if target == "cpu" else {f"{target}.device_id": str(number)}

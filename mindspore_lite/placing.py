@@ -1,4 +1,4 @@
-"""From a model and a Context to workers: the sessions that each may use, and its cores.
+"""From a model and a Spec to workers: the sessions that each may use, and its cores.
 
 A worker of one thread needs none of an engine's own, so all such workers share one session. Wider
 workers get a session each, because the threads of a session serve all who call it; their weights
@@ -22,15 +22,13 @@ from mindspore_lite.build import (
     Built,
     any_shape,
     any_shape_updated,
+    applied,
     build,
     updated,
     warn_of_unused_targets,
 )
-from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import EngineSettings, engine_settings, settled
-from mindspore_lite.engines import heap
+from mindspore_lite.engines import choice, heap
 from mindspore_lite.engines.base import Options, Session
-from mindspore_lite.engines.choice import Choice
 from mindspore_lite.engines.flip import Flip
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.source import Given
@@ -39,8 +37,8 @@ from mindspore_lite.pool.ahead import places_ahead
 from mindspore_lite.pool.desk import Place
 from mindspore_lite.pool.layout import Layout, Wanted, layout
 from mindspore_lite.pool.width import Lane
+from mindspore_lite.settings.spec import Spec
 from mindspore_lite.weights.all_or_none import all_or_none
-from mindspore_lite.weights.settings import NOTHING_SAID, WeightSettings
 
 
 class Changeable(Protocol):
@@ -123,19 +121,14 @@ class Placed:
         return found.pop() if len(found) == 1 else None
 
 
-def place(
-    given: Given,
-    context: Context,
-    weights: WeightSettings = NOTHING_SAID,
-    settings: EngineSettings | None = None,
-) -> Placed:
-    """Load a model for as many workers as the context asks for, or the machine has room for."""
-    warn_of_unused_targets(context, stacklevel=6)
-    settings = settled(settings or engine_settings(context, {}), given)
-    plan = _plan(context, settings.measured)
-    inter_op = context.cpu.inter_op_parallel_num or 1
+def place(given: Given, spec: Spec) -> Placed:
+    """Load a model for as many workers as the spec asks for, or the machine has room for."""
+    warn_of_unused_targets(spec, stacklevel=6)
+    spec = choice.settled(spec, given)
+    plan = _plan(spec)
+    weights, inter_op = spec.weights, spec.inter_op_parallel_num or 1
 
-    def load(width: int, worker: int, weights: WeightSettings) -> Built:
+    def load(width: int, worker: int, spec: Spec) -> Built:
         bound = plan.cores[worker] if width > 1 else ()
         options = Options(
             width,
@@ -145,10 +138,9 @@ def place(
             streams=1 if bound else plan.lanes(width),
             caller_computes=any(plan.cores),
         )
-        options = settings.applied(options)
-        return build(given, context, options, settings=settings, weights=weights)
+        return build(given, spec, applied(spec, options))
 
-    built = load(plan.threads, 0, weights)
+    built = load(plan.threads, 0, spec)
     first = built.session
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))
@@ -165,7 +157,7 @@ def place(
     wanted = _sessions(plan, is_shared)[1:]
     with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
         # one session is enough to share; what another process shares is asked for by each
-        further = replace(weights, pids=None)
+        further = replace(spec, weights=replace(weights, pids=None))
         made = [built, *pool.map(lambda one: load(one[0], one[1], further), wanted)]
     changing = Changing(made) if weights.variable else None
     faces = changing.sessions if changing else [any_shape(one) for one in made]
@@ -182,19 +174,14 @@ def _why_unmapped(built: Built) -> str:
     return "the model is not in the compile cache"
 
 
-def _plan(context: Context, measured: Choice | None = None) -> Layout:
-    """What the context asks for, or what was measured where it says nothing of these numbers."""
-    cpu = context.cpu
-    inter_op = cpu.inter_op_parallel_num
-    workers, threads = context.parallel.workers_num, cpu.thread_num
-    is_bound = cpu.thread_affinity_mode or cpu.thread_affinity_core_list
-    if measured is not None and not (workers or threads or inter_op or is_bound):
-        workers, threads = measured.workers, measured.threads
+def _plan(spec: Spec) -> Layout:
+    """What the spec asks for."""
+    inter_op = spec.inter_op_parallel_num
     wanted = Wanted(
-        workers,
-        threads or (inter_op if inter_op > 1 else 0),
-        cpu.thread_affinity_mode,
-        tuple(cpu.thread_affinity_core_list),
+        spec.workers_num,
+        spec.thread_num or (inter_op if inter_op > 1 else 0),
+        spec.thread_affinity_mode,
+        spec.thread_affinity_core_list,
     )
     try:
         plan = layout(cores.usable(), wanted)

@@ -6,7 +6,6 @@ where is the pool's matter (pool/pool.py).
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 import warnings
@@ -22,14 +21,11 @@ import numpy as np
 from mindspore_lite import checks, feeds, updating
 from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.card_placing import place_on_cards
-from mindspore_lite.config import Sections, model_file, read_settings
 from mindspore_lite.context import Context
 from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.engine_settings import engine_settings, settled
-from mindspore_lite.engines import ascend, time_limit
+from mindspore_lite.engines import ascend, choice, time_limit
 from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
 from mindspore_lite.engines.binding import bound
-from mindspore_lite.engines.choice import Choice
 from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.graph.source import Given
@@ -40,8 +36,10 @@ from mindspore_lite.pool.desk import Batching, Place
 from mindspore_lite.pool.pool import Pool
 from mindspore_lite.pool.request import Request
 from mindspore_lite.pool.statistics import Statistics
+from mindspore_lite.settings.formats import model_kind
+from mindspore_lite.settings.read import read_layers
+from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
-from mindspore_lite.weights.settings import weight_settings
 
 Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
@@ -49,7 +47,6 @@ Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
 _FAILED = "predict failed! "
 _QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/queue_overhead.py
 _WARMING_UP = "warming the model up (context.parallel.warm_up) on made-up inputs"
-_KINDS = {".onnx": "ONNX", ".ms": "MINDIR_LITE"}  # anything else is MindIR
 
 
 class ModelParallelRunner(BaseRunner["_Loaded"]):
@@ -81,7 +78,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         self._forgotten: weakref.finalize | None = None
 
     def build_from_file(self, model_path: str, context: Context | None = None) -> None:
-        """Load and compile a model file for many callers; `.onnx` is ONNX, anything else MindIR.
+        """Load and compile a model file for many callers; `.onnx` is ONNX, other names are MindIR.
 
         A build that fails leaves the object as it was. The model is run once on made-up inputs, on
         all workers at once, unless `context.parallel.warm_up` is False or its sizes are open.
@@ -96,8 +93,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """
         context = self._checked(model_path, context)
         path = Path(model_path).absolute()  # it is read again later, wherever the program is then
-        given = Given(_KINDS.get(path.suffix, "MINDIR"), path)
-        self._build(given, context)
+        self._build(Given(model_kind(path), path), context)
         self.model_path_ = model_path
 
     def _build(self, given: Given, context: Context) -> None:
@@ -241,52 +237,46 @@ class _Loaded:
 
     def __init__(self, given: Given, context: Context) -> None:
         asked = context.parallel
-        sections = read_settings("build_from_file", asked.config_path, asked.config_info)
-        context = _sized(context, sections)
-        settings = context.parallel
-        given = replace(given, beside=model_file(sections))
-        engine = settled(engine_settings(context, sections), given)
-        if engine.profile:
+        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
+        spec = settle(context, layers, stacklevel=5)
+        given = replace(given, beside=spec.mindir_path)
+        spec = self.spec = choice.settled(spec, given)
+        if spec.profile:
             raise EngineError("[common_context] profile is for Model alone; leave it out here")
-        wish = _batching(context, sections, engine.measured)
-        if settings.device_ids and engine.target == "cpu":
+        if spec.device_ids and spec.target == "cpu":
             warnings.warn(
-                f"device_ids {settings.device_ids} have no effect on target 'cpu'; a "
+                f"device_ids {list(spec.device_ids)} have no effect on target 'cpu'; a "
                 "MultiDeviceRunner takes them for groups of cores",
                 UserWarning,
                 stacklevel=4,
             )
-        if engine.target == "ascend":
-            for number in settings.device_ids:
+        if spec.target == "ascend":
+            for number in spec.device_ids:
                 ascend.check_device("context.parallel.device_ids", number)
-        weights = weight_settings(sections, settings.config_path)
         self._placed: Placed
-        if engine.on_card:
-            self._placed, batching = place_on_cards(given, context, engine, wish, weights)
+        batching: Batching | None = None
+        if spec.on_card:
+            self._placed, batching = place_on_cards(given, spec)
         else:
-            self._placed = place(given, context, weights, engine)
-            batching = wish if wish.max_rows else None
-            if batching is not None:
-                batcher.check_model(
-                    self._placed.built.session,
-                    limit_s=engine.budget.run_limit_s(settings.timeout_s),
-                )
+            self._placed = place(given, spec)
+            if spec.max_batch_rows:
+                batching = Batching(spec.max_batch_rows, spec.max_batch_wait_us * 1000)
+                limit_s = spec.budget.run_limit_s(spec.timeout_s)
+                batcher.check_model(self._placed.built.session, limit_s=limit_s)
         self.device = self._placed.device
         self._joins = batching is not None  # requests, along the batch axis
         self._changing = ForkLock()
         self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
-        timeout_s = timeout_of(context, sections)
-        self.timeout_s = self.limit_s(timeout_s or math.inf)
-        self._budget = engine.budget
+        self.timeout_s = self.limit_s(spec.timeout_s or math.inf)
         # on a card the first runs compile, which has nothing to do with what a request may take
-        first_s = engine.budget.run_limit_s(0.0 if engine.on_card else timeout_s)
-        run_s = self._try_warm_up(first_s) if settings.warm_up else 0.0
+        first_s = spec.budget.run_limit_s(0.0 if spec.on_card else spec.timeout_s)
+        run_s = self._try_warm_up(first_s) if spec.warm_up else 0.0
         # a number of workers that the user chose is kept to, however short the runs are
-        is_quick = 0 < run_s < _QUICK_S and not settings.workers_num and not engine.on_card
+        is_quick = 0 < run_s < _QUICK_S and not spec.has_chosen_workers and not spec.on_card
         self.pool = Pool(
             [place for place in self._placed.places if not (place.ahead and batching)],
             self._placed.layout,
-            queue_size=settings.queue_size,
+            queue_size=spec.queue_size,
             batching=batching,
             quick=self._quick() if is_quick else None,
             run_ns=round(run_s * 1e9),
@@ -363,7 +353,7 @@ class _Loaded:
 
         places = self._placed.places[: self._placed.layout.workers]
         calls = [partial(once, place) for place in places]
-        limit_s = self._budget.run_limit_s() if limit_s is None else limit_s
+        limit_s = self.spec.budget.run_limit_s() if limit_s is None else limit_s
         time_limit.all_within(limit_s, _WARMING_UP, calls, stop)
         return arrays
 
@@ -437,60 +427,6 @@ class _Answer(Future[list[Tensor]]):
             self.set_exception(exc)
         else:
             self.set_result(found)
-
-
-def _batching(context: Context, sections: Sections, measured: Choice | None) -> Batching:
-    """What is asked for, 0 rows being nothing; what was measured counts where nobody asks."""
-    known = {name: getattr(context.parallel, name) for name in _BATCHING}
-    found = _numbers(sections, "batching", known)
-    if measured is not None and not any(found.values()):
-        found = {name: getattr(measured, name) for name in _BATCHING}
-    rows, wait_us = found.values()
-    return Batching(rows, wait_us * 1000)
-
-
-def _sized(context: Context, sections: Sections) -> Context:
-    """The context, or one like it with the workers and threads that section [parallel] names."""
-    own = {"workers_num": context.parallel.workers_num, "thread_num": context.cpu.thread_num}
-    found = _numbers(sections, "parallel", own, others=(_TIMEOUT,))
-    if found == own:
-        return context
-    sized = copy.deepcopy(context)  # the user's own is only read
-    sized.parallel.workers_num, sized.cpu.thread_num = found.values()
-    return sized
-
-
-def timeout_of(context: Context, sections: Sections) -> float:
-    """How long a request may take, by the context, or else by section [parallel]; 0 for ever."""
-    text = sections.get("parallel", {}).get(_TIMEOUT, "0")
-    try:
-        return context.parallel.timeout_s or checks.seconds(_TIMEOUT, float(text))
-    except ValueError:
-        raise EngineError(
-            f"[parallel] {_TIMEOUT} is {text!r}, wanted a number of seconds, or 0 for no limit"
-        ) from None
-
-
-def _numbers(
-    sections: Sections, name: str, own: Mapping[str, int], others: Sequence[str] = ()
-) -> dict[str, int]:
-    """What a section says of numbers that the context leaves 0, for the context counts before."""
-    section = sections.get(name, {})
-    unknown = sorted(set(section) - {*own, *others})
-    if unknown:
-        known = [*own, *others]
-        warnings.warn(f"section [{name}] has no {unknown}, only {known}", UserWarning, stacklevel=6)
-    found = {}
-    for key, value in own.items():
-        text = section.get(key, "0").strip()
-        if not text.isdecimal():
-            raise EngineError(f"[{name}] {key} is {text!r}, wanted a number that is 0 or more")
-        found[key] = value or int(text)
-    return found
-
-
-_TIMEOUT = "timeout_s"
-_BATCHING = ("max_batch_rows", "max_batch_wait_us")
 
 
 def _given_shapes(infos: Sequence[TensorInfo], shapes: object) -> list[list[int]]:

@@ -10,16 +10,10 @@ import numpy as np
 import pytest
 from support.mindir_builder import Net, encode
 from support.models import DYN_BATCH, MOBILENET, SWIN, dense_net, written
+from support.settings import spec_of
 
 from mindspore_lite import build as module
-from mindspore_lite.build import (
-    Built,
-    any_shape,
-    any_shape_updated,
-    build,
-    resized,
-    updated,
-)
+from mindspore_lite.build import Built, any_shape, any_shape_updated, resized, updated
 from mindspore_lite.context import Context
 from mindspore_lite.errors import (
     EngineError,
@@ -29,8 +23,10 @@ from mindspore_lite.errors import (
     ShapeError,
 )
 from mindspore_lite.graph.source import Given, Source
-from mindspore_lite.weights.names import Entry
-from mindspore_lite.weights.settings import WeightSettings
+
+
+def build(given: Given, context: Context, *variable: str) -> Built:
+    return module.build(given, spec_of(context, None, *variable))
 
 
 def context(**cpu: object) -> Context:
@@ -277,7 +273,7 @@ def test_built_is_a_record_that_does_not_change(dense: Path) -> None:
 
 # --- other weights --------------------------------------------------------------------------------
 
-W = WeightSettings((Entry("w"),))
+W = ("w",)
 
 
 def weight(factor: float) -> dict[str, np.ndarray]:
@@ -292,7 +288,7 @@ def gives(session: Any, rows: int) -> float:
 
 
 def test_an_update_is_another_model_and_the_first_goes_on(dense: Path) -> None:
-    first = build(Given("MINDIR", dense), context(thread_num=2), weights=W)
+    first = build(Given("MINDIR", dense), context(thread_num=2), *W)
     second = updated(first, weight(2))
     third = updated(second, {})
     assert [gives(one.session, 2) for one in (first, second, third)] == [4, 7, 4]
@@ -302,7 +298,7 @@ def test_an_update_is_another_model_and_the_first_goes_on(dense: Path) -> None:
 
 
 def test_an_update_of_a_resized_model_keeps_its_sizes(dense: Path) -> None:
-    first = resized(build(Given("MINDIR", dense), context(), weights=W), [(5, 3)])
+    first = resized(build(Given("MINDIR", dense), context(), *W), [(5, 3)])
     second = updated(first, weight(2))
     assert gives(second.session, 5) == 7
     assert second.inputs[0].shape == (5, 3)
@@ -312,7 +308,7 @@ def test_an_update_of_a_resized_model_keeps_its_sizes(dense: Path) -> None:
 def test_sizes_that_were_resized_to_once_stay_open_after_an_update(
     dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = resized(build(Given("MINDIR", dense), context(), weights=W), [(5, 3)])
+    first = resized(build(Given("MINDIR", dense), context(), *W), [(5, 3)])
     second = updated(first, weight(2))
     seen = counted(monkeypatch)
     third = resized(second, [(7, 3)])
@@ -321,13 +317,13 @@ def test_sizes_that_were_resized_to_once_stay_open_after_an_update(
 
 
 def test_a_session_for_any_shape_has_the_weights_of_its_model(dense: Path) -> None:
-    first = build(Given("MINDIR", dense), context(), weights=W)
+    first = build(Given("MINDIR", dense), context(), *W)
     old, new = any_shape(first), any_shape(updated(first, weight(2)))
     assert [gives(session, 5) for session in (old, new)] == [4, 7]
 
 
 def test_an_update_is_of_the_model_that_was_built_whatever_the_file_is_now(dense: Path) -> None:
-    first = build(Given("MINDIR", dense), context(), weights=W)
+    first = build(Given("MINDIR", dense), context(), *W)
     dense.write_bytes(dense_net(rows=3))
     second = updated(first, weight(2))
     assert gives(second.session, 2) == 7
@@ -336,7 +332,7 @@ def test_an_update_is_of_the_model_that_was_built_whatever_the_file_is_now(dense
 
 
 def test_sizes_that_were_met_before_an_update_need_no_file_after_it(dense: Path) -> None:
-    first = build(Given("MINDIR", dense), context(), weights=W)
+    first = build(Given("MINDIR", dense), context(), *W)
     faces = [any_shape(first)]
     assert gives(faces[0], 5) == 4
     dense.unlink()

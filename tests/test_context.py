@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite import settings as module
 from mindspore_lite.context import Context
+from mindspore_lite.core import attributes as module
 
 PARTS = ("cpu", "gpu", "ascend", "parallel")
 

@@ -13,10 +13,10 @@ from support.models import built, dense_net, written
 
 import mindspore_lite as mslite
 from mindspore_lite import converter as module
-from mindspore_lite import settings
 from mindspore_lite.conversion import convert as pipeline
 from mindspore_lite.conversion.convert import Report
 from mindspore_lite.conversion.job import Job
+from mindspore_lite.core import attributes as settings
 
 ONNX = mslite.FmkType.ONNX
 KEY = "00112233445566778899AABBCCDDEEFF"

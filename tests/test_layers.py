@@ -13,12 +13,11 @@ import mindspore_lite
 PACKAGE = Path(mindspore_lite.__file__).parent
 NAME = "mindspore_lite"
 ORDER = [
-    "errors", "version", "core", "dtypes", "checks", "config", "settings", "mindir", "ops", "graph",
-    "weights", "kernels", "engines", "pool", "wire", "devices", "context", "context_map",
-    "engine_settings", "tensor", "weight_files", "feeds", "build", "updating", "placing",
-    "card_placing", "base_model", "model_group", "base_runner", "runner", "model", "multi_device",
-    "conversion", "converter", "worker", "inspection", "bench", "sdk", "cli", "__main__",
-    "__init__",
+    "errors", "version", "core", "dtypes", "checks", "context", "settings", "mindir", "ops",
+    "graph", "weights", "kernels", "engines", "pool", "wire", "devices", "tensor", "weight_files",
+    "feeds", "build", "updating", "placing", "card_placing", "base_model",
+    "model_group", "base_runner", "runner", "model", "multi_device", "conversion",
+    "converter", "worker", "inspection", "bench", "sdk", "cli", "__main__", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -311,9 +311,12 @@ def test_model_info_is_text_and_unknown_keys_are_refused(tmp_path: Path) -> None
     assert model.get_model_info("input_shape") == "x:[-1,3]"
     assert model.get_model_info("current_pid") == str(os.getpid())
     assert model.get_model_info("dynamic_dims") == ""
-    known = "current_pid, weights_version, shareable_weight_mem_handle, user_info, input_shape, dyn"
+    known = (
+        "current_pid, weights_version, shareable_weight_mem_handle, spec, user_info, input_shape, "
+        "dynamic_dims"
+    )
     with pytest.raises(
-        ValueError, match=f"there is no model info 'colour', wanted one of {known}amic_dims$"
+        ValueError, match=f"there is no model info 'colour', wanted one of {known}$"
     ):
         model.get_model_info("colour")
 

@@ -159,20 +159,22 @@ def test_a_file_that_is_not_there_is_refused() -> None:
 
 
 def test_warnings_of_the_build_reach_the_caller_once(dense: Path) -> None:
-    where = context(config_info={"batching": {"colour": "red"}})
+    where = context()
+    where.target = ["cpu", "gpu"]
     runner = mslite.MultiDeviceRunner()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         runner.build_from_file(str(dense), where)
     runner.close()
     (warning,) = found
-    assert "has no ['colour']" in str(warning.message)
+    assert "the first target decides" in str(warning.message)
     assert warning.filename == __file__
 
 
 def test_a_warning_that_is_an_error_ends_the_build(dense: Path) -> None:
-    where = context(config_info={"batching": {"colour": "red"}})
-    with pytest.raises(UserWarning, match="colour"):
+    where = context()
+    where.target = ["cpu", "gpu"]
+    with pytest.raises(UserWarning, match="the first target decides"):
         mslite.MultiDeviceRunner().build_from_file(str(dense), where)
 
 

@@ -188,12 +188,15 @@ def test_workers_and_threads_may_come_from_a_configuration(tmp_path: Path) -> No
     file = tmp_path / "runner.cfg"
     file.write_text("[parallel]\nworkers_num=3\nthread_num = 1\n")
     context = digits_context(config_path=str(file))
-    for want in (3, 2):
-        with build(context) as runner:
-            plan = runner.statistics().layout
-            assert (plan.workers, plan.threads) == (want, 1)
-        assert context.cpu.thread_num == 0  # a context is only read
-        context.parallel.workers_num = 2  # which counts before the file
+    with build(context) as runner:
+        plan = runner.statistics().layout
+        assert (plan.workers, plan.threads) == (3, 1)
+    assert context.cpu.thread_num == 0  # a context is only read
+    context.parallel.workers_num = 2  # which counts before the file
+    words = rf"context.parallel.workers_num is 2 and \[parallel\] .*{file.name}\) is 3; the first"
+    with pytest.warns(UserWarning, match=words) as seen, build(context) as runner:
+        assert runner.statistics().layout.workers == 2
+    assert seen[0].filename == __file__
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5"])
@@ -208,7 +211,8 @@ def test_a_timeout_of_the_section_counts_where_the_context_has_none() -> None:
     for settings, want in (({}, None), ({"config_info": info}, 2.5)):
         with build(digits_context(**settings)) as runner:
             assert runner._usable("").timeout_s == want
-    with build(digits_context(config_info=info, timeout_s=7.0)) as runner:
+    both = digits_context(config_info=info, timeout_s=7.0)
+    with pytest.warns(UserWarning, match="timeout_s is 7.0 and"), build(both) as runner:
         assert runner._usable("").timeout_s == 7
 
 
@@ -236,7 +240,10 @@ def test_batching_may_come_from_config_info_a_file_or_the_context(tmp_path: Path
         ({"config_info": {"weight": {"weight_path": "x"}}}, None),
     ]
     for settings, want in cases:
-        with build(digits_context(**settings)) as runner:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*max_batch_rows is 5 and .* is 3; the first")
+            runner = build(digits_context(**settings))
+        with runner:
             found = batching_of(runner)
             assert (found and (found.max_rows, found.wait_ns)) == want, settings
             assert results(runner, DIGIT).shape == (1, 10)
@@ -250,11 +257,11 @@ def test_numbers_of_a_section_that_make_no_sense_are_refused(key: str, text: str
         build(context)
 
 
-def test_an_unknown_key_of_the_section_is_warned_about_where_the_user_is() -> None:
+def test_an_unknown_key_of_the_section_is_an_error_that_names_the_nearest() -> None:
     context = digits_context(config_info={"batching": {"max_rows": "4"}})
-    with pytest.warns(UserWarning, match=r"section \[batching\] has no \['max_rows'\]") as seen:
-        build(context).close()
-    assert seen[0].filename == __file__
+    words = r"\[batching\] has no key 'max_rows', .*did you mean 'max_batch_rows'\?"
+    with pytest.raises(EngineError, match=words):
+        build(context)
 
 
 def test_a_configuration_file_that_went_or_is_no_text_is_refused(tmp_path: Path) -> None:

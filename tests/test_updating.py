@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from support.models import written
+from support.settings import spec_of
 from support.updates import SIDE, changeable, filled, named, telling_net
 
 import mindspore_lite as mslite
 from mindspore_lite import updating
 from mindspore_lite.build import Built, build
-from mindspore_lite.context import Context
 from mindspore_lite.engines.alignment import ALIGNMENT
 from mindspore_lite.errors import EngineError, InputError
 from mindspore_lite.graph.source import Given
-from mindspore_lite.weights.names import Entry
-from mindspore_lite.weights.settings import WeightSettings
 
 TENSOR = named("a", filled(1))
 
@@ -31,8 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def built(path: Path) -> Built:
-    weights = WeightSettings((Entry("a"), Entry("b")))
-    return build(Given("MINDIR", path), Context(), weights=weights)
+    return build(Given("MINDIR", path), spec_of(None, None, "a", "b"))
 
 
 @pytest.mark.parametrize(

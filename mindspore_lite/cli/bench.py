@@ -36,10 +36,10 @@ from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
 from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.cli.run import model_type
-from mindspore_lite.engine_settings import engine_settings
 from mindspore_lite.errors import InputError
 from mindspore_lite.pool import cores, synthetic
 from mindspore_lite.pool.layout import Layout
+from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
 
 
@@ -239,7 +239,7 @@ def _counted(layout: Layout) -> str:
 
 def _engine(wish: Wish) -> str:
     """The engine that a wish leads to."""
-    on_card = engine_settings(wish.context(), {}).on_card
+    on_card = settle(wish.context()).on_card
     return wish.engine or ("torch" if on_card else "onnxruntime")
 
 

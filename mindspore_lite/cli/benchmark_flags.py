@@ -10,7 +10,6 @@ MODEL_TYPES = {
     "MindIR_Lite": ModelType.MINDIR_LITE,
     "ONNX": ModelType.ONNX,
 }
-SUFFIXES = {".onnx": "ONNX", ".ms": "MindIR_Lite"}  # anything else is MindIR
 DEVICES = ("CPU", "GPU", "Ascend", "Auto")
 BINDINGS = ("NO_BIND", "HIGHER_CPU", "MID_CPU")
 PROVIDERS = ("litert", "tensorrt", "mindrt", "ge")

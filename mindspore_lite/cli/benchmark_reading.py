@@ -16,7 +16,6 @@ from mindspore_lite.cli.benchmark_flags import (
     IDLE,
     MODEL_TYPES,
     PROVIDERS,
-    SUFFIXES,
 )
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.conversion.job import Reading, hex_key
@@ -24,9 +23,15 @@ from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
 from mindspore_lite.engines.select import usable_targets
 from mindspore_lite.errors import SettingsError
 from mindspore_lite.pool import cores
+from mindspore_lite.settings.formats import model_kind
 
 _MOST = 2**31 - 1  # of a whole number
 _MOST_CLIENTS = 1024  # guess: a greater number is a slip of the pen
+
+
+def _type_of(model: Path) -> str:
+    kind = model_kind(model)
+    return next(word for word, known in MODEL_TYPES.items() if known.name == kind)
 
 
 def asked_of(flags: Mapping[str, str], environment: Mapping[str, str]) -> Asked:
@@ -43,7 +48,7 @@ def asked_of(flags: Mapping[str, str], environment: Mapping[str, str]) -> Asked:
     asked = Asked(
         flags=flags,
         model=model,
-        model_type=reading.word("modelType", MODEL_TYPES, SUFFIXES.get(model.suffix, "MindIR")),
+        model_type=reading.word("modelType", MODEL_TYPES, _type_of(model)),
         files=_files(flags.get("inDataFile", "")),
         shapes=reading.take({}, _shapes, flags),
         by_place="inputShapes" in flags,

@@ -14,7 +14,6 @@ from cyclopts import Parameter
 from mindspore_lite.cli.console import say, steps, tidy_end
 from mindspore_lite.cli.inspect import listed, printable, show_table, size_text
 from mindspore_lite.cli.key_text import key_text
-from mindspore_lite.config import Sections, merged
 from mindspore_lite.conversion.job import (
     TYPES,
     Job,
@@ -30,6 +29,7 @@ from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
 from mindspore_lite.errors import LiteError
 from mindspore_lite.mindir.write import ONE_FILE_BYTES
+from mindspore_lite.settings.read import Sections, merged
 
 if TYPE_CHECKING:
     from mindspore_lite.conversion.check import Difference

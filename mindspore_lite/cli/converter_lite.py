@@ -13,7 +13,6 @@ from mindspore_lite.cli.console import complain, run_script, say
 from mindspore_lite.cli.flags import TRUTH, Flag, parse, usage
 from mindspore_lite.cli.jailed import check_framework, converter_lite_jailed
 from mindspore_lite.cli.key_text import key_text
-from mindspore_lite.config import Sections
 from mindspore_lite.conversion.job import (
     FRAMEWORKS,
     LEVELS,
@@ -36,6 +35,7 @@ from mindspore_lite.errors import (
     ShapeError,
     UnsupportedOpError,
 )
+from mindspore_lite.settings.read import Sections
 
 ERROR, MISSING, UNSUPPORTED, NO_OPERATOR, ILLEGAL = -1, -3, -7, -300, -600
 TEXTS = {

@@ -18,9 +18,8 @@ from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.model import Model, ModelType
 from mindspore_lite.pool import synthetic
+from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.tensor import DataType, Tensor
-
-_TYPES = {".onnx": ModelType.ONNX, ".ms": ModelType.MINDIR_LITE}  # anything else is MindIR
 
 
 def run(
@@ -135,8 +134,8 @@ def _context(target: str, device: int, threads: int) -> Context:
 
 
 def model_type(path: Path) -> ModelType:
-    """What the name of a file says about its kind."""
-    return _TYPES.get(path.suffix, ModelType.MINDIR)
+    """What the name of a file says about its kind, or its first bytes."""
+    return ModelType[model_kind(path)]
 
 
 def _resize(

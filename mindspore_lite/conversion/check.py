@@ -13,7 +13,6 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.build import build
-from mindspore_lite.context import Context
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, TensorInfo
@@ -23,6 +22,7 @@ from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given, Source
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.pool import cores, synthetic
+from mindspore_lite.settings.spec import settle
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def run_once(path: Path, key: Key | None) -> tuple[str, ...]:
         LiteError: It cannot be built or run.
     """
     try:
-        built = build(Given("MINDIR", path, key=key), Context())
+        built = build(Given("MINDIR", path, key=key), settle())
     except LiteError as exc:
         raise exc.prefixed("the result cannot be built: ") from exc.__cause__
     try:
@@ -63,7 +63,7 @@ def difference(source: ir.Model, result: Path, key: Key | None = None) -> Differ
     Raises:
         LiteError: One of them does not run, or they have different inputs or outputs.
     """
-    after = build(Given("MINDIR", result, key=key), Context()).session
+    after = build(Given("MINDIR", result, key=key), settle()).session
     before = _session(source)
     try:
         feeds = {info.name: made_up(info) for info in after.inputs}

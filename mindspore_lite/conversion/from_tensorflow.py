@@ -23,6 +23,7 @@ from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
 from mindspore_lite.mindir.scan import fields, payloads
+from mindspore_lite.settings.formats import looks_like
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -58,7 +59,7 @@ def load_tensorflow(path: Path, framework: str) -> ir.Model:
         name = f"/proc/self/fd/{copy}"  # of the process that converts it, too
         with open_file(Path(name)) as file:
             if framework == "TFLITE":
-                if file[4:8] != b"TFL3":
+                if not looks_like("TFLITE", file[:8]):
                     raise ModelFileError("it does not begin as TFLite files do")
                 return _converted(["--tflite", name], copy)
             inputs, outputs = _ends(file.load())

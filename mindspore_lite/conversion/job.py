@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from mindspore_lite.config import Sections
 from mindspore_lite.conversion.quant_settings import settings_of
 from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
@@ -17,6 +16,7 @@ from mindspore_lite.errors import ModelFileError, SettingsError
 from mindspore_lite.mindir.decrypt import MODES, Key
 from mindspore_lite.mindir.side_files import FOLDER_SUFFIX, GRAPH_SUFFIX
 from mindspore_lite.mindir.write import ONE_FILE_BYTES
+from mindspore_lite.settings.read import Sections
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mindspore_lite.config import Sections, useful_lines
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes, shapes_text
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.settings.read import Sections, useful_lines
 
 MODEL = "model_param"  # the one section that may repeat: each is another model
 _CUT = 200  # characters of a line that are shown

@@ -14,20 +14,13 @@ from typing import TYPE_CHECKING
 
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
 from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.settings.formats import FORMATS, by_suffix
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-SUFFIXES = {
-    "ONNX": (".onnx",),
-    "MINDIR": (".mindir",),
-    "PYTORCH": (".pt2", ".pt", ".pth"),
-    "TFLITE": (".tflite",),
-    "TF": (".pb",),
-    "CAFFE": (".prototxt",),
-    "OM": (".om",),
-    "MSLITE": (".ms",),
-}
+_NAMES = {"MINDIR_LITE": "MSLITE"}  # where the converter has another name for a kind of file
+SUFFIXES = {_NAMES.get(row.kind, row.kind): row.suffixes for row in FORMATS}
 _ANY_NAME = ("MINDIR", "TFLITE")  # the original takes these under any name, too
 _REFUSED = {
     "CAFFE": "Caffe models cannot be converted: no maintained converter reads them. Convert the "
@@ -56,9 +49,9 @@ class Origin:
 
 def framework_of(path: Path) -> str:
     """The framework that a file belongs to, by its suffix."""
-    for framework, suffixes in SUFFIXES.items():
-        if path.suffix.lower() in suffixes:
-            return framework
+    found = by_suffix(path)
+    if found is not None:
+        return _NAMES.get(found.kind, found.kind)
     known = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
     raise ModelFileError(
         f"{str(path)!r} has the suffix {path.suffix!r}, wanted one of {known}; "

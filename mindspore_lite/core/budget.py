@@ -19,12 +19,11 @@ square of the nodes (20,000: 52 s and 1.1 GB); it is given up after max_seconds.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from mindspore_lite.errors import EngineError, ModelFileError
+from mindspore_lite.errors import ModelFileError
 
 SECTION = "build"
 _LEAST_FOLD_BYTES = 1 << 30
@@ -75,44 +74,3 @@ class CpuClock:
                 f"translating the model took more than {self._limit_s} s of CPU time, which is all "
                 f"that [{SECTION}] max_seconds allows; if the file can be trusted, set a larger one"
             )
-
-
-def budget_of(sections: Mapping[str, Mapping[str, str]]) -> Budget:
-    """What a configuration says about builds.
-
-    Raises:
-        EngineError: A key of [build] is not known, or its value is none that it can have.
-    """
-    entries = {key: text.strip() for key, text in sections.get(SECTION, {}).items()}
-    known = tuple(field.name for field in fields(Budget))
-    for key in entries:
-        if key not in known:
-            raise EngineError(f"[{SECTION}] has no key {key!r}, wanted one of {', '.join(known)}")
-    return Budget(
-        _number(entries, "max_nodes", DEFAULT.max_nodes),
-        _number(entries, "max_fold_bytes", DEFAULT.max_fold_bytes),
-        _number(entries, "max_seconds", DEFAULT.max_seconds),
-        _switch(entries, "sandbox"),
-        _number(entries, "max_run_seconds", DEFAULT.max_run_seconds),
-        _switch(entries, "require_authenticated"),
-    )
-
-
-def _number(entries: Mapping[str, str], key: str, default: int) -> int:
-    text = entries.get(key, "")
-    if not text:
-        return default
-    match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", text.upper(), re.ASCII)
-    if match is None or not int(match[1]):
-        raise EngineError(
-            f"[{SECTION}] {key} is {text[:80]!r}, wanted a number of 1 or more, "
-            "which may end in K, M or G"
-        )
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
-
-
-def _switch(entries: Mapping[str, str], key: str) -> bool:
-    text = entries.get(key, "").lower()
-    if text not in ("", "on", "off", "true", "false"):
-        raise EngineError(f"[{SECTION}] {key} is {text[:80]!r}, wanted on or off")
-    return text in ("on", "true")

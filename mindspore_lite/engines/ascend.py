@@ -9,31 +9,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 from contextlib import suppress
 
-from mindspore_lite.errors import EngineError, EngineUnavailableError
+from mindspore_lite.errors import EngineUnavailableError
+from mindspore_lite.settings.environment import ASCEND as VARIABLE
+from mindspore_lite.settings.environment import emulated as emulated
 
-VARIABLE = "MSLITE_ASCEND"
 QUIET = "MSLITE_ASCEND_QUIET"  # for a child process whose parent has told already
-_USUAL = 8  # devices of a server
 
 _untold = [True]  # popped by the one who tells: that is atomic, and needs no lock after a fork
-
-
-def emulated() -> int:
-    """How many devices are emulated; 0 when none are."""
-    text = os.environ.get(VARIABLE, "")
-    if not text:
-        return 0
-    found = re.fullmatch(r"emulate(?::([1-9][0-9]{0,3}))?", text)
-    if found is None:
-        raise EngineError(
-            f"{VARIABLE} is {text!r}, wanted 'emulate' for {_USUAL} devices, or 'emulate:N' for N "
-            "of them, 1 to 9999"
-        )
-    return int(found[1] or _USUAL)
 
 
 def require(what: str = "target 'ascend'", instead: str = "use target 'cpu'") -> int:

@@ -13,8 +13,10 @@ import hashlib
 import json
 import os
 import secrets
+import warnings
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache as once
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,10 @@ from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines import cache, digest
 from mindspore_lite.engines.base import Source
 from mindspore_lite.engines.cpu_name import cpu_name
-from mindspore_lite.engines.select import ENGINES
+from mindspore_lite.engines.select import AUTO, ENGINES, installed
+from mindspore_lite.errors import LiteError
+from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.settings.spec import Spec
 
 _FOLDER = "choices"
 _MOST_NOTES = 1000  # the oldest go beyond; guess, some 100 bytes each
@@ -84,6 +89,43 @@ def recall(source: Source) -> Choice | None:
         return _checked(read_json((store.place / _FOLDER / f"{key}.json").read_bytes()))
     except (OSError, ValueError):
         return None
+
+
+def settled(spec: Spec, given: Given) -> Spec:
+    """The spec with an engine in place of `auto`: what was measured for the model, if any.
+
+    Measured numbers count where the user said nothing of workers, threads and cores, or of batches.
+    """
+    if spec.engine != AUTO:
+        return spec
+    found = None
+    if spec.target == "cpu":
+        with suppress(LiteError, OSError, KeyError):  # the build says what is wrong with the model
+            found = recall(source_of(given))
+    if found is not None and not installed(found.engine):
+        _warn_of_missing(found.engine)
+        found = None
+    if found is None:
+        return replace(spec, engine="")
+    values: dict[str, Any] = {"common_context.engine": found.engine}
+    sizes = (spec.workers_num, spec.thread_num, spec.inter_op_parallel_num, spec.is_bound)
+    if not any(sizes):
+        values |= {"parallel.workers_num": found.workers, "cpu.thread_num": found.threads}
+    if not (spec.max_batch_rows or spec.max_batch_wait_us):
+        names = ("max_batch_rows", "max_batch_wait_us")
+        values |= {f"parallel.{name}": getattr(found, name) for name in names}
+    return spec.with_measured(values)
+
+
+@once
+def _warn_of_missing(engine: str) -> None:
+    """Once per process."""
+    warnings.warn(
+        f"engine=auto: {engine} was measured to be the fastest, but is not installed; taking "
+        "onnxruntime",
+        RuntimeWarning,
+        stacklevel=6,
+    )
 
 
 def _checked(found: Any) -> Choice | None:

@@ -10,9 +10,8 @@ from contextlib import suppress
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import Engine
 from mindspore_lite.errors import EngineError, EngineUnavailableError
-
-ENGINES = ("onnxruntime", "openvino", "torch")
-AUTO = "auto"  # what was measured to be best for a model; see choice.py
+from mindspore_lite.settings.table import AUTO as AUTO
+from mindspore_lite.settings.table import ENGINES as ENGINES
 
 
 def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:

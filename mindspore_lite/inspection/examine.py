@@ -12,6 +12,7 @@ from mindspore_lite.inspection import mindir_model, mindir_sketch, onnx_model
 from mindspore_lite.inspection.facts import Facts
 from mindspore_lite.inspection.sketch import Sketch
 from mindspore_lite.mindir.read import read_file
+from mindspore_lite.settings.formats import model_kind
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Examined:
 
 
 def examine(path: Path) -> Examined:
-    """Look at a model file; an ONNX file is known by its suffix, anything else is MindIR."""
-    if path.suffix == ".onnx":
+    """Look at a model file: ONNX or MindIR."""
+    if model_kind(path) == "ONNX":
         try:
             facts, sketches = onnx_model.examine(path, source_of(Given("ONNX", path)))
         except LiteError:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mindspore_lite.config import Sections
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import WireError
 from mindspore_lite.pool.call import HIGHEST, LOWEST, Call
+from mindspore_lite.settings.read import Sections
 from mindspore_lite.wire.fields import MAX_US, Reader, Writer, microseconds
 from mindspore_lite.wire.memory import Block, Made
 from mindspore_lite.wire.tensors import (

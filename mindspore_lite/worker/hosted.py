@@ -18,7 +18,6 @@ import numpy as np
 
 from mindspore_lite import feeds
 from mindspore_lite.context import Context
-from mindspore_lite.context_map import from_map
 from mindspore_lite.engines.base import Group, Stop
 from mindspore_lite.errors import (
     CancelledError,
@@ -34,6 +33,7 @@ from mindspore_lite.model import Model, ModelType
 from mindspore_lite.pool.call import Call
 from mindspore_lite.pool.deadline import WATCHDOG
 from mindspore_lite.runner import ModelParallelRunner
+from mindspore_lite.settings.text import from_map
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.wire.bodies import MODEL, RUNNER, Build, Description
 from mindspore_lite.worker.groups import others

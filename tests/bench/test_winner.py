@@ -8,7 +8,7 @@ from support.models import DIGITS
 import mindspore_lite as mslite
 from mindspore_lite.bench.result import Point
 from mindspore_lite.bench.winner import entries, ini_text, python_text, remember
-from mindspore_lite.config import read_config
+from mindspore_lite.settings.read import read_config
 
 CHOSEN = Point("onnxruntime", 2, 1, 8, 16, 100.0, 1.0)
 AUTOMATIC = Point("onnxruntime", 0, 0, 0, 1, 100.0, 1.0)

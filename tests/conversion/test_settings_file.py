@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mindspore_lite.config import Sections
 from mindspore_lite.conversion.settings_file import (
     SettingsFile,
     read_settings_file,
@@ -14,6 +13,7 @@ from mindspore_lite.conversion.settings_file import (
     wishes_of,
 )
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.settings.read import Sections
 
 
 def read(tmp_path: Path, content: str | bytes) -> SettingsFile:

@@ -14,7 +14,7 @@ from support.models import DIGITS, MINDIR, written
 from support.updates import filled, telling_net, told, update, variable, versions
 
 import mindspore_lite as mslite
-from mindspore_lite import engine_settings
+from mindspore_lite.engines import choice
 from mindspore_lite.engines.choice import Choice, remember
 from mindspore_lite.graph.source import Given, source_of
 
@@ -172,8 +172,8 @@ def test_a_measured_engine_that_is_missing_is_warned_of_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     measured()
-    monkeypatch.setattr(engine_settings, "installed", lambda engine: False)
-    engine_settings._warn_of_missing.cache_clear()
+    monkeypatch.setattr(choice, "installed", lambda engine: False)
+    choice._warn_of_missing.cache_clear()
     with pytest.warns(RuntimeWarning, match="openvino was measured .* is not installed") as told:
         for _ in range(2):
             with mslite.Model() as model:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.weights.names import SHOWN, Entry, Near, read_names, shortened
+from mindspore_lite.settings.weights import Entry, read_names
+from mindspore_lite.weights.names import SHOWN, Near, shortened
 
 
 def read(tmp_path: Path, text: str | bytes) -> tuple[Entry, ...]:

@@ -10,8 +10,8 @@ from support.wire_vectors import FOLDER
 
 from mindspore_lite import dtypes
 from mindspore_lite.context import Context
-from mindspore_lite.context_map import _settings, _text, from_map
 from mindspore_lite.errors import LiteError
+from mindspore_lite.settings.text import _settings, from_map, text_of
 from mindspore_lite.wire import bodies, faults, fields, frames, handshake, memory, tensors
 from mindspore_lite.wire.frames import Message
 from mindspore_lite.worker import guest, host
@@ -81,7 +81,7 @@ def test_limits_are_the_codes() -> None:
 def test_settings_are_those_of_a_context() -> None:
     context = Context()
     told = {row[0]: row[2] for row in table("Settings", "name | kind")}
-    assert told == {name: _text(s.default) for name, _, s in _settings(context)}
+    assert told == {name: text_of(s.default) for name, _, s in _settings(context)}
     kinds = {row[0]: row[1] for row in table("Settings", "name | kind")}
     names = {str: "text", int: "number", float: "number", bool: "true or false", list: "numbers"}
     wanted = {name: names[type(setting.default)] for name, _, setting in _settings(context)}

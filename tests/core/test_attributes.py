@@ -1,4 +1,4 @@
-"""settings.py: attributes that are checked when set, copied when read, never lost in silence."""
+"""core/attributes.py: checked when set, copied when read, never lost in silence."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 from mindspore_lite import checks
-from mindspore_lite import settings as module
-from mindspore_lite.settings import Setting, Settings
+from mindspore_lite.core import attributes as module
+from mindspore_lite.core.attributes import Setting, Settings
 
 
 class Lamp(Settings):

@@ -1,4 +1,4 @@
-"""weights/settings.py: what a configuration says about weights."""
+"""settings/weights.py: what a configuration says about weights."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from mindspore_lite.config import Sections, checked_sections, read_config
+from mindspore_lite import checks
 from mindspore_lite.errors import EngineError, ModelFileError
-from mindspore_lite.weights.names import Entry
-from mindspore_lite.weights.settings import (
-    NOTHING_SAID,
-    WeightSettings,
-    spelled_out,
-    weight_settings,
-)
+from mindspore_lite.settings.read import Layer, Sections, read_config
+from mindspore_lite.settings.spec import settle
+from mindspore_lite.settings.text import request_of
+from mindspore_lite.settings.weights import Entry, WeightSettings
 
 MAX = str(2**64 - 1)
 SECTIONS = ("ascend_context", "common_context")
+
+
+def weight_settings(sections: Sections, config_path: str = "") -> WeightSettings:
+    """What a configuration says about weights; as if it came from a file of this path."""
+    return settle(None, [Layer("", sections, config_path)]).weights
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ LISTED = (("fc.weight", ""), ("up", "/enc/fc1"))
     "sections", [{}, {"ascend_context": {}}, {"other": {"variable_weights_file": "x"}}]
 )
 def test_nothing_said_is_nothing_changed(sections: Sections) -> None:
-    assert weight_settings(sections) == NOTHING_SAID == WeightSettings()
+    assert weight_settings(sections) == WeightSettings()
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -137,24 +139,26 @@ def test_spelled_out_it_is_the_same_without_the_file(names: Path) -> None:
         "common_context": {"variable_weights_list": "x", "variable_weights_mode": "delta"},
         "batching": {"max_batch_rows": "8"},
     }
-    before = weight_settings(sections, config)
+    spec = settle(None, [Layer("", sections, config)])
     names.unlink()
-    found = spelled_out(sections, before)
-    assert weight_settings(found) == before
-    assert before.variable == (*LISTED, ("x", ""))
-    assert found["ascend_context"].keys() == {"provider", "variable_weights_lines"}
+    settings, found = request_of(spec)
+    assert settings == {}
+    assert weight_settings(found) == spec.weights
+    assert spec.weights.variable == (*LISTED, ("x", ""))
+    assert found["ascend_context"].keys() == {"variable_weights_lines"}
     assert found["batching"] == sections["batching"]
     assert sections["ascend_context"]["variable_weights_file"] == "names.txt"
 
 
 def test_one_line_of_two_names_stays_one() -> None:
     """With commas between names, it would be two."""
-    settings = WeightSettings((Entry("up", "/enc/fc1"),))
-    assert weight_settings(spelled_out({}, settings)) == settings
+    lines = {"ascend_context": {"variable_weights_lines": "up,/enc/fc1"}}
+    _, found = request_of(settle(None, [Layer("", lines)]))
+    assert weight_settings(found) == WeightSettings((Entry("up", "/enc/fc1"),))
 
 
 def test_where_nothing_may_change_nothing_is_added() -> None:
-    assert spelled_out({"a": {"b": "c"}}, NOTHING_SAID) == {"a": {"b": "c"}}
+    assert request_of(settle()) == ({}, {})
 
 
 # --- what makes no sense --------------------------------------------------------------------------
@@ -209,7 +213,7 @@ def test_weights_that_may_change_are_not_shared(key: str) -> None:
 def test_the_short_form_of_the_guide_is_understood(
     short: dict[str, object], want: WeightSettings
 ) -> None:
-    assert weight_settings(checked_sections(short, "config_dict")) == want
+    assert weight_settings(checks.sections("config_dict", short)) == want
 
 
 @pytest.mark.parametrize("text", ["", " ", '""'])

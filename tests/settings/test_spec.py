@@ -1,13 +1,15 @@
-"""engine_settings.py: engine, device, precision and tuning as a Context and a configuration say."""
+"""settings/spec.py: what a Context and configurations settle together, and what counts."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+from support.settings import spec_of
 
+from mindspore_lite.build import applied
 from mindspore_lite.context import Context
-from mindspore_lite.engine_settings import EngineSettings, engine_settings
+from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.engines.base import Options
 from mindspore_lite.errors import EngineError
 
@@ -22,12 +24,16 @@ def context(target: str, **more: object) -> Context:
 
 
 def test_nothing_said_is_the_usual_engine_on_the_cpu() -> None:
-    assert engine_settings(Context(), {}) == EngineSettings("cpu", tuning="off")
+    found = spec_of()
+    assert (found.target, found.engine, found.device_kind) == ("cpu", "", "cpu")
+    assert (found.precision, found.tuning, found.allow_tf32) == ("enforce_fp32", "off", True)
+    assert {one.source for one in found.settled.values()} == {"default"}
 
 
 def test_a_card_is_tuned_fast_unless_told_otherwise() -> None:
-    found = engine_settings(context("GPU", device_id=3), {})
-    assert found == EngineSettings("gpu", kind="cuda", number=3)
+    found = spec_of(context("GPU", device_id=3), {})
+    assert (found.target, found.device_kind, found.device_id) == ("gpu", "cuda", 3)
+    assert found.tuning == "fast"
     assert found.on_card
 
 
@@ -39,14 +45,14 @@ def test_all_keys_of_a_section_are_read() -> None:
         "batch_buckets": "8, 1,4,4",
         "opt_dims": "[1]",  # of the original
     }
-    found = engine_settings(context("gpu"), {"gpu_context": section})
-    assert (found.precision, found.tf32, found.tuning) == ("preferred_bf16", False, "full")
-    assert found.batches == (1, 4, 8)
+    found = spec_of(context("gpu"), {"gpu_context": section})
+    assert (found.precision, found.allow_tf32, found.tuning) == ("preferred_bf16", False, "full")
+    assert found.batch_buckets == (1, 4, 8)
 
 
 def test_only_the_section_of_the_target_counts() -> None:
     sections = {"gpu_context": {"tuning": "nonsense"}, "ascend_context": {"tuning": "nonsense"}}
-    assert engine_settings(Context(), sections).tuning == "off"
+    assert spec_of(Context(), sections).tuning == "off"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,12 @@ def test_a_configuration_counts_before_the_context(
 ) -> None:
     made = context(target, **({"precision_mode": said} if said else {}))
     sections = {f"{target}_context": {"precision_mode": entry}} if entry else {}
-    assert engine_settings(made, sections).precision == wanted
+    if said and entry:
+        with pytest.warns(UserWarning, match=f"is '{entry}' and context.*is '{said}'; the first"):
+            found = spec_of(made, sections)
+    else:
+        found = spec_of(made, sections)
+    assert found.precision == wanted
 
 
 @pytest.mark.parametrize(
@@ -93,42 +104,71 @@ def test_an_unknown_value_is_an_error(
     target: str, section: str, key: str, text: str, words: str
 ) -> None:
     with pytest.raises(EngineError, match=words):
-        engine_settings(context(target), {section: {key: text}})
+        spec_of(context(target), {section: {key: text}})
 
 
 def test_bfloat16_on_the_cpu_takes_the_engine_that_can() -> None:
     sections = {"cpu_context": {"precision_mode": "preferred_bf16"}}
     with pytest.raises(EngineError, match=r"takes \[common_context\] engine=openvino or torch"):
-        engine_settings(Context(), sections)
-    found = engine_settings(Context(), {**sections, "common_context": {"engine": "Torch"}})
-    assert (found.engine, found.precision, found.kind) == ("torch", "preferred_bf16", "cpu")
+        spec_of(Context(), sections)
+    found = spec_of(Context(), {**sections, "common_context": {"engine": "Torch"}})
+    assert (found.engine, found.precision, found.device_kind) == ("torch", "preferred_bf16", "cpu")
 
 
 def test_emulated_ascend_computes_as_the_cpu_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MSLITE_ASCEND", "emulate")
     made = context("ascend", device_id=2, precision_mode="enforce_fp16")
-    found = engine_settings(made, {"ascend_context": {"provider": "ge"}})
-    assert (found.kind, found.precision, found.on_card) == ("cpu", "enforce_fp32", False)
+    found = spec_of(made, {"ascend_context": {"provider": "ge"}})
+    assert (found.device_kind, found.precision, found.on_card) == ("cpu", "enforce_fp32", False)
     with pytest.raises(EngineError, match="precision_mode is 'half'"):  # as with real devices
-        engine_settings(made, {"ascend_context": {"precision_mode": "half"}})
+        spec_of(made, {"ascend_context": {"precision_mode": "half"}})
 
 
 def test_options_say_where_and_how() -> None:
-    settings = EngineSettings(
-        "gpu", kind="cuda", number=1, precision="preferred_fp16", tf32=False, batches=(1, 8)
-    )
+    section = {"precision_mode": "preferred_fp16", "allow_tf32": "false", "batch_buckets": "1,8"}
+    spec = spec_of(context("gpu", device_id=1), {"gpu_context": section})
     wanted = Options(precision="preferred_fp16", device="cuda:1", tf32=False, batches=(1, 8))
-    assert settings.applied(Options()) == wanted
-    assert settings.applied(Options(), 4).device == "cuda:4"
-    assert EngineSettings("cpu").applied(Options(threads=3)) == Options(threads=3)
+    assert applied(spec, Options()) == wanted
+    assert applied(spec, Options(), 4).device == "cuda:4"
+    assert applied(spec_of(), Options(threads=3)) == Options(threads=3, tuning="off")
 
 
 def test_only_onnx_runtime_writes_a_profile() -> None:
     entries = {"profile": "trace.json"}
-    found = engine_settings(Context(), {"common_context": entries})
+    found = spec_of(Context(), {"common_context": entries})
     assert found.profile == os.path.abspath("trace.json")
-    assert found.applied(Options()).profile == found.profile
+    assert applied(found, Options()).profile == found.profile
     with pytest.raises(EngineError, match="only ONNX Runtime writes one"):
-        engine_settings(Context(), {"common_context": {**entries, "engine": "torch"}})
+        spec_of(Context(), {"common_context": {**entries, "engine": "torch"}})
     with pytest.raises(EngineError, match="only ONNX Runtime writes one"):
-        engine_settings(context("gpu"), {"common_context": entries})
+        spec_of(context("gpu"), {"common_context": entries})
+
+
+# --- the budget of a build ------------------------------------------------------------------------
+
+
+def test_the_budget_of_a_build_has_defaults() -> None:
+    assert spec_of().budget == spec_of(None, {"build": {}}).budget == DEFAULT
+
+
+def test_every_key_of_the_budget_is_read() -> None:
+    said = {
+        "max_nodes": "7", "max_fold_bytes": "2m", "max_seconds": " 9 ", "max_run_seconds": "8",
+        "sandbox": "ON",
+    }  # fmt: skip
+    assert spec_of(None, {"build": said}).budget == Budget(7, 2 << 20, 9, True, 8)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("max_node", "7", "no key 'max_node', wanted one of max_nodes"),
+        ("max_nodes", "0", "max_nodes is '0', wanted a number of 1 or more"),
+        ("max_seconds", "-1", "max_seconds is '-1'"),
+        ("max_fold_bytes", "1T", "may end in K, M or G"),
+        ("sandbox", "maybe", "sandbox is 'maybe', wanted on or off"),
+    ],
+)
+def test_what_means_nothing_to_the_budget_is_an_error(key: str, text: str, words: str) -> None:
+    with pytest.raises(EngineError, match=words):
+        spec_of(None, {"build": {key: text}})

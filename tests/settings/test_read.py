@@ -1,4 +1,4 @@
-"""config.py: the grammar of files, the checks of dicts, and merging."""
+"""settings/read.py: the grammar of files, the checks of dicts, and merging."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite import config
+from mindspore_lite import checks
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.settings import read as config
 
 
 def read(tmp_path: Path, content: str | bytes) -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -147,13 +148,13 @@ def test_a_path_object_is_welcome_and_a_missing_file_is_an_os_error(tmp_path: Pa
 )
 def test_every_level_of_a_dict_is_checked(name: str, value: Any, words: str) -> None:
     with pytest.raises(TypeError) as caught:
-        config.checked_sections(value, name)
+        checks.sections(name, value)
     assert str(caught.value).startswith(name + words)
 
 
 def test_checked_sections_are_a_deep_copy() -> None:
     value = {"a": {"k": "v"}, "b": {}}
-    found = config.checked_sections(value, "config_dict")
+    found = checks.sections("config_dict", value)
     assert found == value
     found["a"]["k"] = "w"
     found["c"] = {}
@@ -184,13 +185,13 @@ def test_checked_sections_are_a_deep_copy() -> None:
 def test_the_short_form_of_an_entry_goes_into_its_section(
     value: dict[str, Any], want: dict[str, dict[str, str]]
 ) -> None:
-    assert config.checked_sections(value, "config_dict") == want
+    assert checks.sections("config_dict", value) == want
 
 
 @pytest.mark.parametrize("value", [True, None, 1.5, [1, 2]])
 def test_the_short_form_takes_texts_and_whole_numbers(value: Any) -> None:
     with pytest.raises(TypeError, match="config_dict_value must be str"):
-        config.checked_sections({"pids": value}, "config_dict")
+        checks.sections("config_dict", {"pids": value})
 
 
 def test_merging_prefers_the_second_and_changes_neither() -> None:
@@ -220,26 +221,22 @@ def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.cfg")
     with pytest.raises(ModelFileError, match=r"pipe\.cfg': it is a pipe, wanted a plain file"):
-        config.read_settings("build_from_file", str(tmp_path / "pipe.cfg"), None)
+        config.read_layers("build_from_file", str(tmp_path / "pipe.cfg"), None)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ModelFileError, match="it is a directory, wanted a plain file; give the path of a text"
     ):
-        config.read_settings("build_from_file", str(tmp_path), None)
+        config.read_layers("build_from_file", str(tmp_path), None)
 
 
-@pytest.mark.parametrize("section", ["model_file", "model_File"])
-def test_paths_are_made_absolute_for_another_process(
-    section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    given = {section: {"mindir_path": "net.mindir", "other": "x"}, "a": {"b": "c"}}
-    found = config.with_absolute_paths(given)
-    assert found == {
-        section: {"mindir_path": f"{tmp_path}/net.mindir", "other": "x"},
-        "a": {"b": "c"},
-    }
-    assert given[section]["mindir_path"] == "net.mindir"
-    assert config.with_absolute_paths({"a": {"b": "c"}}) == {"a": {"b": "c"}}
+def test_a_dict_counts_before_a_file_and_each_says_where_it_came_from(tmp_path: Path) -> None:
+    file = tmp_path / "a.cfg"
+    file.write_text("[a]\nk=v\n")
+    found = config.read_layers("build", str(file), {"b": {"k": "w"}})
+    assert [(layer.source, layer.sections, layer.path) for layer in found] == [
+        ("config_dict", {"b": {"k": "w"}}, ""),
+        (f"config file {file}", {"a": {"k": "v"}}, str(file)),
+    ]
+    assert config.read_layers("build", "", None) == ()

@@ -1,4 +1,4 @@
-"""Configuration: a file or a dict of the user goes in, sections of key and value come out."""
+"""Reads configurations: INI files and dicts of sections, each of keys and values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import io
 import os
 import warnings
 from collections.abc import Iterator
-from numbers import Integral
+from dataclasses import dataclass
 from pathlib import Path
 
 from mindspore_lite import checks
+from mindspore_lite.checks import Sections as Sections
 from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import ModelFileError
-
-Sections = dict[str, dict[str, str]]
 
 MAX_BYTES = 16 << 20  # guess: a thousand times what people write
 MAX_LINES = 100_000  # blank lines and comments do not count; the limit of the documented grammar
@@ -46,34 +45,6 @@ def read_config(path: str | os.PathLike[str]) -> Sections:
     return sections
 
 
-# the short form in which the original's documents write two entries, outside of any section
-SHORT = {
-    "pids": ("ascend_context", "shareable_weight_pid_list"),
-    "shared_mem_handle": ("ascend_context", "shareable_weight_mem_handle"),
-}
-
-
-def checked_sections(value: object, name: str) -> Sections:
-    """A deep copy of a dict of dicts of str; `name` is what type errors call it.
-
-    The keys of SHORT may stand outside of a section, with a str or a whole number as their value.
-    """
-    sections: Sections = {}
-    for key, entries in checks.instance(name, value, dict).items():
-        checks.string(f"{name}_key", key)
-        if key in SHORT and not isinstance(entries, dict):
-            section, entry_key = SHORT[key]
-            is_number = isinstance(entries, Integral) and not isinstance(entries, bool)
-            text = str(int(entries)) if is_number else checks.string(f"{name}_value", entries)
-            sections.setdefault(section, {})[entry_key] = text
-            continue
-        copied = sections.setdefault(key, {})
-        for entry_key, entry in checks.instance(f"{name}_value", entries, dict).items():
-            checks.string(f"{name}_value_key", entry_key)
-            copied[entry_key] = checks.string(f"{name}_value_value", entry)
-    return sections
-
-
 def merged(base: Sections, over: Sections) -> Sections:
     """A new dict with the entries of both; where both have a key, that of `over` counts."""
     return {
@@ -81,36 +52,33 @@ def merged(base: Sections, over: Sections) -> Sections:
     }
 
 
-def read_settings(doing: str, path: str, over: object) -> Sections:
-    """The configuration of a build: a file, if there is one, and entries that count before it."""
-    sections: Sections = {}
+@dataclass(frozen=True)
+class Layer:
+    """One configuration of a build."""
+
+    source: str  # what a Spec says its settings came from
+    sections: Sections
+    path: str = ""  # of the file
+
+
+def read_layers(doing: str, path: str, over: object) -> tuple[Layer, ...]:
+    """The configuration of a build: entries of a dict, which count first, and those of a file."""
+    file: tuple[Layer, ...] = ()
     if path:
         if not os.path.exists(path):
             raise ModelFileError(f"{doing} failed, config_path does not exist: {path!r}")
         try:
-            sections = read_config(path)
+            file = (Layer(f"config file {path}", read_config(path), path),)
         except (OSError, ValueError, MemoryError) as exc:
             failed = f"{doing} failed, load configuration failed! Error is "
             limit = resource_error(exc)
             raise (limit.prefixed(failed) if limit else ModelFileError(f"{failed}{exc}")) from exc
-    return merged(sections, checked_sections(over, "config_dict")) if over else sections
+    return (*layers_of(over), *file)
 
 
-def model_file(settings: Sections) -> Path | None:
-    """Where the side files of a model are looked for, if the configuration says so."""
-    for section, entries in settings.items():  # the original's documents write [model_File]
-        if section.lower() == "model_file" and entries.get("mindir_path"):
-            return Path(entries["mindir_path"]).absolute()
-    return None
-
-
-def with_absolute_paths(settings: Sections) -> Sections:
-    """The same for a process whose working directory is another."""
-    path = model_file(settings)
-    if path is None:
-        return settings
-    entry = {"mindir_path": os.path.abspath(path)}
-    return merged(settings, {name: entry for name in settings if name.lower() == "model_file"})
+def layers_of(sections: object) -> tuple[Layer, ...]:
+    """The same of a dict alone."""
+    return (Layer("config_dict", checks.sections("config_dict", sections)),) if sections else ()
 
 
 def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
