@@ -8,9 +8,13 @@ import re
 import time
 import warnings
 from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from mindspore_lite.cli.console import fail, say, working
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
+from mindspore_lite.cli.doctor_config import show_config
 from mindspore_lite.cli.inspect import printable, size_text
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
@@ -28,7 +32,16 @@ from mindspore_lite.version import __version__
 _PACKAGES = ("numpy", "protobuf", "onnx", "onnx-ir", "onnxruntime")
 
 
-def doctor(model: Path | None = None, /, *, workers: int = 0, threads: int = 0) -> None:
+def doctor(
+    model: Path | None = None,
+    /,
+    *,
+    workers: int = 0,
+    threads: int = 0,
+    config: Path | None = None,
+    target: Literal["cpu", "gpu", "ascend"] = "cpu",
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
     """Show versions, engines, cores, cache, and run a model as a test; exit 1 if it cannot.
 
     Parameters
@@ -39,7 +52,22 @@ def doctor(model: Path | None = None, /, *, workers: int = 0, threads: int = 0) 
         How many requests shall run at the same time; 0 decides by the machine.
     threads
         Number of threads of each; 0 decides by the machine.
+    config
+        Show the settings of this configuration file instead: the value of each, where it came from
+        and who reads it, and what in the file has no effect.
+    target
+        With --config: the target that the settings are for.
+    json
+        With --config: show them as JSON.
     """
+    if config is not None:
+        context = Context()
+        context.target = [target]
+        context.parallel.workers_num, context.cpu.thread_num = workers, threads
+        show_config(config, context, as_json=json)
+        return
+    if json:
+        fail("--json goes with --config", code=2)
     say(f"mslite {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for package in _PACKAGES:
         say(f"  {package}: {_version(package)}")

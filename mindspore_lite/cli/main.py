@@ -47,7 +47,8 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
     "doctor": (
         "Show versions, cores and cache, how concurrent requests share the cores, and whether a "
         "model runs.",
-        "mslite doctor resnet50.mindir --workers 4",
+        "mslite doctor resnet50.mindir --workers 4\n\n"
+        "What a configuration file says: mslite doctor --config runner.ini --json",
     ),
     "worker": (
         "Host models in a process of their own, for programs in any language that speak its "

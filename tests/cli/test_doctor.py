@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,40 @@ def test_doctor_refuses_a_layout_that_cannot_be(mslite: Run) -> None:
 
 def test_help_of_doctor_has_an_example_with_a_model(mslite: Run) -> None:
     assert "Example: mslite doctor resnet50.mindir --workers 4" in mslite("doctor", "--help").out
+
+
+def test_doctor_shows_where_each_setting_came_from(mslite: Run, tmp_path: Path) -> None:
+    file = tmp_path / "some.ini"
+    file.write_text("[parallel]\nqueue_size=7\n[ge_graph_options]\nge.externalWeight=1\n")
+    done = mslite("doctor", "--config", str(file), "--threads", "2")
+    assert done.code == 0
+    words = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert f"parallel.queue_size 7 from config file {file}, read by runner" in words
+    assert "cpu.thread_num 2 from context, read by placement" in words
+    assert "build.max_nodes 100000 from default, read by build" in words
+    assert words[-2:] == ["entries without effect:", "[ge_graph_options] ge.externalWeight"]
+
+
+def test_doctor_shows_settings_as_json(
+    mslite: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_CACHE_MAX_BYTES", "1000000000")
+    file = tmp_path / "some.ini"
+    file.write_text("[gpu_context]\ntuning=full\nopt_dims=[1]\n")
+    done = mslite("doctor", "--config", str(file), "--target", "gpu", "--json")
+    found = json.loads(done.out)
+    rows = {row["name"]: row for row in found["settings"]}
+    source = f"config file {file}"
+    wanted = {"name": "gpu_context.tuning", "value": "full", "source": source, "reader": "engine"}
+    assert rows["gpu_context.tuning"] == wanted
+    assert found["without_effect"] == ["[gpu_context] opt_dims"]
+    assert found["environment"]["MSLITE_CACHE_MAX_BYTES"] == "1000000000"
+
+
+def test_doctor_ends_with_1_on_a_slip_of_the_pen(mslite: Run, tmp_path: Path) -> None:
+    file = tmp_path / "some.ini"
+    file.write_text("[paralel]\nqueue_size=7\n")
+    done = mslite("doctor", "--config", str(file))
+    assert done.code == 1
+    assert "did you mean [parallel]?" in done.err
+    assert mslite("doctor", "--json").code == 2

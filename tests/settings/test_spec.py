@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from support.settings import spec_of
@@ -12,6 +13,8 @@ from mindspore_lite.context import Context
 from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.engines.base import Options
 from mindspore_lite.errors import EngineError
+from mindspore_lite.settings.read import layers_of, read_layers
+from mindspore_lite.settings.spec import settle
 
 
 def context(target: str, **more: object) -> Context:
@@ -172,3 +175,60 @@ def test_every_key_of_the_budget_is_read() -> None:
 def test_what_means_nothing_to_the_budget_is_an_error(key: str, text: str, words: str) -> None:
     with pytest.raises(EngineError, match=words):
         spec_of(None, {"build": {key: text}})
+
+
+# --- what counts, and where it came from ----------------------------------------------------------
+
+
+def test_a_setting_says_where_it_came_from(tmp_path: Path) -> None:
+    file = tmp_path / "some.ini"
+    file.write_text("[parallel]\nqueue_size=5\nwarm_up=off\n[common_context]\nengine=torch\n")
+    made = context("cpu", thread_num=2)
+    layers = read_layers("build", str(file), {"parallel": {"queue_size": "6"}})
+    found = settle(made, layers)
+    sources = {name: (one.value, one.source) for name, one in found.settled.items()}
+    assert sources["parallel.queue_size"] == (6, "config_dict")
+    assert sources["parallel.warm_up"] == (False, f"config file {file}")
+    assert sources["common_context.engine"] == ("torch", f"config file {file}")
+    assert sources["cpu.thread_num"] == (2, "context")
+    assert sources["build.max_nodes"] == (100_000, "default")
+
+
+def test_the_environment_is_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSLITE_ASCEND", "emulate")
+    found = spec_of(context("ascend", precision_mode="enforce_fp16"))
+    assert found.settled["ascend.precision_mode"].source == "environment"
+    assert found.tuning == "off"
+
+
+def test_the_same_value_in_both_places_is_no_conflict() -> None:
+    made = Context()
+    made.parallel.queue_size = 7
+    assert spec_of(made, {"parallel": {"queue_size": "7"}}).queue_size == 7
+
+
+def test_a_conflict_names_the_key_both_values_and_which_counts() -> None:
+    made = Context()
+    made.parallel.queue_size, made.cpu.thread_num = 7, 2
+    with pytest.warns(UserWarning) as seen:
+        found = settle(made, layers_of({"parallel": {"queue_size": "8", "thread_num": "3"}}))
+    assert (found.queue_size, found.thread_num) == (8, 2)
+    assert [str(one.message) for one in seen] == [
+        "context.cpu.thread_num is 2 and [parallel] thread_num (config_dict) is 3; the first "
+        "counts, leave one of them out",
+        "[parallel] queue_size (config_dict) is 8 and context.parallel.queue_size is 7; the first "
+        "counts, leave one of them out",
+    ]
+    assert seen[0].filename == __file__
+
+
+def test_a_dict_that_says_0_counts_before_a_file() -> None:
+    layers = [*layers_of({"batching": {"max_batch_rows": "0"}})]
+    layers += layers_of({"batching": {"max_batch_rows": "8"}})
+    assert settle(None, layers).max_batch_rows == 0
+
+
+@pytest.mark.parametrize("text", ["1_000", "0x10", "1 s", "-1", "nan", ""])
+def test_times_are_numbers_that_other_languages_read_as_well(text: str) -> None:
+    with pytest.raises(EngineError, match=r"\[parallel\] timeout_s is .*a number of seconds"):
+        spec_of(None, {"parallel": {"timeout_s": text}})

@@ -194,41 +194,12 @@ BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type)
   return request;
 }
 
-void MoveParallelEntries(BuildRequest *request) {
-  auto found = request->config.find("parallel");
-  if (found != request->config.end()) {
-    for (const auto &entry : found->second) {
-      request->settings.emplace_back("parallel." + entry.first, entry.second);
-    }
-    request->config.erase(found);
-  }
-}
-
-uint64_t TakeTimeout(BuildRequest *request) {
-  auto section = request->config.find("parallel");
-  if (section == request->config.end() || section->second.count(kTimeout) == 0) {
+uint64_t TimeoutOf(const BuildRequest &request) {
+  const auto section = request.config.find("parallel");
+  if (section == request.config.end() || section->second.count(kTimeout) == 0) {
     return 0;
   }
-  const std::string text = section->second[kTimeout];
-  section->second.erase(kTimeout);
-  if (section->second.empty()) {
-    request->config.erase(section);
-  }
   uint64_t found = 0;
-  if (!IsTime(text, &found)) {
-    throw Wrong("[parallel] timeout_s is '" + text +
-                "', wanted a number of seconds, or 0 for no limit");
-  }
-  return found;
-}
-
-uint64_t TimeoutOf(const BuildRequest &request) {
-  uint64_t found = 0;
-  for (const auto &setting : request.settings) {
-    if (setting.first == std::string("parallel.") + kTimeout && !IsTime(setting.second, &found)) {
-      found = 0;
-    }
-  }
-  return found;
+  return IsTime(section->second.at(kTimeout), &found) ? found : 0;
 }
 }  // namespace mslite

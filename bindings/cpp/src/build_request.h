@@ -17,14 +17,8 @@ BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type)
 // Adds the settings of a context. Throws Failure (kLiteError) for one that cannot be used.
 void AddContext(const mindspore::Context &context, BuildRequest *request);
 
-// Takes entries of the section "parallel", as timeout_s=0.5, for settings of a runner: the API has
-// no functions for them.
-void MoveParallelEntries(BuildRequest *request);
-
-// Takes timeout_s of the section "parallel": how long a request of a Model may take, in
-// microseconds; 0: as long as it takes. Throws Failure (kLiteError) for what is no such time.
-uint64_t TakeTimeout(BuildRequest *request);
-// The same of a runner's settings, of which the worker keeps it as well, and says what is wrong.
+// timeout_s of the section "parallel", for the client's own deadline: how long a request may take,
+// in microseconds; 0: as long as it takes, or no time at all, which the worker refuses.
 uint64_t TimeoutOf(const BuildRequest &request);
 }  // namespace mslite
 #endif  // MSLITE_SRC_BUILD_REQUEST_H_

@@ -103,7 +103,6 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
   request.kind = mslite::BuildRequest::kModel;
   request.config = config_;
   mslite::MakePathsAbsolute("", &request.config);
-  const uint64_t timeout_us = mslite::TakeTimeout(&request);
   mslite::AddContext(*context, &request);
   mslite::AddGroup(group_.name.empty() ? mslite::GroupOf(request) : group_, &request);
   auto session = mslite::Session::Current();
@@ -113,7 +112,7 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
   }
   session_ = session;
   model_ = built.model;
-  timeout_us_ = timeout_us;
+  timeout_us_ = mslite::TimeoutOf(request);
   built_in_.store(mslite::Generation());
   is_on_ascend_ = context->MutableDeviceInfo().front()->GetDeviceType() == kAscend;
   inputs_ = mslite::EmptyTensors(built.description.inputs, session_);

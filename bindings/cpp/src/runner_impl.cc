@@ -29,7 +29,6 @@ void AddConfig(const std::shared_ptr<mindspore::RunnerConfig> &config, BuildRequ
     }
     Merge(config->GetConfigInfo(), &request->config);
     MakePathsAbsolute("", &request->config);
-    MoveParallelEntries(request);
     if (config->GetWorkersNum() != 0) {
       request->settings.emplace_back("parallel.workers_num",
                                      std::to_string(config->GetWorkersNum()));

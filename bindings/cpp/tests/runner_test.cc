@@ -193,7 +193,7 @@ TEST(DeadlinesAndQueuesAreEntriesOfSectionParallel) {
   config->SetContext(Cpu());
   config->SetConfigInfo("parallel", {{"queue_size", "nonsense"}});
   Status status = ModelParallelRunner().Init(ModelFile("dense.mindir"), config);
-  CHECK_CONTAINS(status.ToString(), "parallel.queue_size");
+  CHECK_CONTAINS(status.ToString(), "[parallel] queue_size");
   config->SetConfigInfo("parallel", {{"queue_size", "5"}, {"timeout_s", "10"}});
   ModelParallelRunner runner;
   CHECK(runner.Init(ModelFile("dense.mindir"), config) == mindspore::kSuccess);

@@ -24,7 +24,7 @@ final class BuiltModel {
   private Description description;
 
   BuiltModel(Model owner, BuildRequest request) {
-    limitMs = BuildRequests.takeLimitMs(request);
+    limitMs = BuildRequests.limitMs(request);
     remote = Remote.built(request);
     forgotten = Forgotten.register(owner, remote::close);
     description = remote.description();

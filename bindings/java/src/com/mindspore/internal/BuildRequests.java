@@ -52,10 +52,6 @@ public final class BuildRequests {
     ConfigFile.merge(config.configInfo(), request.config);
     ConfigFile.checkRoom(request.config);
     ConfigFile.makePathsAbsolute(request.config, "");
-    Map<String, String> parallel = request.config.remove("parallel");
-    if (parallel != null) { // settings that RunnerConfig has no method for
-      parallel.forEach((name, value) -> add(request, "parallel." + name, value));
-    }
     add(request, "parallel.workers_num", config.workersNum());
     add(request, "parallel.device_ids", joined(config.deviceIds()));
     if (config.context() != null) {
@@ -76,33 +72,13 @@ public final class BuildRequests {
     add(request, "cpu.thread_affinity_core_list", joined(context.affinityCores()));
   }
 
-  /** How long a request of a runner may take, by its settings; 0: as long as it takes. */
+  /**
+   * How long a request may take, for the client's own deadline; 0: as long as it takes, or no time
+   * at all, which the worker refuses.
+   */
   public static long limitMs(BuildRequest request) {
-    long found = 0;
-    for (BuildRequest.Setting setting : request.settings) {
-      if (setting.name().equals("parallel." + TIMEOUT)) {
-        found = Math.max(0, milliseconds(setting.value())); // the worker says what is wrong
-      }
-    }
-    return found;
-  }
-
-  /** Takes the same, of a Model, from its configuration: the worker is told with each request. */
-  public static long takeLimitMs(BuildRequest request) {
-    Map<String, String> parallel = request.config.get("parallel");
-    String text = parallel == null ? null : parallel.remove(TIMEOUT);
-    if (text == null) {
-      return 0;
-    }
-    if (parallel.isEmpty()) {
-      request.config.remove("parallel");
-    }
-    long found = milliseconds(text);
-    if (found < 0) {
-      throw Errors.wrong(
-          "[parallel] timeout_s is '" + text + "', wanted a number of seconds, or 0 for no limit");
-    }
-    return found;
+    String text = request.config.getOrDefault("parallel", Map.of()).get(TIMEOUT);
+    return text == null ? 0 : Math.max(0, milliseconds(text));
   }
 
   /** -1 where it is no number of seconds that is 0 or more; what is shorter than one is one. */

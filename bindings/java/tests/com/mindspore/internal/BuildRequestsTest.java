@@ -90,27 +90,25 @@ public final class BuildRequestsTest {
     Check.contains(Check.throwsA(MSException.class, () -> of(false)).getMessage(), "no device");
   }
 
-  public static void theSectionParallelBecomesSettings() {
+  public static void theSectionParallelIsSentAsItIs() {
     BuildRequest request = new BuildRequest();
     BuildRequests.addRunner(
         new RunnerState(null, 4,
             Map.of("parallel", Map.of("timeout_s", "1.5"), "other", Map.of("a", "b")), "",
             List.of(0, 1)),
         request);
+    Check.equal("parallel.workers_num=4 parallel.device_ids=0,1", settings(request));
     Check.equal(
-        "parallel.timeout_s=1.5 parallel.workers_num=4 parallel.device_ids=0,1", settings(request));
-    Check.equal(Map.of("other", Map.of("a", "b")), request.config);
+        Map.of("parallel", Map.of("timeout_s", "1.5"), "other", Map.of("a", "b")), request.config);
     Check.equal(1500L, BuildRequests.limitMs(request));
-    request.settings.add(new BuildRequest.Setting("parallel.timeout_s", "soon"));
-    Check.equal(0L, BuildRequests.limitMs(request));
   }
 
-  public static void theTimeoutOfAModelIsTakenFromItsConfiguration() {
+  public static void theTimeoutIsReadFromTheConfiguration() {
     BuildRequest request = new BuildRequest();
-    Check.equal(0L, BuildRequests.takeLimitMs(request));
-    ConfigFile.merge(Map.of("parallel", Map.of("timeout_s", "1e-9", "other", "1")), request.config);
-    Check.equal(1L, BuildRequests.takeLimitMs(request)); // shorter is still no "for ever"
-    Check.equal(Map.of("parallel", Map.of("other", "1")), request.config);
-    Check.equal(0L, BuildRequests.takeLimitMs(request));
+    Check.equal(0L, BuildRequests.limitMs(request));
+    ConfigFile.merge(Map.of("parallel", Map.of("timeout_s", "1e-9")), request.config);
+    Check.equal(1L, BuildRequests.limitMs(request)); // shorter is still no "for ever"
+    ConfigFile.merge(Map.of("parallel", Map.of("timeout_s", "soon")), request.config);
+    Check.equal(0L, BuildRequests.limitMs(request)); // the worker says what is wrong
   }
 }

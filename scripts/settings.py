@@ -1,0 +1,67 @@
+"""Writes the tables of docs/settings.md from the code. Run: python scripts/settings.py [--check]
+
+With --check nothing is written; the exit code says whether the page is current.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/settings.md"
+MARK = "<!-- from here on made by scripts/settings.py -->\n"
+
+
+def tables() -> str:
+    """All settings, and all environment variables."""
+    sys.path.insert(0, str(ROOT))
+    from mindspore_lite.settings.table import ENVIRONMENT, KEYS, Key
+    from mindspore_lite.settings.text import text_of
+
+    def row(key: Key) -> str:
+        entries = " or ".join(f"`[{section}] {key.name}`" for section in key.sections)
+        both = key.sections and key.context
+        first = ("Context" if key.context_first else "configuration") if both else ""
+        cells = [
+            entries,
+            f"`context.{key.context}`" if key.context else "",
+            key.meaning,
+            key.kind.wanted,
+            f"`{text}`" if (text := text_of(key.default)) else "",
+            first,
+            key.reader or "nothing",
+            key.since,
+        ]
+        return f"| {' | '.join(cells)} |"
+
+    heads = ["in a configuration", "in the Context", "what it is", "wanted", "default"]
+    heads += ["counts first", "read by", "since"]
+    lines = ["", "## All settings", "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
+    lines += [row(key) for key in KEYS]
+    lines += ["", "## Environment variables", "", "| variable | what it is | read by |"]
+    lines += ["| --- | --- | --- |"]
+    lines += [f"| `{name}` | {meaning} | {reader} |" for name, meaning, reader in ENVIRONMENT]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write the page, or tell that it is stale."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="only tell whether it is current")
+    check = parser.parse_args().check
+    before = PAGE.read_text(encoding="utf-8")
+    wanted = before.split(MARK)[0] + MARK + tables()
+    if not check:
+        PAGE.write_text(wanted, encoding="utf-8")
+    elif before != wanted:
+        print("docs/settings.md is stale; run python scripts/settings.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
