@@ -1,20 +1,10 @@
 """What building one model may cost, and what is asked of its file: section [build].
 
-    key              default          what it bounds
-    max_nodes        100000           nodes after all functions and graphs are inlined
-    max_fold_bytes   1G + 4 x weights bytes that computing constants ahead of time may make
-    max_seconds      1800             CPU time of translating one model, and time of each native
-                                      call that compiles or opens it
-    max_run_seconds  max_seconds      time of warming up, and of each trial run of a build; where
-                                      context.parallel.timeout_s is less, that, but at least 10
-    sandbox          off              on: compile in a child process that can reach nothing else
-    require_authenticated  off        on: only models that AES-GCM shows to be unchanged
-
-No honest model comes near the defaults: the largest networks have some ten thousand nodes. What a
-hostile file costs at most, as measured with 99,000 nodes in a row, translating included: 15 s of
-CPU time and 0.7 GB with ONNX Runtime, 49 s and 1.2 GB with PyTorch. OpenVINO's time grows with the
-square of the nodes (20,000: 52 s and 1.1 GB); it is given up after max_seconds. Constants may take
-1 GB more.
+settings/table.py lists its keys. No honest model comes near the defaults: the largest networks have
+some ten thousand nodes. What a hostile file costs at most, as measured with 99,000 nodes in a row,
+translating included: 15 s of CPU time and 0.7 GB with ONNX Runtime, 49 s and 1.2 GB with PyTorch.
+OpenVINO's time grows with the square of the nodes (20,000: 52 s and 1.1 GB); it is given up after
+max_seconds. Constants may take 1 GB more.
 """
 
 from __future__ import annotations

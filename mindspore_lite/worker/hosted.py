@@ -115,7 +115,9 @@ class HostedModel(Hosted):
     def __init__(self, model: Model) -> None:
         self._model = model
         self._resizing = threading.Lock()  # held until what a resize led to has been told
-        self.output_names = [info.name for info in model._usable("").outputs]
+        built = model._usable("")
+        self.output_names = [info.name for info in built.outputs]
+        self._timeout_s = built.spec.timeout_s or None  # of a request that brings none
 
     def description(self) -> Description:
         """Its inputs and outputs, as they are after the last resize."""
@@ -128,6 +130,7 @@ class HostedModel(Hosted):
         timeout_s = call.timeout_s
         running.attach(stop.fire)
         entry = None
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
         if timeout_s is not None:
             entry = WATCHDOG.watch(time.monotonic() + timeout_s, stop.fire)
         try:

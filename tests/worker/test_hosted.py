@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -193,6 +194,17 @@ def test_a_run_ends_by_its_deadline_and_leaves_none_behind(kind: int, tmp_path: 
         predict(model, ENDLESS, X, timeout_s=1e6)
     far_s = time.monotonic() + 1e5
     assert not [due_s for due_s, _, entry in list(WATCHDOG._heap) if due_s > far_s and entry.act]
+
+
+@pytest.mark.parametrize("kind", [MODEL, RUNNER])
+def test_the_limit_may_come_from_the_configuration(kind: int, tmp_path: Path) -> None:
+    build = file_build(looping(tmp_path / "loop.onnx"), 3, kind)
+    model = built(replace(build, config={"parallel": {"timeout_s": "0.01"}}), [])
+    with pytest.raises(RequestTimeoutError, match=r"no answer within timeout_s=0.01"):
+        predict(model, ENDLESS, X)
+    assert "parallel.timeout_s=0.01\n" in model.info("spec")
+    endless = built(replace(build, config={"parallel": {"timeout_s": "inf"}}), [])
+    np.testing.assert_array_equal(predict(endless, np.array(3), X), X)
 
 
 @pytest.mark.parametrize("kind", [MODEL, RUNNER])
