@@ -199,6 +199,15 @@ def test_workers_and_threads_may_come_from_a_configuration(tmp_path: Path) -> No
     assert seen[0].filename == __file__
 
 
+def test_the_section_sets_the_queue_and_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(synthetic, "array", lambda *a: made.append(a))
+    info = {"parallel": {"queue_size": "3", "warm_up": "false"}}
+    with build(digits_context(config_info=info)) as runner:
+        assert runner._usable("").pool._desk.queue_size == 3
+    assert made == []
+
+
 @pytest.mark.parametrize("text", ["many", "-1", "1.5"])
 def test_a_number_of_workers_that_makes_no_sense_is_refused(text: str) -> None:
     context = digits_context(config_info={"parallel": {"workers_num": text}})
