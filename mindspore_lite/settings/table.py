@@ -108,6 +108,8 @@ KEYS = (
         "time of warming up and of trial runs; 0 follows max_seconds and timeout_s", _BUILD),
     Key("sandbox", kinds.ON_OFF, DEFAULT.sandbox, "build", "on: compile in a jailed process",
         _BUILD),
+    Key("require_authenticated", kinds.ON_OFF, DEFAULT.require_authenticated, "build",
+        "on: only models that AES-GCM shows to be unchanged", _BUILD, since="0.2"),
     Key("variable_weights_file", kinds.TEXT, "", "weights", "a file that names weights which "
         "may change", _WEIGHTS),
     Key("variable_weights_list", kinds.TEXT, "", "weights", "such names, with commas", _WEIGHTS),
