@@ -70,7 +70,7 @@ java: $(VENV)/.test
 	$(JAVAC) -cp $(JAVA_JAR) -d $(JAVA_BUILD)/tests $$(find bindings/java/tests -name '*.java')
 	PYTHONPATH=tests $(BIN)/python -m support.binding_models $(JAVA_BUILD)/models
 	MSLITE_PYTHON=$(CURDIR)/$(BIN)/python MSLITE_MODEL=$(CURDIR)/mindspore_lite/cli/data/digits.mindir \
-	  MSLITE_MODELS=$(CURDIR)/$(JAVA_BUILD)/models MSLITE_VECTORS=$(CURDIR)/tests/wire/vectors \
+	  MSLITE_MODELS=$(CURDIR)/$(JAVA_BUILD)/models MSLITE_VECTORS=$(CURDIR)/tests/remote/wire/vectors \
 	  java -ea -cp $(JAVA_JAR):$(JAVA_BUILD)/tests com.mindspore.check.Main $(TESTS)
 
 clean:

@@ -21,14 +21,14 @@ import load
 import numpy as np
 import record
 
-from mindspore_lite import feeds
+from mindspore_lite.core import cores
 from mindspore_lite.engines.base import Stop, TensorInfo
-from mindspore_lite.pool import cores
-from mindspore_lite.pool.call import Call
-from mindspore_lite.pool.desk import Batching, Place
-from mindspore_lite.pool.layout import card_layout
-from mindspore_lite.pool.pool import Pool
-from mindspore_lite.pool.width import Lane
+from mindspore_lite.serving import feeds
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.layout import card_layout
+from mindspore_lite.serving.pool import Pool
+from mindspore_lite.serving.scheduler import Batching, Place
+from mindspore_lite.serving.thread_widths import Lane
 
 ROWS = 64  # of a full batch
 BUCKETS = (1, 2, 4, 8, 16, 32, 64)

@@ -34,8 +34,8 @@ import numpy as np
 import record
 
 import mindspore_lite as mslite
-from mindspore_lite.devices.process import WorkerProcess
-from mindspore_lite.wire.bodies import MODEL, Build
+from mindspore_lite.remote.devices.process import WorkerProcess
+from mindspore_lite.remote.wire.bodies import MODEL, Build
 
 ROOT = Path(__file__).parents[1]
 

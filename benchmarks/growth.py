@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.wire.bodies import Build
-from mindspore_lite.wire.client import Session
+from mindspore_lite.remote.wire.bodies import Build
+from mindspore_lite.remote.wire.client import Session
 
 Holdings = dict[str, int]
 

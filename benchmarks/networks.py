@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.mindir.records import (
     Call,
     Constant,

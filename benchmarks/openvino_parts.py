@@ -3,8 +3,8 @@
 Run: python benchmarks/openvino_parts.py [--models MobileNetV2 ...] [--clients 5] [--builds 2]
      [--rounds 9] [--seconds 1.5] [--json FILE] [--quick]
 
-Left out are the request that waits inside of OpenVINO (pool/ahead.py), and huge pages for packed
-weights (engines/huge_pages.py). Two builds of one model differ by a percent, so there are several
+Left out are the request that waits inside of OpenVINO (serving/prefetch.py), and huge pages for packed
+weights (engines/openvino/huge_pages.py). Two builds of one model differ by a percent, so there are several
 of each kind, whose throughputs are added up; all take turns in every round.
 """
 
@@ -23,12 +23,12 @@ import parallel
 import record
 
 import mindspore_lite as mslite
-from mindspore_lite import placing
-from mindspore_lite.engines import huge_pages
+from mindspore_lite.engines.openvino import huge_pages
+from mindspore_lite.serving import placement
 
 WHOLE = "as it is"
 PARTS = {
-    "a request ahead": mock.patch.object(placing, "places_ahead", lambda streams: 0),
+    "a request ahead": mock.patch.object(placement, "places_ahead", lambda streams: 0),
     "huge pages": mock.patch.object(huge_pages, "for_new_memory", nullcontext),
 }
 

@@ -17,8 +17,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mindspore_lite.engines.cpu_name import cpu_name
-from mindspore_lite.pool import cores
+from mindspore_lite.core import cores
+from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.version import __version__
 
 

@@ -42,7 +42,7 @@ import onnxruntime as ort
 import record
 
 import mindspore_lite as mslite
-from mindspore_lite.engines import heap
+from mindspore_lite.core import heap
 
 MIB = 2**20
 PARTS = ("steady", "update", "versions", "memory")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from mindspore_lite import checks
+from mindspore_lite.core import checks
 from mindspore_lite.core.attributes import Setting, Settings
 
 TARGETS = ("cpu", "gpu", "ascend")

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mindspore_lite import checks
+from mindspore_lite.core import checks
 from mindspore_lite.core.attributes import Setting, Settings
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ModelFileError

@@ -12,22 +12,22 @@ from threading import get_ident
 
 import numpy as np
 
-from mindspore_lite import checks, feeds, updating
-from mindspore_lite.base_model import ModelType as ModelType
-from mindspore_lite.build import Built, build, resized, updated
 from mindspore_lite.context import Context
+from mindspore_lite.core import checks, heap
 from mindspore_lite.core.boundary import boundary, reraise
+from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.engines import heap, interrupt
-from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.engines.group import group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
+from mindspore_lite.faces.base_model import ModelType as ModelType
 from mindspore_lite.graph.source import Given
 from mindspore_lite.mindir.decrypt import MODES, Key
 from mindspore_lite.model_group import Member
 from mindspore_lite.model_group import ModelGroup as ModelGroup
 from mindspore_lite.model_group import ModelGroupFlag as ModelGroupFlag
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
+from mindspore_lite.serving import feeds, interrupt, update
+from mindspore_lite.serving.build import Built, build, resized, updated
 from mindspore_lite.settings.read import Layer, read_layers
 from mindspore_lite.settings.spec import settle
 from mindspore_lite.settings.text import spec_text
@@ -268,13 +268,13 @@ class Model(Member):
             RuntimeError: The model is not built, a weight is not one of those named, or a Tensor
                 has another shape or type than its weight.
         """
-        groups = updating.checked(weights)
+        groups = update.checked(weights)
         with self._changing:
             if self._built is None and not self._closed:
-                raise EngineError(f"{updating.FAILED}Session is null, please build model first!")
-            built = self._usable(updating.FAILED)
-            with boundary(updating.FAILED):
-                self._built = updated(built, updating.replacements(built, groups))
+                raise EngineError(f"{update.FAILED}Session is null, please build model first!")
+            built = self._usable(update.FAILED)
+            with boundary(update.FAILED):
+                self._built = updated(built, update.replacements(built, groups))
             del built
             heap.give_back()  # what the session before took
 

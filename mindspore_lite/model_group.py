@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
-from mindspore_lite import checks
-from mindspore_lite.base_model import BaseModel, ModelType
-from mindspore_lite.build import Built, build
 from mindspore_lite.context import Context
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.engines.group import Group, add_file
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
+from mindspore_lite.faces.base_model import BaseModel, ModelType
 from mindspore_lite.graph.source import Given
+from mindspore_lite.serving.build import Built, build
 from mindspore_lite.settings.spec import settle
 
 
@@ -33,7 +33,7 @@ class ModelGroupFlag(Enum):
 
 def shared_by(flags: ModelGroupFlag) -> Group:
     """What a new group with these flags has in common."""
-    from mindspore_lite.engines.shared_weights import SharedWeights  # for few programs
+    from mindspore_lite.engines.onnxruntime.shared_weights import SharedWeights  # for few programs
 
     return Group(
         None if flags is ModelGroupFlag.SHARE_WORKSPACE else SharedWeights(),
@@ -157,7 +157,7 @@ class ModelGroup:
     def _scratch(self, path: str, kind: str, context: Context) -> int:
         if not Path(path).exists():
             raise ModelFileError(f"model_path does not exist: {path!r}")
-        from mindspore_lite.graph.scratch import scratch_bytes
+        from mindspore_lite.passes.scratch import scratch_bytes
 
         built = build(Given(kind, Path(path)), settle(context), group=self._group)
         try:

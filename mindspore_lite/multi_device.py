@@ -1,7 +1,7 @@
 """MultiDeviceRunner: one model on several devices, one batch split over them.
 
 The runner checks arguments, splits and joins; who computes a part, and what happens when a process
-dies, is the crew's matter (devices/crew.py).
+dies, is the crew's matter (remote/devices/dispatcher.py).
 """
 
 from __future__ import annotations
@@ -19,19 +19,10 @@ from typing import Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from mindspore_lite import checks, feeds, updating
-from mindspore_lite.base_runner import BaseRunner
 from mindspore_lite.context import Context
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.budget import SECTION
-from mindspore_lite.devices import trial
-from mindspore_lite.devices.crew import Crew
-from mindspore_lite.devices.groups import masks
-from mindspore_lite.devices.post import Life, Place, stamp
-from mindspore_lite.devices.report import MultiDeviceStatistics
-from mindspore_lite.devices.request import Request
-from mindspore_lite.devices.split import Plan, Scatter, joined, plan
-from mindspore_lite.devices.threads import Threads
 from mindspore_lite.engines import time_limit
 from mindspore_lite.errors import (
     EngineError,
@@ -40,18 +31,28 @@ from mindspore_lite.errors import (
     RequestTimeoutError,
     WorkerDiedError,
 )
+from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.model import ModelType
-from mindspore_lite.pool import two_rows
-from mindspore_lite.pool.call import Call, checked_priority
-from mindspore_lite.pool.two_rows import Run
+from mindspore_lite.remote.devices import trial
+from mindspore_lite.remote.devices.dispatcher import Crew
+from mindspore_lite.remote.devices.groups import masks
+from mindspore_lite.remote.devices.report import MultiDeviceStatistics
+from mindspore_lite.remote.devices.request import Request
+from mindspore_lite.remote.devices.split import Plan, Scatter, joined, plan
+from mindspore_lite.remote.devices.supervisor import Life, Place, stamp
+from mindspore_lite.remote.devices.threads import Threads
+from mindspore_lite.remote.wire.bodies import RUNNER, Build
+from mindspore_lite.remote.wire.client import owned
 from mindspore_lite.runner import Inputs
+from mindspore_lite.serving import feeds, update
+from mindspore_lite.serving.batching import row_trial
+from mindspore_lite.serving.batching.row_trial import Run
+from mindspore_lite.serving.call import Call, checked_priority
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import Spec, settle
 from mindspore_lite.settings.text import request_of
 from mindspore_lite.tensor import Tensor
-from mindspore_lite.wire.bodies import RUNNER, Build
-from mindspore_lite.wire.client import owned
 
 E = TypeVar("E", bound=BaseException)
 
@@ -315,7 +316,7 @@ class _Loaded:
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights on all devices at once."""
         if not self.spec.weights.variable:
-            raise updating.fixed()
+            raise update.fixed()
         verdicts: dict[trial.Cuts, str] = {}
 
         def look(life: Life) -> None:
@@ -325,7 +326,7 @@ class _Loaded:
 
         # copies: what a process that starts again is to be told must not change
         self.crew.update(
-            [[(tensor.name, np.array(updating.data(tensor))) for tensor in g] for g in groups], look
+            [[(tensor.name, np.array(update.data(tensor))) for tensor in g] for g in groups], look
         )
         self._verdicts = verdicts
 
@@ -377,7 +378,7 @@ class _Loaded:
             try:
                 return life.predict(arrays, self._run_limit_s)
             except RequestTimeoutError as exc:
-                raise time_limit.overdue(two_rows.TRYING, self._run_limit_s) from exc
+                raise time_limit.overdue(row_trial.TRYING, self._run_limit_s) from exc
 
         return run
 

@@ -1,7 +1,7 @@
 """ModelParallelRunner: one model, many callers at once, as many workers as there is room for.
 
 The runner checks arguments and turns Tensors into arrays and back; who computes what, when and
-where is the pool's matter (pool/pool.py).
+where is the pool's matter (serving/pool.py).
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite import checks, feeds, updating
-from mindspore_lite.base_runner import BaseRunner
-from mindspore_lite.card_placing import place_on_cards
 from mindspore_lite.context import Context
+from mindspore_lite.core import checks, synthetic
+from mindspore_lite.core.binding import bound
 from mindspore_lite.core.boundary import boundary, reraise
+from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.engines import ascend, choice, time_limit
 from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
-from mindspore_lite.engines.binding import bound
-from mindspore_lite.engines.fork_lock import ForkLock
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
+from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.graph.source import Given
-from mindspore_lite.placing import Placed, place
-from mindspore_lite.pool import batcher, synthetic
-from mindspore_lite.pool.call import Call, checked_priority
-from mindspore_lite.pool.desk import Batching, Place
-from mindspore_lite.pool.pool import Pool
-from mindspore_lite.pool.request import Request
-from mindspore_lite.pool.statistics import Statistics
+from mindspore_lite.serving import feeds, update
+from mindspore_lite.serving.batching import joining
+from mindspore_lite.serving.call import Call, checked_priority
+from mindspore_lite.serving.card_placement import place_on_cards
+from mindspore_lite.serving.placement import Placed, place
+from mindspore_lite.serving.pool import Pool
+from mindspore_lite.serving.request import Request
+from mindspore_lite.serving.scheduler import Batching, Place
+from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import settle
@@ -262,7 +263,7 @@ class _Loaded:
             if spec.max_batch_rows:
                 batching = Batching(spec.max_batch_rows, spec.max_batch_wait_us * 1000)
                 limit_s = spec.budget.run_limit_s(spec.timeout_s)
-                batcher.check_model(self._placed.built.session, limit_s=limit_s)
+                joining.check_model(self._placed.built.session, limit_s=limit_s)
         self.device = self._placed.device
         self._joins = batching is not None  # requests, along the batch axis
         self._changing = ForkLock()
@@ -309,7 +310,7 @@ class _Loaded:
         """Change weights for all workers at once."""
         self.pool.check_process()
         with self._changing:
-            replaced = updating.replacements(self._placed.built, groups)
+            replaced = update.replacements(self._placed.built, groups)
             assert self._placed.changing is not None  # else there were none to replace
             self._placed.changing.change(replaced)
 

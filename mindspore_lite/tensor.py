@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite import checks, dtypes
+from mindspore_lite.core import checks, dtypes
 from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineUnavailableError, InputError, LiteError, ShapeError
 

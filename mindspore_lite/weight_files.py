@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite import checks
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.tensor import Tensor

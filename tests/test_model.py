@@ -17,7 +17,7 @@ from support.mindir_builder import Net, encode
 from support.models import MINDIR, ONNX, TWO_IN_TWO_OUT, built, dense_net, written
 
 import mindspore_lite as mslite
-from mindspore_lite.engines import cache
+from mindspore_lite.engines.cache import store
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
@@ -242,7 +242,7 @@ def test_a_second_target_is_warned_of_where_the_caller_stands(dense: Path) -> No
 def test_a_cache_that_cannot_be_used_does_not_stop_a_build(
     dense: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_WARNED", set())
+    monkeypatch.setattr(store, "_WARNED", set())
     in_the_way = written(tmp_path / "file", b"")
     monkeypatch.setenv("MSLITE_CACHE_DIR", str(in_the_way / "cache"))
     model = mslite.Model()

@@ -19,7 +19,7 @@ from support.pages import weight_pages
 import mindspore_lite as mslite
 from mindspore_lite import ModelGroup, ModelGroupFlag
 from mindspore_lite.engines.base import Options, Session, Source
-from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
+from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 
 WEIGHT = ModelGroupFlag.SHARE_WEIGHT
 WORKSPACE = ModelGroupFlag.SHARE_WORKSPACE
@@ -308,7 +308,7 @@ def test_models_that_are_built_afterwards_are_compiled_already(
     def compiled(*_: object) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr("mindspore_lite.engines.onnxruntime._compile", compiled)
+    monkeypatch.setattr("mindspore_lite.engines.onnxruntime.engine._compile", compiled)
     for rows, path in nets.items():
         assert answer(built(path), rows).shape == (rows, SIDE)
 

@@ -23,14 +23,16 @@ from support.onnx_graphs import model as onnx_graph
 from support.sharing import assert_no_more_than, descriptors, python, said, tell
 
 import mindspore_lite as mslite
-from mindspore_lite.engines import artefact, cache, sharing
+from mindspore_lite.engines import sharing
+from mindspore_lite.engines.cache import artefact
+from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
     LiteError,
     ModelFileError,
 )
-from mindspore_lite.weights.handle import Handle
+from mindspore_lite.weights.sharing.handle import Handle
 
 HANDLE = "shareable_weight_mem_handle"
 FAILED = "build_from_file failed! Error is "
@@ -302,7 +304,7 @@ def test_an_unusable_or_too_small_cache_is_told(
     assert "the model could not be put there, and a warning says why" in text
     cache_dir.rename(cache_dir.with_name("away"))
     cache_dir.touch()
-    monkeypatch.setattr("mindspore_lite.engines.cache._WARNED", set())
+    monkeypatch.setattr("mindspore_lite.engines.cache.store._WARNED", set())
     with pytest.warns(RuntimeWarning, match="compiled model not kept"):
         text = refusal(lambda: built(net, pids()))
     assert "which is not used (it is not a directory)" in text
@@ -374,7 +376,7 @@ def test_another_version_of_the_engine_is_told(
     net: Path, built: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main = built(net, pids())
-    monkeypatch.setattr("mindspore_lite.engines.onnxruntime.VERSION", "0.1")
+    monkeypatch.setattr("mindspore_lite.engines.onnxruntime.engine.VERSION", "0.1")
     text = refusal(lambda: built(net, using(main)))
     assert "with another version of the engine: 'onnxruntime 1." in text
     assert "there, 'onnxruntime 0.1' here" in text

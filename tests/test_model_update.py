@@ -26,8 +26,8 @@ from support.updates import (
 )
 
 import mindspore_lite as mslite
-from mindspore_lite import build as building
 from mindspore_lite.errors import ClosedError, EngineError, InputError, ModelFileError
+from mindspore_lite.serving import build as building
 
 A_AND_B = ("a", "b")
 

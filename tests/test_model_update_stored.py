@@ -33,7 +33,7 @@ from support.updates import (
 from support.workers import ROOT
 
 import mindspore_lite as mslite
-from mindspore_lite.engines import heap
+from mindspore_lite.core import heap
 from mindspore_lite.errors import EngineError, LiteError
 
 A_AND_B = ("a", "b")

@@ -30,15 +30,16 @@ from support.fake_workers import begun
 from support.models import ENDLESS, arrays, dense_net, dense_values, looping, written
 
 import mindspore_lite as mslite
-from mindspore_lite.devices import crew, post, pulse, vigil
 from mindspore_lite.errors import (
     LiteError,
     RequestTimeoutError,
     ResourceError,
     WorkerDiedError,
 )
-from mindspore_lite.wire.client import Lane
-from mindspore_lite.wire.memory import Block, Made
+from mindspore_lite.remote.devices import dispatcher, heartbeat, start_watch
+from mindspore_lite.remote.devices import supervisor as post
+from mindspore_lite.remote.wire.client import Lane
+from mindspore_lite.remote.wire.memory import Block, Made
 
 X = np.array([3, 4], np.float32)
 QUICK, NEVER = [np.array(3), X], [ENDLESS, X]
@@ -50,7 +51,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is worth a long wait here."""
     monkeypatch.setattr(post, "FIRST_BACK_OFF_S", 0.01)
     monkeypatch.setattr(post, "STOP_S", 0.1)
-    for module in (post, crew):
+    for module in (post, dispatcher):
         monkeypatch.setattr(module, "ANSWER_S", 1.0)
 
 
@@ -77,7 +78,7 @@ def hear_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have workers asked often whether they are there."""
     monkeypatch.setattr(post, "EVERY_S", 0.05)
     monkeypatch.setattr(post, "SILENT_S", 0.3)
-    monkeypatch.setattr(pulse, "ASK_S", 0.1)
+    monkeypatch.setattr(heartbeat, "ASK_S", 0.1)
 
 
 def answers(runner: mslite.MultiDeviceRunner) -> bool:
@@ -313,9 +314,9 @@ def test_a_runner_whose_worker_hangs_can_be_closed(dense: Path) -> None:
 def test_a_worker_that_hangs_while_it_builds_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vigil, "EVERY_S", 0.1)
-    monkeypatch.setattr(vigil, "SILENT_S", 0.5)
-    monkeypatch.setattr(pulse, "ASK_S", 0.1)
+    monkeypatch.setattr(start_watch, "EVERY_S", 0.1)
+    monkeypatch.setattr(start_watch, "SILENT_S", 0.5)
+    monkeypatch.setattr(heartbeat, "ASK_S", 0.1)
     path = looping(tmp_path / "never.onnx", turns=2**62)
     before = worker_pids()
     building = begun(lambda: mslite.MultiDeviceRunner().build_from_file(str(path), context([0])))
@@ -351,15 +352,15 @@ def test_a_worker_that_computes_for_long_is_not_taken_for_dead(
 ) -> None:
     hear_often(monkeypatch)
     heard = threading.Semaphore(0)
-    ask = pulse.Pulse.ask
+    ask = heartbeat.Pulse.ask
 
-    def counted(self: pulse.Pulse) -> float:
+    def counted(self: heartbeat.Pulse) -> float:
         found = ask(self)
         if found == 0:
             heard.release()
         return found
 
-    monkeypatch.setattr(pulse.Pulse, "ask", counted)
+    monkeypatch.setattr(heartbeat.Pulse, "ask", counted)
     with on_devices(loop, [0]) as runner:
         future = runner.submit(NEVER)
         wait_until_computing(runner, 0)

@@ -40,7 +40,6 @@ from support.updates import (
 )
 
 import mindspore_lite as mslite
-from mindspore_lite.devices import post, trial, vigil
 from mindspore_lite.errors import (
     ClosedError,
     EngineError,
@@ -48,7 +47,8 @@ from mindspore_lite.errors import (
     ModelFileError,
     WorkerDiedError,
 )
-from mindspore_lite.wire.client import Model
+from mindspore_lite.remote.devices import start_watch, supervisor, trial
+from mindspore_lite.remote.wire.client import Model
 
 ROWS = 5  # which two devices share as 3 and 2
 X = np.ones((ROWS, SIDE), np.float32)
@@ -56,8 +56,8 @@ X = np.ones((ROWS, SIDE), np.float32)
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(post, "FIRST_BACK_OFF_S", 0.01)
-    monkeypatch.setattr(post, "STOP_S", 0.1)
+    monkeypatch.setattr(supervisor, "FIRST_BACK_OFF_S", 0.01)
+    monkeypatch.setattr(supervisor, "STOP_S", 0.1)
 
 
 @pytest.fixture
@@ -321,7 +321,7 @@ def test_what_does_not_fit_changes_nothing(
 def test_arguments_are_checked_before_any_process_is_asked(
     runner: mslite.MultiDeviceRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(post.Post, "made", None)
+    monkeypatch.setattr(supervisor.Post, "made", None)
     with pytest.raises(TypeError, match="weights must be list"):
         runner.update_weights(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="holds no data"):
@@ -427,8 +427,8 @@ def test_requests_beside_updates_and_deaths(telling: Path) -> None:
 def test_a_process_that_hangs_during_an_update_is_ended(
     runner: mslite.MultiDeviceRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vigil, "EVERY_S", 0.05)
-    monkeypatch.setattr(vigil, "SILENT_S", 0.5)
+    monkeypatch.setattr(start_watch, "EVERY_S", 0.05)
+    monkeypatch.setattr(start_watch, "SILENT_S", 0.5)
     stop_process(device(runner, 0).pid)
     update(runner, versions(1))
     wait_until_ready(runner)
@@ -441,13 +441,13 @@ def test_a_close_ends_an_update(telling: Path, monkeypatch: pytest.MonkeyPatch) 
         for index in range(2):
             stop_process(device(runner, index).pid)
         began = threading.Event()
-        made = post.Post.made
+        made = supervisor.Post.made
 
-        def seen(self: post.Post, *arguments: Any) -> post.Life:
+        def seen(self: supervisor.Post, *arguments: Any) -> supervisor.Life:
             began.set()
             return made(self, *arguments)
 
-        monkeypatch.setattr(post.Post, "made", seen)
+        monkeypatch.setattr(supervisor.Post, "made", seen)
         updating = begun(lambda: update(runner, versions(1)))
         assert began.wait(10)
         runner.close(0.0)

@@ -34,8 +34,8 @@ from support.models import (
 from support.running import assert_close, fixture_arrays
 
 import mindspore_lite as mslite
+from mindspore_lite.core import cores
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, ShapeError
-from mindspore_lite.pool import cores
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

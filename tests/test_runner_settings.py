@@ -1,4 +1,4 @@
-"""runner.py and placing.py: workers, batching, warm-up and configuration as a Context asks for."""
+"""runner.py and serving/placement.py: workers, batching, warm-up and configuration as a Context asks for."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from support.models import (
 from support.running import assert_close, fixture_arrays
 
 import mindspore_lite as mslite
+from mindspore_lite.core import cores, synthetic
 from mindspore_lite.errors import EngineError, LiteError
-from mindspore_lite.pool import cores, synthetic
 
 IDS = sorted(os.sched_getaffinity(0))
 DIGIT = np.random.default_rng(5).random((1, 1, 8, 8), np.float32)
@@ -404,7 +404,7 @@ def test_more_workers_than_cores_are_made_with_a_warning() -> None:
 @pytest.mark.skipif(len(IDS) < 2, reason="needs two cores")
 def test_requests_run_on_the_cores_they_are_bound_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """On every path: from predict, from submit, with a deadline; the caller is left alone."""
-    from mindspore_lite.engines.any_shape import AnyShapeSession
+    from mindspore_lite.engines.sessions.any_shape import AnyShapeSession
 
     seen: list[set[int]] = []
     run = AnyShapeSession.run

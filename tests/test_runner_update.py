@@ -31,11 +31,11 @@ from support.updates import (
 from support.workers import ROOT
 
 import mindspore_lite as mslite
-from mindspore_lite import build as building
-from mindspore_lite import placing
+from mindspore_lite.core.cores import Core
 from mindspore_lite.errors import ClosedError, EngineError, InputError
-from mindspore_lite.pool import batcher
-from mindspore_lite.pool.cores import Core
+from mindspore_lite.serving import build as building
+from mindspore_lite.serving import placement
+from mindspore_lite.serving.batching import joining
 
 A_AND_B = ("a", "b")
 
@@ -55,14 +55,14 @@ def runner(path: Path) -> Iterator[mslite.ModelParallelRunner]:
 def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of eight cores, whatever this one has."""
     fake = dataclasses.replace(
-        placing.cores.usable(),
+        placement.cores.usable(),
         ids=tuple(range(8)),
         limit=8,
         physical=8,
         nodes=(tuple(range(8)),),
         topology=tuple(Core(number, (number,), 0) for number in range(8)),
     )
-    monkeypatch.setattr(placing.cores, "usable", lambda: fake)
+    monkeypatch.setattr(placement.cores, "usable", lambda: fake)
 
 
 def version(runner: mslite.ModelParallelRunner) -> str:
@@ -183,7 +183,7 @@ def test_a_request_of_many_rows_runs_in_parts_that_see_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path / "open.mindir", telling_net(-1))
-    cut = batcher.pieces
+    cut = joining.pieces
     with changeable_runner(path, *A_AND_B, workers_num=1, max_batch_rows=2) as runner:
 
         def change_between(*args: Any) -> Iterator[list[np.ndarray]]:
@@ -192,7 +192,7 @@ def test_a_request_of_many_rows_runs_in_parts_that_see_the_same_weights(
                     update(runner, versions(number))
                 yield part
 
-        monkeypatch.setattr(batcher, "pieces", change_between)
+        monkeypatch.setattr(joining, "pieces", change_between)
         assert told(runner, 6) == 0
         assert version(runner) == "2"
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.errors import EngineUnavailableError, InputError
 from mindspore_lite.tensor import (
     DataType,

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 import mindspore_lite as mslite
-from mindspore_lite import feeds
-from mindspore_lite.devices.process import WorkerProcess
 from mindspore_lite.errors import WorkerDiedError
+from mindspore_lite.remote.devices.process import WorkerProcess
+from mindspore_lite.remote.wire.bodies import MODEL, Build
+from mindspore_lite.serving import feeds
 from mindspore_lite.settings.text import to_map
-from mindspore_lite.wire.bodies import MODEL, Build
 
 PATIENCE_S = 5.0  # for a worker to end
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from mslite_engine import MSLitePredict
 
-from mindspore_lite.devices.groups import masks
-from mindspore_lite.wire.frames import Message
+from mindspore_lite.remote.devices.groups import masks
+from mindspore_lite.remote.wire.frames import Message
 
 LOG = logging.getLogger("messages")
 

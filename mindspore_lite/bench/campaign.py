@@ -14,7 +14,7 @@ from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.peers import Graph, import_library, onnx_of
 from mindspore_lite.bench.result import Place, Ratio, Run
 from mindspore_lite.bench.sides import Feed, Side, Wish
-from mindspore_lite.pool.layout import Layout
+from mindspore_lite.serving.layout import Layout
 
 _LATE_MS = 1.0  # what a sender may be late without a word; a busy machine wakes it no sooner
 

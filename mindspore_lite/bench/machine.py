@@ -7,8 +7,8 @@ import platform
 from collections.abc import Iterable
 
 from mindspore_lite.bench.result import Machine
-from mindspore_lite.engines.cpu_name import cpu_name
-from mindspore_lite.pool import cores
+from mindspore_lite.core import cores
+from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.version import __version__
 
 

@@ -26,10 +26,10 @@ import numpy as np
 
 from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.sides import Desk, Feed, Ours, Side, Wish, threaded
+from mindspore_lite.core import cores
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 from mindspore_lite.graph.source import Given, source_of
-from mindspore_lite.pool import cores
 
 INSTALL = {  # name of a peer: what brings it
     "onnxruntime": "pip install onnxruntime",

@@ -21,7 +21,7 @@ from mindspore_lite.bench.load import OUTSTANDING, Done, Drop, Submit
 from mindspore_lite.context import Context
 from mindspore_lite.errors import CancelledError
 from mindspore_lite.model import ModelParallelRunner
-from mindspore_lite.pool.layout import Layout
+from mindspore_lite.serving.layout import Layout
 from mindspore_lite.tensor import Tensor
 
 Feed = Mapping[str, np.ndarray]

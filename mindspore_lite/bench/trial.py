@@ -16,7 +16,7 @@ from mindspore_lite.bench.sides import Feed, Ours
 from mindspore_lite.bench.tune import Score, Setting, Try
 from mindspore_lite.engines.select import installed
 from mindspore_lite.errors import EngineError
-from mindspore_lite.pool.layout import Layout
+from mindspore_lite.serving.layout import Layout
 
 _CANDIDATES = ("onnxruntime", "openvino")  # torch is for cards, and stands in for them on the CPU
 _ROUNDS = 5  # of the last comparison

@@ -36,9 +36,9 @@ from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
 from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.cli.run import model_type
+from mindspore_lite.core import cores, synthetic
 from mindspore_lite.errors import InputError
-from mindspore_lite.pool import cores, synthetic
-from mindspore_lite.pool.layout import Layout
+from mindspore_lite.serving.layout import Layout
 from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mindspore_lite.base_model import ModelType
 from mindspore_lite.cli.flags import Flag
+from mindspore_lite.faces.base_model import ModelType
 
 MODEL_TYPES = {
     "MindIR": ModelType.MINDIR,

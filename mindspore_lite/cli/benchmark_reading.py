@@ -20,9 +20,9 @@ from mindspore_lite.cli.benchmark_flags import (
 from mindspore_lite.cli.key_text import key_text
 from mindspore_lite.conversion.job import Reading, hex_key
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
+from mindspore_lite.core import cores
 from mindspore_lite.engines.select import usable_targets
 from mindspore_lite.errors import SettingsError
-from mindspore_lite.pool import cores
 from mindspore_lite.settings.formats import model_kind
 
 _MOST = 2**31 - 1  # of a whole number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindspore_lite.pool.layout import Layout
+from mindspore_lite.serving.layout import Layout
 
 if TYPE_CHECKING:
     from rich.table import Table

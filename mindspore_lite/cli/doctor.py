@@ -18,14 +18,14 @@ from mindspore_lite.cli.doctor_config import show_config
 from mindspore_lite.cli.inspect import printable, size_text
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
-from mindspore_lite.core import landlock, seccomp
-from mindspore_lite.engines import ascend, cache, select
-from mindspore_lite.engines.cpu_name import cpu_name
+from mindspore_lite.core import cores, landlock, seccomp, synthetic
+from mindspore_lite.core.cpu_name import cpu_name
+from mindspore_lite.engines import ascend, select
+from mindspore_lite.engines.cache import store
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import Given, source_of
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
-from mindspore_lite.pool import cores, synthetic
-from mindspore_lite.pool.layout import Layout, Wanted, layout
+from mindspore_lite.serving.layout import Layout, Wanted, layout
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.version import __version__
 
@@ -158,7 +158,7 @@ def _ranges(ids: tuple[int, ...]) -> str:
 
 
 def _show_cache() -> None:
-    state = cache.describe()
+    state = store.describe()
     say("compile cache:")
     say(f"  place: {state.place}")
     if not state.enabled:

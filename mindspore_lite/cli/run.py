@@ -16,8 +16,8 @@ from mindspore_lite.cli.console import say, steps, working
 from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
+from mindspore_lite.core import synthetic
 from mindspore_lite.model import Model, ModelType
-from mindspore_lite.pool import synthetic
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.tensor import DataType, Tensor
 

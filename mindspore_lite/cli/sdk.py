@@ -33,7 +33,7 @@ def cpp(folder: Path, /, *, compiler: str | None = None, jobs: int | None = None
     jobs
         How many compilers to run at once; without it, one for each core.
     """
-    from mindspore_lite.pool import cores
+    from mindspore_lite.core import cores
     from mindspore_lite.sdk.compiler import find_compiler
     from mindspore_lite.sdk.cpp import find_sources, make_sdk
 

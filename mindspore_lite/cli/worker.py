@@ -43,7 +43,7 @@ def worker(
     if stay and socket is None:
         fail("--stay goes with --socket: any other worker ends with its parent", code=2)
     wanted = [] if cores is None else core_list(cores)
-    from mindspore_lite.worker.start import serve_descriptor, serve_path, serve_private
+    from mindspore_lite.remote.worker.start import serve_descriptor, serve_path, serve_private
 
     if socket is not None:
         serve_path(socket, wanted, stays=stay)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite.build import build
+from mindspore_lite.core import cores, synthetic
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, TensorInfo
@@ -21,7 +21,7 @@ from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.graph.source import Given, Source
 from mindspore_lite.mindir.decrypt import Key
-from mindspore_lite.pool import cores, synthetic
+from mindspore_lite.serving.build import build
 from mindspore_lite.settings.spec import settle
 
 

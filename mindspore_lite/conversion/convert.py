@@ -23,16 +23,16 @@ from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
 from mindspore_lite.conversion.sources import Origin, files_of, load
 from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.errors import LiteError, ModelFileError
-from mindspore_lite.graph.borders import set_layouts, set_types
-from mindspore_lite.graph.fix_shapes import fix_shapes
-from mindspore_lite.graph.infer_shapes import infer_shapes
-from mindspore_lite.graph.opset import upgraded
-from mindspore_lite.graph.optimise import optimise
 from mindspore_lite.graph.to_mindir import to_mindir
 from mindspore_lite.mindir import records
 from mindspore_lite.mindir.decrypt import Key, check_library
 from mindspore_lite.mindir.encrypt import encrypted
 from mindspore_lite.mindir.write import write_file
+from mindspore_lite.passes.borders import set_layouts, set_types
+from mindspore_lite.passes.fix_shapes import fix_shapes
+from mindspore_lite.passes.infer_shapes import infer_shapes
+from mindspore_lite.passes.opset import upgraded
+from mindspore_lite.passes.optimise import optimise
 
 Step = Callable[[str], None]  # is told when a stage begins
 _MAX_TEXT = 500  # characters of a foreign error that are passed on

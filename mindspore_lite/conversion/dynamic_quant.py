@@ -24,7 +24,7 @@ import onnx_ir.passes.common as passes
 from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why_not
 from mindspore_lite.conversion.quant_report import Change, Outcome
 from mindspore_lite.conversion.quant_settings import QuantSettings
-from mindspore_lite.graph.element_types import Types, element_types
+from mindspore_lite.passes.element_types import Types, element_types
 
 FLOAT = ir.DataType.FLOAT
 

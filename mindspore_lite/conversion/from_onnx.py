@@ -10,9 +10,9 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.graph.check_nodes import MAX_NAME, misuse, rules, sort_nodes, title
-from mindspore_lite.graph.element_types import signature
 from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.passes.check_nodes import MAX_NAME, misuse, rules, sort_nodes, title
+from mindspore_lite.passes.element_types import signature
 
 _SHOWN = 30  # problems in one error
 
@@ -54,7 +54,7 @@ def _versions(model: ir.Model) -> Iterator[str]:
         )
     newest = onnx.defs.onnx_opset_version()
     opset = model.graph.opset_imports.get("")
-    if opset is not None and not 1 <= opset <= newest:  # graph/opset.py looks at the oldest ones
+    if opset is not None and not 1 <= opset <= newest:  # passes/opset.py looks at the oldest ones
         yield f"it has opset {opset}, wanted 1 to {newest} (what onnx {onnx.__version__} knows)"
 
 

@@ -23,9 +23,9 @@ from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why
 from mindspore_lite.conversion.quant_report import Change, Outcome
 from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.conversion.ranges import Range, observe, watching
-from mindspore_lite.engines.onnxruntime import quantiser
+from mindspore_lite.engines.onnxruntime.engine import quantiser
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.element_types import Types, element_types
+from mindspore_lite.passes.element_types import Types, element_types
 
 COMPUTED = ("Conv", "Gemm", "MatMul")
 # these pass int8 on; the first two vanish, because the range of their result does their work

@@ -12,13 +12,13 @@ from itertools import islice
 import numpy as np
 import onnx_ir as ir
 
+from mindspore_lite.core import synthetic
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import LiteError
-from mindspore_lite.pool import synthetic
 
 MAX_REQUESTS = 32  # of calibration data that are compared; outputs of all are held in memory
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from mindspore_lite.core.budget import DEFAULT
+from mindspore_lite.core.stop import Stop as Stop
 from mindspore_lite.engines.group import Group as Group
-from mindspore_lite.engines.stop import Stop as Stop
 from mindspore_lite.graph.source import Source as Source
 from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable as Variable

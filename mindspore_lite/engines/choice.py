@@ -20,10 +20,11 @@ from functools import cache as once
 from pathlib import Path
 from typing import Any
 
+from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.engines import cache, digest
 from mindspore_lite.engines.base import Source
-from mindspore_lite.engines.cpu_name import cpu_name
+from mindspore_lite.engines.cache import digest
+from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.select import AUTO, ENGINES, installed
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import Given, source_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mindspore_lite.engines.shared_weights import SharedWeights
+    from mindspore_lite.engines.onnxruntime.shared_weights import SharedWeights
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,10 @@ import numpy as np
 
 from mindspore_lite.core import jail
 from mindspore_lite.core.budget import Budget
-from mindspore_lite.dtypes import BY_NAME
-from mindspore_lite.engines import artefact_check, cache, digest
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.engines.base import Compiling, Engine, Options, Session, Source
+from mindspore_lite.engines.cache import artefact_check, digest
+from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ResourceError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial

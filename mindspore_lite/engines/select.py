@@ -48,7 +48,7 @@ def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
 
 def _onnxruntime(target: str) -> Engine:
     try:
-        from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
+        from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
     except ImportError as exc:
         raise EngineUnavailableError(
             f"target {target!r} needs ONNX Runtime, which cannot be imported ({exc}): "
@@ -112,7 +112,7 @@ def available() -> list[tuple[str, str | None, str]]:
     """(engine, version or None, what it serves or why it is missing) of every engine."""
     found: list[tuple[str, str | None, str]] = []
     try:
-        from mindspore_lite.engines.onnxruntime import VERSION
+        from mindspore_lite.engines.onnxruntime.engine import VERSION
 
         found.append(("onnxruntime", VERSION, "target cpu"))
     except ImportError as exc:

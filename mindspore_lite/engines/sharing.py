@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mindspore_lite.engines import artefact, cache
 from mindspore_lite.engines.base import Engine, Exporting, Options, Session, Source
+from mindspore_lite.engines.cache import artefact, store
 from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.weights.ask import borrowed
-from mindspore_lite.weights.hold import Hold
 from mindspore_lite.weights.identity import Identity
-from mindspore_lite.weights.share import Offer, Share
+from mindspore_lite.weights.sharing.client import borrowed
+from mindspore_lite.weights.sharing.hold import Hold
+from mindspore_lite.weights.sharing.server import Offer, Share
 
 
 def load_shared(
@@ -83,7 +83,7 @@ def _check_storable(source: Source, doing: str) -> None:
 
 
 def _not_stored() -> EngineError:
-    state = cache.describe()
+    state = store.describe()
     reason = state.reason or "the model could not be put there, and a warning says why"
     return EngineError(
         "the model cannot be shared with other processes: weights are shared from the compile "

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mindspore_lite.core.dtypes import BY_NAME, DType
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.dtypes import BY_NAME, DType
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.records import (
     Call,

@@ -13,13 +13,13 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
-from mindspore_lite.graph.fuse_conv_bias import fuse_conv_bias
-from mindspore_lite.graph.fuse_gemm_bias import fuse_gemm_bias
-from mindspore_lite.graph.node_count import node_weight, too_many
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.walk import Shape, Walk
 from mindspore_lite.mindir.records import Call, Constant, GraphRef, Model
 from mindspore_lite.ops.tape import IR_VERSION
+from mindspore_lite.passes.fuse_conv_bias import fuse_conv_bias
+from mindspore_lite.passes.fuse_gemm_bias import fuse_gemm_bias
+from mindspore_lite.passes.node_count import node_weight, too_many
 
 
 def from_mindir(

@@ -51,8 +51,8 @@ def of_open_rank(model: Model) -> tuple[str, ...]:
 
 def trial(model: Model, names: tuple[str, ...], budget: Budget = DEFAULT) -> Trial:
     """Translate for the first rank that works, to know the outputs and what is unsupported."""
-    from mindspore_lite.graph.element_types import element_types
     from mindspore_lite.graph.from_mindir import from_mindir
+    from mindspore_lite.passes.element_types import element_types
 
     refusals = []
     for rank in _RANKS:

@@ -127,8 +127,8 @@ def _mindir_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
 
     def translate() -> ir.Model:
         from mindspore_lite.graph.from_mindir import from_mindir
-        from mindspore_lite.graph.limits import within
         from mindspore_lite.mindir.read import read
+        from mindspore_lite.passes.limits import within
 
         with _naming(given):
             model = read(*opened.load(), is_own=data is None)
@@ -153,8 +153,8 @@ def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
     snapshot = Snapshot([*own, *side.values()])
 
     def translate() -> ir.Model:
-        from mindspore_lite.graph.limits import within
         from mindspore_lite.graph.onnx_file import load_onnx
+        from mindspore_lite.passes.limits import within
 
         with _naming(given):
             loaded: Sequence[Data] = snapshot.open_later() if given.reads_later else snapshot.load()

@@ -15,12 +15,11 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
+from mindspore_lite.core.dtypes import from_numpy
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.dtypes import from_numpy
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.infer_shapes import SAID
 from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
 from mindspore_lite.graph.write_control import CONTROL
 from mindspore_lite.mindir.records import (
@@ -33,12 +32,13 @@ from mindspore_lite.mindir.records import (
     Primitive,
     Tensor,
 )
-from mindspore_lite.ops.backwards import families  # noqa: F401 - fills the table
-from mindspore_lite.ops.backwards.custom import captured, carried
-from mindspore_lite.ops.backwards.kept import KEPT
-from mindspore_lite.ops.backwards.pen import Made, Names, Operand, Pen, tensor, tensor_type
-from mindspore_lite.ops.backwards.table import BACKWARDS, NoEquivalentError, write
+from mindspore_lite.ops.to_mindir import families  # noqa: F401 - fills the table
+from mindspore_lite.ops.to_mindir.custom import captured, carried
+from mindspore_lite.ops.to_mindir.kept import KEPT
+from mindspore_lite.ops.to_mindir.table import BACKWARDS, NoEquivalentError, write
+from mindspore_lite.ops.to_mindir.writer import Made, Names, Operand, Pen, tensor, tensor_type
 from mindspore_lite.ops.unread import UnreadTensor
+from mindspore_lite.passes.infer_shapes import SAID
 from mindspore_lite.version import __version__
 
 MAIN = "main"

@@ -22,7 +22,6 @@ from mindspore_lite.graph.control import (
     tail_of,
 )
 from mindspore_lite.graph.loop import Loop, run_loop
-from mindspore_lite.graph.node_count import node_weight, too_many
 from mindspore_lite.graph.notes import Notes, value_of
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
@@ -49,6 +48,7 @@ from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.scatter import replaced
 from mindspore_lite.ops.table import OPS, bind
 from mindspore_lite.ops.tape import PART_OF, Complex, Tape
+from mindspore_lite.passes.node_count import node_weight, too_many
 
 MAX_DEPTH = 100  # of graphs calling graphs
 _OFTEN = 256  # nodes between two looks at the clock

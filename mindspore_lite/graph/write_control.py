@@ -16,8 +16,8 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.mindir.records import Graph, GraphRef, ValueRef
-from mindspore_lite.ops.backwards.custom import captured_by
-from mindspore_lite.ops.backwards.pen import Made, Operand, Pen, tensor_type
+from mindspore_lite.ops.to_mindir.custom import captured_by
+from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen, tensor_type
 
 if TYPE_CHECKING:
     from mindspore_lite.graph.to_mindir import Scope, Writing

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from mindspore_lite.dtypes import BY_ONNX
+from mindspore_lite.core.dtypes import BY_ONNX
 from mindspore_lite.inspection.facts import Memory
 from mindspore_lite.inspection.skeleton import Skeleton, inferred
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.dtypes import BY_ONNX
-from mindspore_lite.graph import long_lists
+from mindspore_lite.core.dtypes import BY_ONNX
 from mindspore_lite.inspection.facts import Port
+from mindspore_lite.passes import long_lists
 
 _KEPT_BYTES = 1024  # constants up to this size stay, since shapes may follow from them
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mindspore_lite.dtypes import DType
+from mindspore_lite.core.dtypes import DType
 from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
 
 MAX_OPERANDS = 256  # of one box; a damaged file can make tuples of any size

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mindspore_lite.dtypes import DType
+from mindspore_lite.core.dtypes import DType
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.records import (
     Call,

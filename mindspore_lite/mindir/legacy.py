@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.records import Monad, OtherType, SequenceType, TensorType, Type

@@ -11,7 +11,7 @@ import ctypes
 
 from mindspore_lite.mindir.scan import Span
 
-ALIGNMENT = 64  # bytes, as in engines/alignment.py
+ALIGNMENT = 64  # bytes, as in engines/prepare/alignment.py
 
 
 def realigned(data: memoryview, spans: dict[int, Span]) -> dict[int, Span]:

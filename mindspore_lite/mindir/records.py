@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mindspore_lite.core.dtypes import DType
 from mindspore_lite.core.snapshot import Unread
-from mindspore_lite.dtypes import DType
 from mindspore_lite.mindir.quant import Quant
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mindspore_lite.dtypes import BY_NAME, BY_ONNX, DType
+from mindspore_lite.core.dtypes import BY_NAME, BY_ONNX, DType
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.quant import unpacked_int4

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.mindir.records import SequenceType, TensorType, Type
 from mindspore_lite.ops.arguments import number, same_type
 from mindspore_lite.ops.matmul import turned

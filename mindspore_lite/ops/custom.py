@@ -9,10 +9,10 @@ import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.mindir.records import Tensor
-from mindspore_lite.ops.backwards.custom import KIND, graphs_of
 from mindspore_lite.ops.refused import why_not
 from mindspore_lite.ops.table import Val, op
 from mindspore_lite.ops.tape import Tape
+from mindspore_lite.ops.to_mindir.custom import KIND, graphs_of
 
 
 @op("Custom")

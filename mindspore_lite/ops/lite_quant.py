@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite.dtypes import BY_TYPE_ID
+from mindspore_lite.core.dtypes import BY_TYPE_ID
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, TensorType, Type
 from mindspore_lite.ops.table import Val, op

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mindspore_lite.dtypes import BY_TYPE_ID
+from mindspore_lite.core.dtypes import BY_TYPE_ID
 from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, TensorType
 from mindspore_lite.ops import arguments

@@ -13,8 +13,8 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.core.budget import DEFAULT, SECTION
+from mindspore_lite.core.dtypes import BY_NAME, BY_TYPE_ID, DType
 from mindspore_lite.core.snapshot import Unread
-from mindspore_lite.dtypes import BY_NAME, BY_TYPE_ID, DType
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.mindir.records import SequenceType, Tensor, TensorType, Type
 from mindspore_lite.ops.table import Val

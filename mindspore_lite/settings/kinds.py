@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mindspore_lite import checks
+from mindspore_lite.core import checks
 
 MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
 MOST_BUCKETS = 64  # each is compiled on its own; guess

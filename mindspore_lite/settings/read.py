@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mindspore_lite import checks
-from mindspore_lite.checks import Sections as Sections
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import resource_error
+from mindspore_lite.core.checks import Sections as Sections
 from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import ModelFileError
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.errors import InputError
 from mindspore_lite.weights.names import Near, shortened
 from mindspore_lite.weights.rename import collapsed, node_path

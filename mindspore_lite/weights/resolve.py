@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mindspore_lite.dtypes import TABLE
+from mindspore_lite.core.dtypes import TABLE
 from mindspore_lite.errors import EngineError
 from mindspore_lite.weights.names import Near, shortened
 from mindspore_lite.weights.rename import collapsed, node_path

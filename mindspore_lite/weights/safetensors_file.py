@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.dtypes import BY_NAME
 from mindspore_lite.errors import ModelFileError
 
 # the format's own names; it has others (8 bits and less, complex), which no Tensor can hold

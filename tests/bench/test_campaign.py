@@ -12,8 +12,8 @@ from mindspore_lite.bench.compare import Plan
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.sides import Wish
-from mindspore_lite.pool.cores import Cores
-from mindspore_lite.pool.layout import Wanted, layout
+from mindspore_lite.core.cores import Cores
+from mindspore_lite.serving.layout import Wanted, layout
 
 PLAN = Plan(0.04, 0.0, rounds=2)
 

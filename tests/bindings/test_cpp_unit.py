@@ -65,7 +65,7 @@ def test_all_tests_of_the_library_pass(kind: str, tmp_path: Path) -> None:
         program,
         MSLITE_MODEL=str(DIGITS),
         MSLITE_MODELS=str(make_models(tmp_path / "models")),
-        MSLITE_VECTORS=str(ROOT / "tests/wire/vectors"),
+        MSLITE_VECTORS=str(ROOT / "tests/remote/wire/vectors"),
         TSAN_OPTIONS=THREAD_OPTIONS,
     )
     failed = re.findall(r"\w+ \.\.\. FAILED\n.*", done.stdout)

@@ -26,7 +26,7 @@ def test_all_tests_of_the_library_pass(tmp_path: Path) -> None:
         [JAVA, *QUICK, "-ea", "-cp", joined(library, tests), MAIN],
         MSLITE_MODEL=str(DIGITS),
         MSLITE_MODELS=str(make_models(tmp_path / "models")),
-        MSLITE_VECTORS=str(ROOT / "tests/wire/vectors"),
+        MSLITE_VECTORS=str(ROOT / "tests/remote/wire/vectors"),
     )
     failed = re.findall(FAILED.format(name=r"\S+"), done.stdout)
     assert done.returncode == 0, "\n".join([*failed, done.stdout[-1000:], done.stderr[-4000:]])

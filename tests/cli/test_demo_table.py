@@ -17,7 +17,7 @@ from mindspore_lite.cli.demo_table import (
     shown,
     table,
 )
-from mindspore_lite.pool.layout import Layout
+from mindspore_lite.serving.layout import Layout
 
 
 def plan(workers: int, *widths: int) -> Layout:

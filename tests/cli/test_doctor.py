@@ -12,12 +12,12 @@ from onnx import helper, numpy_helper
 
 from mindspore_lite.cli import doctor as doctor_module
 from mindspore_lite.cli.demo import DIGITS_MODEL
+from mindspore_lite.core.cores import Core, Cores
 from mindspore_lite.engines import select
 from mindspore_lite.engines.torch import cards
 from mindspore_lite.engines.torch.cards import CardFacts
 from mindspore_lite.errors import EngineUnavailableError
-from mindspore_lite.pool.cores import Core, Cores
-from mindspore_lite.pool.layout import Wanted, layout
+from mindspore_lite.serving.layout import Wanted, layout
 
 Run = Callable[..., Any]
 
@@ -46,7 +46,7 @@ def test_doctor_exits_with_1_when_no_engine_is_there(
     def missing(*_: object) -> None:
         raise EngineUnavailableError("target 'cpu' needs ONNX Runtime: pip install onnxruntime")
 
-    monkeypatch.setattr("mindspore_lite.build.engine_for", missing)
+    monkeypatch.setattr("mindspore_lite.serving.build.engine_for", missing)
     monkeypatch.setattr(select, "available", lambda: [("onnxruntime", None, "not installed")])
     done = mslite("doctor")
     assert done.code == 1

@@ -242,7 +242,7 @@ def test_nothing_is_printed_and_the_root_logger_stays_as_it_is(
 
 
 def test_a_failure_of_the_quantiser_is_our_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mindspore_lite.engines.onnxruntime import quantiser
+    from mindspore_lite.engines.onnxruntime.engine import quantiser
 
     def fails(*_: object) -> None:
         raise RuntimeError("no such tensor")

@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
-from mindspore_lite import checks
 from mindspore_lite.core import attributes as module
+from mindspore_lite.core import checks
 from mindspore_lite.core.attributes import Setting, Settings
 
 

@@ -13,8 +13,8 @@ from onnx.helper import make_graph, make_model, make_node, make_opsetid
 from onnx.helper import make_tensor_value_info as info
 
 import mindspore_lite as mslite
-from mindspore_lite.engines.border import KEY as BORDER
-from mindspore_lite.engines.variable import KEY as VARIABLE
+from mindspore_lite.engines.prepare.variable import KEY as VARIABLE
+from mindspore_lite.engines.sessions.io_types import KEY as BORDER
 from mindspore_lite.errors import EngineError, ModelFileError
 
 ENGINES = ["onnxruntime", "openvino", "torch"]

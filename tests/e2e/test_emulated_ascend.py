@@ -10,9 +10,9 @@ import pytest
 from support.models import MINDIR, MOBILENET, arrays, dense_net, dense_values, written
 
 import mindspore_lite as mslite
+from mindspore_lite.core import cores
 from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineUnavailableError, LiteError
-from mindspore_lite.pool import cores
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -20,8 +20,8 @@ from mindspore_lite.cli import converter_lite as converter_script
 from mindspore_lite.cli.main import main
 from mindspore_lite.errors import LiteError
 from mindspore_lite.mindir import mindir_pb2 as pb
-from mindspore_lite.wire.bodies import MODEL, Build
-from mindspore_lite.wire.client import Session
+from mindspore_lite.remote.wire.bodies import MODEL, Build
+from mindspore_lite.remote.wire.client import Session
 
 Way = Callable[[Path, Path], bytes]  # a model and a folder for results in, what it gave away out
 ONNX, MINDIR = mslite.ModelType.ONNX, mslite.ModelType.MINDIR

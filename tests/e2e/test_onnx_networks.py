@@ -19,7 +19,7 @@ from support.onnx_networks import converted, inputs_of, run_onnx
 from support.running import DATA, assert_close, fixture_arrays
 
 import mindspore_lite as mslite
-from mindspore_lite.engines.onnxruntime import fit
+from mindspore_lite.engines.onnxruntime.engine import fit
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir.write import write_file
 

@@ -16,10 +16,10 @@ from mindspore_lite.conversion.full_quant import quantise_fully
 from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.conversion.weight_quant import quantise_weights
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.to_mindir import to_mindir
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
+from mindspore_lite.passes.infer_shapes import infer_shapes
 
 PICTURES = [[normal(1, 3, 16, 16, seed=at)] for at in range(6)]
 ROWS = [[normal(4, 64, seed=at)] for at in range(6)]

@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.snapshots import snapshot
 
-from mindspore_lite.engines import cache
 from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.cache import store
 
 SIDE = 64  # a 64 x 64 float32 weight is 16 KiB: large enough to be stored outside the graph
 
@@ -25,7 +25,7 @@ def cache_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MSLITE_CACHE_DIR", str(place))
     for name in ("MSLITE_CACHE", "MSLITE_CACHE_MAX_BYTES", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(cache, "_WARNED", set())
+    monkeypatch.setattr(store, "_WARNED", set())
     return place
 
 

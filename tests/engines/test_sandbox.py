@@ -36,15 +36,16 @@ from support.workers import file_build
 import mindspore_lite as mslite
 from mindspore_lite.core import jail
 from mindspore_lite.core.budget import Budget
-from mindspore_lite.engines import cache, sandbox
+from mindspore_lite.engines import sandbox
+from mindspore_lite.engines.cache import store
 from mindspore_lite.errors import (
     EngineError,
     LiteError,
     ModelFileError,
 )
 from mindspore_lite.graph import from_mindir
-from mindspore_lite.wire.bodies import RUNNER
-from mindspore_lite.worker.hosted import Running, built
+from mindspore_lite.remote.wire.bodies import RUNNER
+from mindspore_lite.remote.worker.served_model import Running, built
 
 TASKS = Path(__file__).parents[1] / "support"
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -106,13 +107,13 @@ def test_the_same_model_under_the_same_key(
     images = np.random.default_rng(1).random((3, 1, 8, 8), np.float32)
     with sandboxed(DIGITS, engine=engine) as model:
         found = arrays(model.predict([images]))
-    (kept,) = cache.Cache(cache_place, 0).artefacts()
+    (kept,) = store.Cache(cache_place, 0).artefacts()
     monkeypatch.setattr(jail, "run", no_child)
     with sandboxed(DIGITS, engine=engine) as model:  # from the cache
         np.testing.assert_array_equal(arrays(model.predict([images])), found)
     with plain(DIGITS, MINDIR, engine) as model:
         np.testing.assert_array_equal(arrays(model.predict([images])), found)
-    assert [key for _, _, key in cache.Cache(cache_place, 0).artefacts()] == [kept[2]]
+    assert [key for _, _, key in store.Cache(cache_place, 0).artefacts()] == [kept[2]]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -17,7 +17,7 @@ from mindspore_lite.errors import EngineError, EngineUnavailableError
 @pytest.fixture
 def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    monkeypatch.delitem(sys.modules, "mindspore_lite.engines.onnxruntime", raising=False)
+    monkeypatch.delitem(sys.modules, "mindspore_lite.engines.onnxruntime.engine", raising=False)
 
 
 @pytest.mark.parametrize("target", ["cpu", "CPU"])

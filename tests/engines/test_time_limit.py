@@ -11,8 +11,8 @@ from typing import NoReturn
 import pytest
 
 from mindspore_lite.core import threads
+from mindspore_lite.core.stop import Stop
 from mindspore_lite.engines import time_limit
-from mindspore_lite.engines.stop import Stop
 from mindspore_lite.engines.time_limit import all_within, within
 from mindspore_lite.errors import EngineError, RequestTimeoutError, ResourceError
 

@@ -20,8 +20,8 @@ from support.fake_engine import LIMIT_S
 from support.models import arrays, built, small_unet, written
 from support.running import assert_close
 
+from mindspore_lite.core import cores
 from mindspore_lite.errors import WorkerDiedError
-from mindspore_lite.pool import cores
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/multi_device"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.pool import cores
+from mindspore_lite.core import cores
 
 ROOT = Path(__file__).parent.parent.parent
 MAIN = ROOT / "examples/quick_start_parallel/main.py"

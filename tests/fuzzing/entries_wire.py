@@ -22,17 +22,17 @@ from support.wire_vectors import Part
 
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import LiteError
-from mindspore_lite.wire import bodies, client
-from mindspore_lite.wire.bodies import MODEL, Build, Description
-from mindspore_lite.wire.client import Model, Session
-from mindspore_lite.wire.fields import Writer
-from mindspore_lite.wire.frames import Channel, Message, header
-from mindspore_lite.wire.handshake import NEW_SESSION, VERSION, Hello, Welcome
-from mindspore_lite.wire.memory import Block
-from mindspore_lite.worker import guest as guest_module
-from mindspore_lite.worker.host import Host
-from mindspore_lite.worker.hosted import Hosted, built
-from mindspore_lite.worker.listener import abstract_listener
+from mindspore_lite.remote.wire import bodies, client
+from mindspore_lite.remote.wire.bodies import MODEL, Build, Description
+from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.fields import Writer
+from mindspore_lite.remote.wire.frames import Channel, Message, header
+from mindspore_lite.remote.wire.handshake import NEW_SESSION, VERSION, Hello, Welcome
+from mindspore_lite.remote.wire.memory import Block
+from mindspore_lite.remote.worker import client_session as guest_module
+from mindspore_lite.remote.worker.listener import abstract_listener
+from mindspore_lite.remote.worker.served_model import Hosted, built
+from mindspore_lite.remote.worker.server import Host
 
 Act = Callable[[], object]
 

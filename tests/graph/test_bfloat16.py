@@ -10,7 +10,7 @@ import onnx_ir as ir
 from support.mindir_builder import Net, tensor_type
 from support.running import op_types, run_graph
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.graph.bfloat16 import KEY, has_bfloat16, without_bfloat16
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir import records as r

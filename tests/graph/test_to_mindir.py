@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from support.running import assert_close, run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir.read import read, read_file
 from mindspore_lite.mindir.records import local_name
 from mindspore_lite.mindir.write import pieces, write_file
+from mindspore_lite.passes.infer_shapes import infer_shapes
 
 FLOAT = ir.TensorType(ir.DataType.FLOAT)
 

@@ -12,10 +12,10 @@ import pytest
 from support.running import run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
+from mindspore_lite.passes.infer_shapes import infer_shapes
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

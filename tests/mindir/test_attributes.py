@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.mindir_builder import tensor
 
-from mindspore_lite.dtypes import BY_NAME, TABLE
+from mindspore_lite.core.dtypes import BY_NAME, TABLE
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import attributes
 from mindspore_lite.mindir import mindir_pb2 as pb

@@ -13,7 +13,7 @@ from support.legacy_builder import encode_legacy, legacy_value
 from support.mindir_builder import Net, tensor, tensor_type
 from support.running import run
 
-from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir import attributes, legacy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir.tensors import tensor, tensor_type

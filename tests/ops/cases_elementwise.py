@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from support.op_case import Case, K, S, numbers, truths
 
-from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import BY_NAME
 
 F16, I32, I64 = np.float16, np.int32, np.int64
 

@@ -14,11 +14,11 @@ from support.running import assert_close, run, run_graph
 
 from mindspore_lite.errors import LiteError, ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.infer_shapes import infer_shapes
 from mindspore_lite.graph.to_mindir import to_mindir
 from mindspore_lite.mindir import records as r
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
+from mindspore_lite.passes.infer_shapes import infer_shapes
 
 _X = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
 

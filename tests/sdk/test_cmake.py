@@ -84,6 +84,6 @@ int main() {
     )
     assert done.returncode == 0, done.stdout
     assert f"{repository}/mindspore_lite/cli/data/digits.mindir\n" in done.stdout
-    assert f"{repository}/tests/wire/vectors\n" in done.stdout
+    assert f"{repository}/tests/remote/wire/vectors\n" in done.stdout
     assert "the-interpreter\n" in done.stdout
     assert ("sanitized\n" in done.stdout) == bool(sanitizers)

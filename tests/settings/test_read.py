@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite import checks
+from mindspore_lite.core import checks
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.settings import read as config
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from support.settings import spec_of
 
-from mindspore_lite.build import applied
 from mindspore_lite.context import Context
 from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.engines.base import Options
 from mindspore_lite.errors import EngineError
+from mindspore_lite.serving.build import applied
 from mindspore_lite.settings.read import layers_of, read_layers
 from mindspore_lite.settings.spec import settle
 

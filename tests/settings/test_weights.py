@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindspore_lite import checks
+from mindspore_lite.core import checks
 from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.settings.read import Layer, Sections, read_config
 from mindspore_lite.settings.spec import settle

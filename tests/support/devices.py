@@ -15,7 +15,7 @@ from support.fake_engine import LIMIT_S, wait_for
 from support.models import arrays
 
 import mindspore_lite as mslite
-from mindspore_lite.devices.report import DeviceStatistics
+from mindspore_lite.remote.devices.report import DeviceStatistics
 
 DEVICES = [0, 1]
 

@@ -12,7 +12,7 @@ import pytest
 
 import mindspore_lite as mslite
 from mindspore_lite.engines.base import Options, Session, Source, Stop
-from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
+from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 
 
@@ -124,7 +124,7 @@ class FakeCards:
 def installed(monkeypatch: pytest.MonkeyPatch) -> FakeCards:
     """Cards for target gpu, as many as are asked for."""
     made = FakeCards()
-    monkeypatch.setattr("mindspore_lite.build.engine_for", made.engine_for)
+    monkeypatch.setattr("mindspore_lite.serving.build.engine_for", made.engine_for)
     return made
 
 

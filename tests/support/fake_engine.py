@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from mindspore_lite.core.deadline import Watchdog
 from mindspore_lite.engines.base import Session, Stop, TensorInfo
 from mindspore_lite.errors import StoppedError
-from mindspore_lite.pool.call import Call
-from mindspore_lite.pool.deadline import Watchdog
-from mindspore_lite.pool.desk import Batching, Place
-from mindspore_lite.pool.layout import Layout
-from mindspore_lite.pool.pool import Pool
-from mindspore_lite.pool.width import Lane
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.layout import Layout
+from mindspore_lite.serving.pool import Pool
+from mindspore_lite.serving.scheduler import Batching, Place
+from mindspore_lite.serving.thread_widths import Lane
 
 LIMIT_S = 30.0  # for waits that end at once when all is well
 

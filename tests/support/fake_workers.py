@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from support.fake_engine import LIMIT_S, rows, wait_for
 
-from mindspore_lite.devices.crew import Crew
-from mindspore_lite.devices.post import Place, State
-from mindspore_lite.devices.request import Request
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import RequestTimeoutError, WorkerDiedError
-from mindspore_lite.pool.call import Call
-from mindspore_lite.wire.bodies import RUNNER, Build
-from mindspore_lite.wire.client import ENDED
+from mindspore_lite.remote.devices.dispatcher import Crew
+from mindspore_lite.remote.devices.request import Request
+from mindspore_lite.remote.devices.supervisor import Place, State
+from mindspore_lite.remote.wire.bodies import RUNNER, Build
+from mindspore_lite.remote.wire.client import ENDED
+from mindspore_lite.serving.call import Call
 
 BUILD = Build(RUNNER, 0, "/no/such/model")
 

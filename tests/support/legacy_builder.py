@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir import records as r
 

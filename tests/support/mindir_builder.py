@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.mindir import records as r
 from mindspore_lite.mindir.write import pieces

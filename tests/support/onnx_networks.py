@@ -12,9 +12,9 @@ import onnxruntime as ort
 from support.running import QUIET
 from support.written import Source
 
-from mindspore_lite.graph.opset import upgraded
-from mindspore_lite.graph.optimise import optimise
 from mindspore_lite.graph.to_mindir import Written, to_mindir
+from mindspore_lite.passes.opset import upgraded
+from mindspore_lite.passes.optimise import optimise
 
 
 def network(path: Path) -> Source:

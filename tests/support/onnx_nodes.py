@@ -18,11 +18,11 @@ from onnx.backend.test.case.test_case import TestCase
 from support.running import DATA, QUIET, run_graph
 
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.infer_shapes import infer_shapes
-from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.mindir.write import write_file
+from mindspore_lite.passes.infer_shapes import infer_shapes
+from mindspore_lite.passes.opset import upgraded
 
 LIST = DATA / "onnx_conformance.txt"
 # They draw numbers: what they pass, they pass by chance.

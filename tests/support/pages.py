@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.engines.artefact import WEIGHTS
+from mindspore_lite.engines.cache.artefact import WEIGHTS
 
 _PAGE = 4096  # pagemap counts in these
 _PRESENT = np.uint64(63)  # the bit of a pagemap entry

@@ -10,8 +10,8 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime as ort
 
-from mindspore_lite.engines import border
-from mindspore_lite.engines.onnxruntime import fit
+from mindspore_lite.engines.onnxruntime.engine import fit
+from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.mindir.records import Model
 
@@ -35,12 +35,12 @@ def run_graph(graph: ir.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     session = ort.InferenceSession(data, QUIET, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
     feed = dict(zip(names, inputs, strict=True))
-    for name, kind in border.declared(graph.metadata_props, "inputs").items():
-        feed[name] = border.inward(feed[name], kind)
+    for name, kind in io_types.declared(graph.metadata_props, "inputs").items():
+        feed[name] = io_types.inward(feed[name], kind)
     found: list[np.ndarray] = session.run(None, feed)
-    outward = border.declared(graph.metadata_props, "outputs")
+    outward = io_types.declared(graph.metadata_props, "outputs")
     outputs = zip(session.get_outputs(), found, strict=True)
-    return [border.outward(a, outward[o.name]) if o.name in outward else a for o, a in outputs]
+    return [io_types.outward(a, outward[o.name]) if o.name in outward else a for o, a in outputs]
 
 
 def op_types(graph: ir.Model) -> list[str]:

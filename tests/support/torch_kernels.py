@@ -13,7 +13,7 @@ from support.random_onnx import computed
 from support.running import assert_close
 from support.torch_nodes import run_graph
 
-from mindspore_lite.kernels.lower import Lowered, Target, lower
+from mindspore_lite.engines.torch.kernels.lower import Lowered, Target, lower
 
 OPSET = 21
 _RANDOM = np.random.default_rng(7)

@@ -20,16 +20,16 @@ from support.fixture_files import KEYS, compare_outputs
 from support.onnx_nodes import compare, data_of
 from support.running import DATA, assert_close, fixture_arrays
 
-from mindspore_lite.engines import border
-from mindspore_lite.engines.widen import Kernels, widen
+from mindspore_lite.engines.prepare.widen import Kernels, widen
+from mindspore_lite.engines.sessions import io_types
+from mindspore_lite.engines.torch.kernels.lower import Lowered, Target, lower
+from mindspore_lite.engines.torch.kernels.table import KERNELS
+from mindspore_lite.engines.torch.kernels.taken import rows
+from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.graph.opset import upgraded
 from mindspore_lite.graph.source import Given, source_of
-from mindspore_lite.kernels.lower import Lowered, Target, lower
-from mindspore_lite.kernels.table import KERNELS
-from mindspore_lite.kernels.taken import rows
-from mindspore_lite.kernels.types import of_numpy, to_numpy
 from mindspore_lite.mindir.decrypt import Key
+from mindspore_lite.passes.opset import upgraded
 
 LIST = DATA / "torch_conformance.txt"
 EXCEPTIONS = DATA / "torch_exceptions.txt"
@@ -115,18 +115,18 @@ def run_graph(model: ir.Model, given: Sequence[Any], dynamic: bool = False) -> l
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # less precision; a border's rounding
         widen(model, taken)
-        inputs = border.declared(model.metadata_props, "inputs")
-        outputs = border.declared(model.metadata_props, "outputs")
+        inputs = io_types.declared(model.metadata_props, "inputs")
+        outputs = io_types.declared(model.metadata_props, "outputs")
         names = [str(value.name) for value in model.graph.inputs]
         given = [
-            border.inward(one, inputs[name]) if name in inputs else one
+            io_types.inward(one, inputs[name]) if name in inputs else one
             for name, one in zip(names, given, strict=True)
         ]
         shapes = None if dynamic else [() if _is_open(one) else np.shape(one) for one in given]
         found = [as_arrays(one) for one in run_lowered(lower(model, shapes, CPU), given)]
         names = [str(value.name) for value in model.graph.outputs]
         return [
-            border.outward(one, outputs[name]) if name in outputs else one
+            io_types.outward(one, outputs[name]) if name in outputs else one
             for name, one in zip(names, found, strict=True)
         ]
 

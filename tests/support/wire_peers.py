@@ -14,16 +14,16 @@ from types import TracebackType
 import numpy as np
 
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.pool.call import Call
+from mindspore_lite.remote.wire.bodies import Description
+from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.handshake import VERSION, Welcome
+from mindspore_lite.remote.wire.memory import Block, Made
+from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker.listener import abstract_listener
+from mindspore_lite.remote.worker.served_model import Hosted, Running
+from mindspore_lite.remote.worker.server import Host
+from mindspore_lite.serving.call import Call
 from mindspore_lite.tensor import Tensor
-from mindspore_lite.wire.bodies import Description
-from mindspore_lite.wire.client import Model, Session
-from mindspore_lite.wire.handshake import VERSION, Welcome
-from mindspore_lite.wire.memory import Block, Made
-from mindspore_lite.worker.guest import Guest
-from mindspore_lite.worker.host import Host
-from mindspore_lite.worker.hosted import Hosted, Running
-from mindspore_lite.worker.listener import abstract_listener
 
 LIMIT_S = 30.0  # for waits that end at once when all is well
 TOKEN = bytes(range(16, 32))

@@ -1,7 +1,7 @@
 """Test vectors of the wire protocol: fields with names and values <-> bytes <-> lines of text.
 
 The encoding here is written from docs/wire.md alone and shares no code with the package, so that
-each can be held against the other. tests/wire/vectors/README.md tells the format of the files.
+each can be held against the other. tests/remote/wire/vectors/README.md tells the format of the files.
 """
 
 from __future__ import annotations

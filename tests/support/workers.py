@@ -19,14 +19,14 @@ from support.fake_engine import LIMIT_S, Gate, wait_for
 import mindspore_lite
 from mindspore_lite.engines.base import Stop, TensorInfo
 from mindspore_lite.errors import CancelledError, StoppedError
-from mindspore_lite.pool.call import Call
-from mindspore_lite.wire.bodies import MODEL, Build, Description
-from mindspore_lite.wire.client import Model, Session
-from mindspore_lite.wire.handshake import greet
-from mindspore_lite.worker.guest import Guest
-from mindspore_lite.worker.host import Host
-from mindspore_lite.worker.hosted import Hosted, Running
-from mindspore_lite.worker.listener import abstract_listener
+from mindspore_lite.remote.wire.bodies import MODEL, Build, Description
+from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.handshake import greet
+from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker.listener import abstract_listener
+from mindspore_lite.remote.worker.served_model import Hosted, Running
+from mindspore_lite.remote.worker.server import Host
+from mindspore_lite.serving.call import Call
 
 ROOT = Path(mindspore_lite.__file__).parent.parent
 X = np.array([3, 4], np.float32)

@@ -1,6 +1,6 @@
 """What the converter writes for known models, as short digests that MindSpore's verdict hangs on.
 
-The models are the rows of tests/ops/backwards and the node tests of the onnx package, as far as
+The models are the rows of tests/ops/to_mindir and the node tests of the onnx package, as far as
 they are written as primitives alone.
 """
 

@@ -1,4 +1,4 @@
-// The test vectors of the protocol (tests/wire/vectors), as their README tells; MSLITE_VECTORS is
+// The test vectors of the protocol (tests/remote/wire/vectors), as their README tells; MSLITE_VECTORS is
 // their folder.
 #ifndef MSLITE_TESTS_VECTORS_H_
 #define MSLITE_TESTS_VECTORS_H_

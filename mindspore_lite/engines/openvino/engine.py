@@ -22,27 +22,23 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
+from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.dtypes import BY_NAME
-from mindspore_lite.engines import (
-    artefact,
-    binding,
-    cache,
-    cached,
-    digest,
-    huge_pages,
-    time_limit,
-    variable,
-)
-from mindspore_lite.engines.alignment import ALIGNMENT
+from mindspore_lite.engines import time_limit
 from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
-from mindspore_lite.engines.openvino import reading
+from mindspore_lite.engines.cache import artefact, digest
+from mindspore_lite.engines.cache import load as cached
+from mindspore_lite.engines.cache import store as cache
+from mindspore_lite.engines.openvino import huge_pages, reading
 from mindspore_lite.engines.openvino.faults import can_be_stored
 from mindspore_lite.engines.openvino.reading import Ports
 from mindspore_lite.engines.openvino.session import FORKED, OpenVinoSession
+from mindspore_lite.engines.prepare import variable
+from mindspore_lite.engines.prepare.alignment import ALIGNMENT
+from mindspore_lite.engines.prepare.skeleton import Parts
 from mindspore_lite.engines.sandbox import JailedSource
-from mindspore_lite.engines.skeleton import Parts
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable

@@ -15,9 +15,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from mindspore_lite.engines.quirks import guard_empty_batches
+from mindspore_lite.engines.prepare.quirks import guard_empty_batches
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.graph.edit import dims_of, given, ints_of
+from mindspore_lite.passes.edit import dims_of, given, ints_of
 
 _TURNED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}
 

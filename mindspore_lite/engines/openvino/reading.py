@@ -19,19 +19,19 @@ import onnx_ir as ir
 import openvino as ov
 
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.dtypes import BY_ONNX
-from mindspore_lite.engines import variable
+from mindspore_lite.core.dtypes import BY_ONNX
 from mindspore_lite.engines.base import ANY_RANK, TensorInfo
 from mindspore_lite.engines.openvino.faults import mend
-from mindspore_lite.engines.skeleton import Parts, take_apart
-from mindspore_lite.engines.widen import Kernels, widen
+from mindspore_lite.engines.prepare import variable
+from mindspore_lite.engines.prepare.skeleton import Parts, take_apart
+from mindspore_lite.engines.prepare.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.check_nodes import check_nodes
-from mindspore_lite.graph.element_types import Signature
-from mindspore_lite.graph.folding import refuse_unknown
-from mindspore_lite.graph.guard_division import guard_division
-from mindspore_lite.graph.node_count import levels_of
 from mindspore_lite.graph.source import Source
+from mindspore_lite.passes.check_nodes import check_nodes
+from mindspore_lite.passes.element_types import Signature
+from mindspore_lite.passes.folding import refuse_unknown
+from mindspore_lite.passes.guard_division import guard_division
+from mindspore_lite.passes.node_count import levels_of
 
 _MOST_TEXT = 4000  # characters of an error that are looked at
 _NEWEST = 1000  # guess: ONNX's own opsets have got to 25 in nine years

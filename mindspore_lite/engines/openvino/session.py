@@ -25,10 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import openvino as ov
 
+from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.engines import binding, border
 from mindspore_lite.engines.base import Opener, Options, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
+from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.variable import Variable
 
@@ -75,9 +76,9 @@ class OpenVinoSession:
         """
         self._opener = opener
         self.metadata, self.variables = ports.metadata, variables
-        inward, outward = (border.declared(self.metadata, s) for s in ("inputs", "outputs"))
-        self.inputs = tuple(border.seen(info, inward) for info in ports.inputs)
-        self.outputs = tuple(border.seen(info, outward) for info in ports.outputs)
+        inward, outward = (io_types.declared(self.metadata, s) for s in ("inputs", "outputs"))
+        self.inputs = tuple(io_types.seen(info, inward) for info in ports.inputs)
+        self.outputs = tuple(io_types.seen(info, outward) for info in ports.outputs)
         self._inward = [inward.get(info.name) for info in self.inputs]
         self._places = tuple(ports.places)
         self._outward = [outward.get(info.name) for info in self.outputs]
@@ -125,7 +126,7 @@ class OpenVinoSession:
         shared = []  # which OpenVINO does not keep alive
         for place, array, kind in zip(self._places, inputs, self._inward, strict=True):
             if place != UNUSED:
-                shared.append(shown(border.inward(array, kind) if kind else array))
+                shared.append(shown(io_types.inward(array, kind) if kind else array))
                 native.set_input_tensor(place, ov.Tensor(shared[-1], shared_memory=True))
         try:
             self._wait(native, stop)
@@ -138,7 +139,7 @@ class OpenVinoSession:
         for at, blank in enumerate(request.blanks):
             native.set_input_tensor(at, blank)  # what the caller gave is his alone again
         return [
-            border.outward(array, kind) if kind else array
+            io_types.outward(array, kind) if kind else array
             for array, kind in zip(found, self._outward, strict=True)
         ]
 

@@ -23,9 +23,9 @@ from torch import fx
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from mindspore_lite.engines import digest
-from mindspore_lite.engines.fork_lock import ForkLock
-from mindspore_lite.engines.torch import hear, kept
+from mindspore_lite.core.fork import ForkLock
+from mindspore_lite.engines.cache import digest
+from mindspore_lite.engines.torch import code_cache, trace
 from mindspore_lite.engines.torch.cards import Card
 
 Run = Callable[..., Sequence[torch.Tensor]]
@@ -126,8 +126,8 @@ def _made(
     weights = [weight.detach() for weight in module.parameters()]
     given = [*inputs, *weights]
     try:
-        with _quiet(), torch.no_grad(), hear.listening():
-            file = kept.file(_name(origin, given, options)) if origin else None
+        with _quiet(), torch.no_grad(), trace.listening():
+            file = code_cache.file(_name(origin, given, options)) if origin else None
             found = _found(file, given)
             if found is not None:
                 return _Code(found, weights, None)
@@ -160,7 +160,7 @@ def _name(origin: str, given: Sequence[torch.Tensor], options: dict[str, Any]) -
     """Under which compiled code is kept: whatever would make it another code makes another name."""
     cuda = [one.device for one in given if one.device.type == "cuda"]
     switches = (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32)
-    return kept.name_of(
+    return code_cache.name_of(
         [
             origin,
             Card(str(cuda[0])).properties() if cuda else digest.cpu_features(),
@@ -214,7 +214,7 @@ def _keep_files() -> None:
 
     Triton's would otherwise lie in the user's home.
     """
-    place = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or kept.place()
+    place = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or code_cache.place()
     if place is not None:
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
         os.environ.setdefault("TRITON_CACHE_DIR", str(Path(place) / "triton"))

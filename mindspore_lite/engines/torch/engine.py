@@ -16,24 +16,28 @@ import onnx_ir as ir
 import torch
 from google.protobuf.message import DecodeError
 
-from mindspore_lite.engines import artefact, binding, cache, cached, digest, variable
+from mindspore_lite.core import binding
 from mindspore_lite.engines.base import Keep, Options, Source
-from mindspore_lite.engines.skeleton import Parts, take_apart
-from mindspore_lite.engines.torch import ipc, stored
+from mindspore_lite.engines.cache import artefact, digest
+from mindspore_lite.engines.cache import load as cached
+from mindspore_lite.engines.cache import store as cache
+from mindspore_lite.engines.prepare import variable
+from mindspore_lite.engines.prepare.skeleton import Parts, take_apart
+from mindspore_lite.engines.prepare.widen import Kernels, widen
+from mindspore_lite.engines.torch import ipc, stored_graph
 from mindspore_lite.engines.torch.card_session import CardSession
 from mindspore_lite.engines.torch.cards import Card, card_for
 from mindspore_lite.engines.torch.compile import check_tuning
+from mindspore_lite.engines.torch.kernels.taken import rows
 from mindspore_lite.engines.torch.precision import half_of
 from mindspore_lite.engines.torch.program import Program
 from mindspore_lite.engines.torch.session import TorchSession, on_host
-from mindspore_lite.engines.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.check_nodes import check_nodes
-from mindspore_lite.graph.folding import refuse_unknown
-from mindspore_lite.graph.for_card import prepare
-from mindspore_lite.graph.guard_division import guard_division
-from mindspore_lite.graph.opset import upgraded
-from mindspore_lite.kernels.taken import rows
+from mindspore_lite.passes.check_nodes import check_nodes
+from mindspore_lite.passes.folding import refuse_unknown
+from mindspore_lite.passes.for_card import prepare
+from mindspore_lite.passes.guard_division import guard_division
+from mindspore_lite.passes.opset import upgraded
 from mindspore_lite.weights.identity import Identity
 
 VERSION = str(torch.__version__)
@@ -78,7 +82,7 @@ class TorchEngine:
         """Open a graph that another process has prepared; extra: its weights on the card."""
         card = _checked(options)
         try:
-            return _opened(*stored.read(folder), folder, None, options, card, extra)
+            return _opened(*stored_graph.read(folder), folder, None, options, card, extra)
         except OSError as exc:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
 
@@ -114,7 +118,7 @@ def _load_cached(
 
     def read(folder: Path) -> tuple[ir.Model, bytes, Path] | None:
         try:
-            model, skeleton = stored.read(folder)
+            model, skeleton = stored_graph.read(folder)
         except (OSError, ValueError, DecodeError):
             return None
         if keep is not None:
@@ -128,7 +132,9 @@ def _load_cached(
             for value in model.graph.initializers.values()
             if value.const_value is not None
         )
-        return cached.write(store, key, size, lambda folder: stored.write(folder, model, skeleton))
+        return cached.write(
+            store, key, size, lambda folder: stored_graph.write(folder, model, skeleton)
+        )
 
     return _opened(*cached.find_or_build(store, key, read, build), source, options, card)
 

@@ -18,9 +18,9 @@ import torch
 
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.torch.cards import Card
+from mindspore_lite.engines.torch.kernels.lower import Weight
 from mindspore_lite.engines.torch.store import Place, Store
 from mindspore_lite.errors import EngineError
-from mindspore_lite.kernels.lower import Weight
 
 _BINARY = ("handle", "counter", "event")  # fields of a handle that are bytes
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from mindspore_lite import dtypes
+from mindspore_lite.core import dtypes
 from mindspore_lite.engines.torch import cards
+from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.errors import InputError, ResourceError
-from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _KINDS = {"gpu": "cuda", "ascend": "npu"}
 _DEFAULT_STREAM = 1  # as DLPack numbers CUDA's

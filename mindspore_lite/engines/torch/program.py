@@ -18,16 +18,16 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
-from mindspore_lite.engines import border
 from mindspore_lite.engines.base import Options, TensorInfo, Variable
+from mindspore_lite.engines.sessions import io_types
+from mindspore_lite.engines.torch import code_cache, plan_cache, rows
 from mindspore_lite.engines.torch import compile as compiler
-from mindspore_lite.engines.torch import kept, kept_plan, rows
 from mindspore_lite.engines.torch.cards import Card
+from mindspore_lite.engines.torch.kernels.lower import Lowered, Target, check_operators, lower
+from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy, torch_type
 from mindspore_lite.engines.torch.precision import half_of, switched
 from mindspore_lite.engines.torch.store import Store
 from mindspore_lite.errors import EngineError
-from mindspore_lite.kernels.lower import Lowered, Target, check_operators, lower
-from mindspore_lite.kernels.types import of_numpy, to_numpy, torch_type
 
 MAX_PLANS = 16  # shapes besides those of batches; beyond, those unused for longest go; guess
 
@@ -106,11 +106,11 @@ class Program:
         """Whether rows may be computed with others; tried on the host, once, and kept."""
         with self._trying:
             if self._independent is None:
-                name = kept.name_of([self._key, "rows"])
-                known = kept.read(name) if self._key else None
+                name = code_cache.name_of([self._key, "rows"])
+                known = code_cache.read(name) if self._key else None
                 self._independent = self._try_rows(shapes) if known is None else known == b"1"
                 if self._key and known is None:
-                    kept.write(name, b"1" if self._independent else b"0")
+                    code_cache.write(name, b"1" if self._independent else b"0")
             return self._independent
 
     def _try_rows(self, shapes: Shapes) -> bool:
@@ -142,7 +142,7 @@ class Program:
         place = self._place(shapes)
         if place is not None:
             with self._on_card():
-                run = kept_plan.find(place, self.store, self.device, self._examples(shapes))
+                run = plan_cache.find(place, self.store, self.device, self._examples(shapes))
             if run is not None:
                 return Plan(shapes, run)
         lowered = lower(self._model, shapes, self._target)
@@ -157,14 +157,14 @@ class Program:
             return Plan(shapes, self._compiled(lowered, self._examples(shapes), place))
 
     def _compiled(
-        self, lowered: Lowered, examples: Sequence[torch.Tensor], place: kept_plan.Kept | None
+        self, lowered: Lowered, examples: Sequence[torch.Tensor], place: plan_cache.Kept | None
     ) -> compiler.Run:
         def measure(run: compiler.Run) -> float:
             assert self.card is not None
             return replay_ms(self.card, lambda: list(run(*examples)))
 
         def taped(run: compiler.Run) -> bool:
-            return place is not None and kept_plan.keep(place, run, examples, lowered)
+            return place is not None and plan_cache.keep(place, run, examples, lowered)
 
         options = self.options
         origin = f"{self._key} {options.precision}" if self._key else ""
@@ -185,7 +185,7 @@ class Program:
             for dims, dtype in zip(shapes, self.types, strict=True)
         ]
 
-    def _place(self, shapes: Shapes) -> kept_plan.Kept | None:
+    def _place(self, shapes: Shapes) -> plan_cache.Kept | None:
         """Where a compiled plan is kept; None: nowhere."""
         options = self.options
         if not self._key or self.card is None or self.card.kind != "cuda":
@@ -193,10 +193,10 @@ class Program:
         if options.tuning == "off":
             return None
         parts = (options.precision, options.tuning, options.tf32, shapes, str(self.device))
-        name = kept.name_of([self._key, "plan", self.card.properties(), repr(parts)])
+        name = code_cache.name_of([self._key, "plan", self.card.properties(), repr(parts)])
         tensors = {n: value.const_value for n, value in self._model.graph.initializers.items()}
         arrays = {n: of_numpy(one.numpy()) for n, one in tensors.items() if one is not None}
-        return kept_plan.Kept(name, arrays, self._target.variable)
+        return plan_cache.Kept(name, arrays, self._target.variable)
 
 
 def replay_ms(card: Card, run: Callable[[], Sequence[torch.Tensor]], count: int = 20) -> float:
@@ -245,4 +245,4 @@ def _infos(values: Sequence[ir.Value], kind: str) -> tuple[TensorInfo, ...]:
 
 def seen(infos: Sequence[TensorInfo], kinds: Mapping[str, str]) -> tuple[TensorInfo, ...]:
     """Inputs or outputs as callers see them."""
-    return tuple(border.seen(info, kinds) for info in infos)
+    return tuple(io_types.seen(info, kinds) for info in infos)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from mindspore_lite.engines.torch import one_run
+from mindspore_lite.engines.torch import fused_launch
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.compile import BUILDING
-from mindspore_lite.engines.torch.one_run import OneRun
+from mindspore_lite.engines.torch.fused_launch import OneRun
+from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.engines.torch.precision import switched
 from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
-from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
 _SMALL_BYTES = 64 << 10  # copied within a few microseconds; guess
@@ -46,7 +46,7 @@ class Lane:
         self.card = card
         self.stream = card.stream()
         self.pool = card.pool() if card.captures else None
-        self.caller = one_run.caller(card, self.stream) if card.captures else None
+        self.caller = fused_launch.caller(card, self.stream) if card.captures else None
         self._rooms: dict[tuple[str, int], torch.Tensor] = {}
 
     def room(self, use: str, at: int, dims: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -122,7 +122,7 @@ class Replay:
                 return
         self._once = self._at_once(caller) if caller else None
 
-    def _at_once(self, caller: one_run.Caller) -> OneRun | None:
+    def _at_once(self, caller: fused_launch.Caller) -> OneRun | None:
         """How to run by one call; None where CUDA's own name of a graph is not to be had."""
         self._graphs = [self._card.address(graph) for graph in (self._answer, self._replay)]
         if not all(self._graphs):

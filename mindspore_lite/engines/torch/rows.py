@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.engines.alike import alike
+from mindspore_lite.core.nearly_equal import alike
 from mindspore_lite.engines.base import TensorInfo
 
 Arrays = Sequence[np.ndarray]

@@ -18,10 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.engines import binding, border, time_limit
-from mindspore_lite.engines.any_shape import accepts
+from mindspore_lite.engines import time_limit
 from mindspore_lite.engines.base import Opener, Stop
+from mindspore_lite.engines.sessions import io_types
+from mindspore_lite.engines.sessions.any_shape import accepts
+from mindspore_lite.engines.torch.kernels.run_body import Watched
+from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.engines.torch.program import Program, Shapes, seen
 from mindspore_lite.errors import (
     ClosedError,
@@ -31,8 +35,6 @@ from mindspore_lite.errors import (
     ShapeError,
     StoppedError,
 )
-from mindspore_lite.kernels.run_body import Watched
-from mindspore_lite.kernels.types import of_numpy, to_numpy
 
 _ACCEPTED = 1000  # shapes that are remembered
 
@@ -44,8 +46,8 @@ class Base:
         self.metadata = program.metadata
         self.variables = program.variables
         self.mapped = mapped
-        self._inward = border.declared(self.metadata, "inputs")
-        self._outward = border.declared(self.metadata, "outputs")
+        self._inward = io_types.declared(self.metadata, "inputs")
+        self._outward = io_types.declared(self.metadata, "outputs")
         self.inputs = seen(program.inner_inputs, self._inward)
         self.outputs = seen(program.inner_outputs, self._outward)
         self._inner = program.inner_inputs
@@ -237,14 +239,14 @@ def readable(exc: BaseException) -> str:
 def inward(given: Any, kind: str) -> Any:
     """What a caller gives, as the graph wants it."""
     if not isinstance(given, torch.Tensor):
-        return border.inward(given, kind)
+        return io_types.inward(given, kind)
     return given.float() if kind == "bfloat16" else torch.view_as_real(given)
 
 
 def outward(found: Any, kind: str) -> Any:
     """What the graph gives, as a caller wants it."""
     if not isinstance(found, torch.Tensor):
-        return border.outward(found, kind)
+        return io_types.outward(found, kind)
     return found.bfloat16() if kind == "bfloat16" else torch.view_as_complex(found)
 
 

@@ -21,9 +21,9 @@ import torch
 
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.gate import Gate
+from mindspore_lite.engines.torch.kernels.lower import Lowered, Weight
+from mindspore_lite.engines.torch.kernels.types import of_numpy
 from mindspore_lite.errors import InputError
-from mindspore_lite.kernels.lower import Lowered, Weight
-from mindspore_lite.kernels.types import of_numpy
 
 ALIGNMENT = 256  # bytes, as CUDA's own allocator has it
 _STAGE_BYTES = 32 << 20  # of pinned memory, twice; guess: large enough for full speed of the bus

@@ -15,8 +15,9 @@ import onnx
 import pytest
 from support.onnx_graphs import BOOL, F32, I64, body, model, node
 
-from mindspore_lite.engines import artefact, sharing
+from mindspore_lite.engines import sharing
 from mindspore_lite.engines.base import Group, Options, Source
+from mindspore_lite.engines.cache import artefact
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.errors import EngineError, RequestTimeoutError
 

@@ -11,9 +11,9 @@ import torch
 from support.fake_card import FakeCard
 
 from mindspore_lite.engines.torch import ipc
+from mindspore_lite.engines.torch.kernels.lower import Weight
 from mindspore_lite.engines.torch.store import Store
 from mindspore_lite.errors import EngineError
-from mindspore_lite.kernels.lower import Weight
 
 WEIGHTS = {
     Weight("a", torch.float32, "transposed"): (0, (5, 3)),

@@ -14,7 +14,7 @@ import torch
 from support.torch_graphs import computed, dense, program, rows
 
 from mindspore_lite.engines.torch import compile as compiler
-from mindspore_lite.kernels.lower import Target, lower
+from mindspore_lite.engines.torch.kernels.lower import Target, lower
 
 X = torch.from_numpy(rows(3))
 

@@ -17,11 +17,11 @@ from support.torch_graphs import computed, dense, model, rows, source, weight
 
 from mindspore_lite.engines import sharing
 from mindspore_lite.engines.base import Options, Source
-from mindspore_lite.engines.onnxruntime import OnnxRuntimeEngine
+from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.torch import engine as engines
 from mindspore_lite.engines.torch.engine import TorchEngine
 from mindspore_lite.errors import ResourceError, UnsupportedOpError
-from mindspore_lite.weights.hold import unheld
+from mindspore_lite.weights.sharing.hold import unheld
 
 ENGINE = TorchEngine()
 
@@ -130,7 +130,7 @@ def test_variable_weights_change_in_a_session_or_are_loaded_changed(tmp_path: Pa
 
 
 def test_the_skeleton_is_the_graph_before_the_passes(tmp_path: Path) -> None:
-    from mindspore_lite.graph.shapes import output_shapes
+    from mindspore_lite.passes.shapes import output_shapes
 
     session = ENGINE.load(Counted(tmp_path).source, Options())
     assert output_shapes(session.skeleton(), {"x": (5, 16)}) == [(5, 16)]

@@ -25,7 +25,7 @@ from support.torch_graphs import (
     weight,
 )
 
-from mindspore_lite.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import program
 from mindspore_lite.errors import ClosedError, EngineError, InputError, ShapeError, StoppedError

@@ -11,8 +11,8 @@ from support.fake_card import FakeCard
 from torch import fx
 
 from mindspore_lite.engines.torch import store as stores
+from mindspore_lite.engines.torch.kernels.lower import Lowered, Weight
 from mindspore_lite.engines.torch.store import ALIGNMENT, Store, laid_out
-from mindspore_lite.kernels.lower import Lowered, Weight
 
 F32 = torch.float32
 

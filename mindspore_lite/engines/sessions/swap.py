@@ -1,0 +1,75 @@
+"""Sessions that are exchanged all at once: a run goes to the ones that count when it begins.
+
+Who owns what: whoever changes the model replaces the tuple of sessions in one assignment; sessions
+that are no longer in it are not closed, but go when the last run on them has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mindspore_lite.core.fork import ForkLock
+from mindspore_lite.engines.base import Session, Stop
+
+
+class Flip:
+    """Some sessions of one model, one after the other in several states."""
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self.now = tuple(sessions)
+        self._lock = ForkLock()
+        self._closed = False
+
+    def faces(self) -> list[Session]:
+        """One session for each, which stays the same when they are exchanged."""
+        return [FlipSession(self, at) for at in range(len(self.now))]
+
+    def flip(self, sessions: Sequence[Session]) -> None:
+        """Let other sessions take over; those that come too late are closed."""
+        with self._lock:
+            if not self._closed:
+                self.now = tuple(sessions)
+                return
+        for session in sessions:
+            session.close()
+
+    def close(self) -> None:
+        """Close those that there are; harmless when repeated."""
+        with self._lock:
+            self._closed = True
+        for session in self.now:
+            session.close()
+
+
+class FlipSession:
+    """One place of a Flip; see engines/base.py for the contract."""
+
+    def __init__(self, flip: Flip, at: int) -> None:
+        first = flip.now[at]
+        self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
+        self.variables, self.mapped = first.variables, first.mapped
+        self._flip = flip
+        self._at = at
+
+    def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
+        """Compute the outputs with the session that is in place now."""
+        return self._flip.now[self._at].run(inputs, stop)
+
+    def held(self) -> Session:
+        """The session that is in place now, for several runs that belong together."""
+        return self._flip.now[self._at]
+
+    def skeleton(self) -> bytes:
+        """The graph, which is the same in all states."""
+        return self._flip.now[self._at].skeleton()
+
+    def close(self) -> None:
+        """Close the sessions of all places: they end together."""
+        self._flip.close()
+
+
+def held(session: Session) -> Session:
+    """A session that stays as it is, whatever is exchanged meanwhile."""
+    return session.held() if isinstance(session, FlipSession) else session

@@ -1,0 +1,120 @@
+"""What the runners have in common: one built model, many callers who bring their own Tensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from mindspore_lite.context import Context
+from mindspore_lite.core import checks
+from mindspore_lite.core.boundary import boundary
+from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.errors import ClosedError, EngineError, ModelFileError
+from mindspore_lite.faces.base_model import BaseModel
+from mindspore_lite.serving import feeds, update
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.settings.text import spec_text
+from mindspore_lite.tensor import Tensor, TensorMeta
+
+
+class Loaded(Protocol):
+    """What a built runner holds knows at least the model's ends."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    spec: Spec
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+
+    @property
+    def weights_handle(self) -> str:
+        """By which other processes use the weights; "" where they are not shared."""
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights; no groups restore those of the file."""
+
+
+L = TypeVar("L", bound=Loaded)
+
+
+class BaseRunner(BaseModel, Generic[L]):
+    """A model that any number of threads run at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loaded: L | None = None
+        self._closed = False
+
+    def get_inputs(self) -> list[Tensor]:
+        """The model's inputs in order, to be filled and passed to predict(); [] before the build.
+
+        Every call returns new Tensors, so each caller has its own.
+        """
+        if self._loaded is None:
+            return []
+        return [Tensor._unfilled(i.name, i.shape, i.dtype) for i in self._loaded.inputs]
+
+    def get_outputs(self) -> tuple[TensorMeta, ...]:
+        """What is known of the outputs before a run; a dim known only afterwards is -1."""
+        return () if self._loaded is None else feeds.metas(self._loaded.outputs)
+
+    def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
+        """Change weights that were named in `variable_weights_file` when the model was built.
+
+        All of them change for all workers, or none. Requests under way finish on the weights they
+        began with; those that are made after the call use the new ones; none fails, or sees some
+        of each. What a Tensor holds is copied.
+
+        Args:
+            weights: Lists of Tensors, applied one after the other. A Tensor with a name replaces
+                the weight of that name, one without a name that at its place in the file. Weights
+                that are not given stay as they are. `[]` restores all weights of the model file.
+
+        Raises:
+            TypeError: The argument is no list of lists of Tensors.
+            RuntimeError: The runner is not built or closed, a weight is not one of those named, or
+                a Tensor has another shape or type than its weight.
+        """
+        groups = update.checked(weights)
+        loaded = self._usable(update.FAILED)
+        with boundary(update.FAILED):
+            if self._closed:
+                raise ClosedError("the runner was closed; build it again to use it")
+            loaded.update_weights(groups)
+
+    def _info(self, key: str) -> str:
+        if self._loaded is None:
+            return ""
+        if key == "shareable_weight_mem_handle":
+            return self._loaded.weights_handle
+        if key == "spec":
+            return spec_text(self._loaded.spec)
+        return str(self._loaded.weights_version)
+
+    @property
+    def _building(self) -> str:
+        """What stands before the reason why a build failed."""
+        return f"{type(self).__name__}'s build from file failed! Error is "
+
+    def _checked(self, model_path: str, context: Context | None) -> Context:
+        """The context of a build whose arguments are in order."""
+        checks.string("model_path", model_path)
+        if not os.path.exists(model_path):
+            raise ModelFileError(
+                f"build_from_file failed, model_path does not exist: {model_path!r}"
+            )
+        context = Context() if context is None else checks.instance("context", context, Context)
+        if self._loaded is not None and not self._closed:
+            raise EngineError(
+                f"{self._building}this runner is built from {self.model_path_!r} already; "
+                "make another one, or close() this one first"
+            )
+        return context
+
+    def _usable(self, prefix: str) -> L:
+        if self._loaded is None:
+            raise EngineError(f"{prefix}the runner is not built; call build_from_file() first")
+        return self._loaded

@@ -1,0 +1,511 @@
+"""All devices of a runner: parts of requests go in, each is computed by the worker of a device.
+
+Who owns what. Posts keep the worker processes alive, each on its own thread. A request is computed
+on its caller's thread: it sends the parts, waits for whichever answer comes first, and sends the
+next, so no thread is woken that does not compute. What all share (states, loads, counts) is read
+and changed under `_changed`, which is never held while something is sent or awaited. A child that
+was forked has none of it: it gets an error.
+
+Weights are the matter of remote/devices/weight_rollout.py: a request says when it begins and ends, and its parts
+go to the models that have the weights it began with.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import TypeVar, cast
+
+import numpy as np
+
+from mindspore_lite.errors import (
+    CancelledError,
+    ClosedError,
+    EngineError,
+    LiteError,
+    RequestTimeoutError,
+    ResourceError,
+    WorkerDiedError,
+)
+from mindspore_lite.remote.devices import report
+from mindspore_lite.remote.devices.process import WorkerProcess
+from mindspore_lite.remote.devices.report import MultiDeviceStatistics
+from mindspore_lite.remote.devices.request import Flight, Request, Result
+from mindspore_lite.remote.devices.supervisor import (
+    ANSWER_S,
+    REAP_S,
+    Life,
+    Place,
+    Post,
+    Start,
+    State,
+)
+from mindspore_lite.remote.devices.weight_rollout import LEAVING, Look, Renewal
+from mindspore_lite.remote.devices.weights import Group
+from mindspore_lite.remote.wire.client import LATE_S, owned
+from mindspore_lite.serving.call import Arrays, Call
+
+T = TypeVar("T")
+
+_MOST_LANES = 8  # that one request may use at once on a device; guess
+_END_S = 20.0  # for a post to end, which has its own limits: this one is only a net
+
+
+class Crew:
+    """The devices, and who computes what."""
+
+    def __init__(
+        self, places: Sequence[Place], *, retries: int = 0, start: Start = WorkerProcess
+    ) -> None:
+        """Start all workers and build the model in each, all at once.
+
+        Raises:
+            Exception: The first thing that went wrong with one of them.
+        """
+        self._changed = threading.Condition()
+        self._retries = retries
+        self._counts: Counter[str] = Counter()
+        self._inside = 0
+        self._closed = False  # it takes no more requests
+        self._ending = False  # it computes no more
+        self._forked = False
+        self.posts = [Post(i, place, self._changed, start) for i, place in enumerate(places)]
+        self.weights = Renewal(self.posts, self._changed, self._lives)
+        try:
+            self._start_all()
+            self.lives = self._wait_for_all()
+        except BaseException:
+            self.close(0.0)
+            raise
+        _CREWS.add(self)
+
+    def _start_all(self) -> None:
+        try:
+            for post in self.posts:
+                post.start()
+        except RuntimeError as exc:
+            raise ResourceError(f"no thread can be started to watch a device: {exc}") from exc
+
+    def _wait_for_all(self) -> list[Life]:
+        with self._changed:
+            while True:
+                for post in self.posts:
+                    if post.error is not None:
+                        raise post.error
+                lives = [post.life for post in self.posts if post.life is not None]
+                if len(lives) == len(self.posts):
+                    return lives
+                self._changed.wait()
+
+    def usable(self) -> int:
+        """How many devices there are to compute on, now or soon."""
+        with self._changed:
+            ready = sum(post.state is State.READY for post in self.posts)
+            return ready or sum(_is_coming(post) for post in self.posts)
+
+    def request(self, parts: Sequence[Arrays], call: Call, *, keeps_going: bool = False) -> Request:
+        """A request that was not taken yet."""
+        return Request(parts, call, retries=self._retries, keeps_going=keeps_going)
+
+    def take(self) -> None:
+        """Promise that a request will be computed; run() or each() must follow."""
+        self._check_forked()
+        with self._changed:
+            if self._closed:
+                raise _closed()
+            self._counts["sent"] += 1
+            self._inside += 1
+
+    @contextmanager
+    def any_life(self, request: Request) -> Iterator[Life]:
+        """A device to ask something before a request is taken; waits while all are started again.
+
+        Raises:
+            LiteError: There is none.
+        """
+        self._check_forked()
+        with self._changed:
+            # one that died just now is soon seen to have
+            while not (alive := [life for _, life in self._lives() if life.process.alive]):
+                self._wait(request)
+            life = alive[0]
+            life.weights.users += 1
+        try:
+            yield life
+        finally:
+            with self._changed:
+                self.weights.let_go(life.weights)
+
+    def update(self, groups: Sequence[Group], look: Look = lambda life: None) -> None:
+        """Change weights on all devices, or on none; no groups restore those of the file.
+
+        Requests that begin afterwards use the new ones. Nobody may change the arrays any more.
+
+        Args:
+            groups: What is applied, one after the other.
+            look: Called with a device that has the new weights, before any request has them; what
+                it raises because of that device tells nothing.
+
+        Raises:
+            LiteError: A device refuses them, or there is none.
+        """
+        self._check_forked()
+        self.weights.update(groups, look)
+
+    def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
+        """Compute all parts of a taken request, and return what `use` makes of their outputs.
+
+        The outputs are valid only while `use` runs.
+
+        Raises:
+            Exception: What the first part that failed raised; the others are called off then.
+        """
+        end = "failed"
+        try:
+            try:
+                self._fly(request)
+                result = use(cast(list[list[np.ndarray]], request.results))
+            finally:
+                request.finish()
+            end = "done"
+            return result
+        except RequestTimeoutError:
+            end = "timed_out"
+            raise
+        except CancelledError:
+            end = "cancelled"
+            raise
+        finally:
+            self._tidy(request)
+            self.ended(end, request)
+
+    def each(self, request: Request) -> list[Result]:
+        """The outputs of all parts of a taken request in their own memory, or of a part its error.
+
+        What ends the whole request, as its deadline does, is the error of all that have no result.
+        """
+        end = "failed"
+        try:
+            try:
+                self._fly(request)
+            except LiteError as exc:
+                error = exc.with_traceback(None)
+                request.results = [error if found is None else found for found in request.results]
+            results = [found for found in request.results if found is not None]
+            errors = [found for found in results if isinstance(found, Exception)]
+            if any(isinstance(error, RequestTimeoutError) for error in errors):
+                end = "timed_out"
+            elif not errors:
+                end = "done"
+            return results
+        finally:
+            self._tidy(request)
+            self.ended(end, request)
+
+    def ended(self, how: str, request: Request | None = None) -> None:
+        """A request that was taken came to its end; None: before any part of it was sent."""
+        with self._changed:
+            self._counts[how] += 1
+            self._inside -= 1
+            if request is not None and request.weights is not None:
+                self.weights.let_go(request.weights)
+                request.weights = None  # a Future refers to the request for as long as it is kept
+            if self._closed:
+                self._changed.notify_all()
+
+    def cancel(self, request: Request) -> bool:
+        """End a request from another thread; whether it was this call that did."""
+        if self._forked or not request.cancel():
+            return False
+        with self._changed:
+            self._changed.notify_all()
+        return True
+
+    def is_ready(self, timeout_s: float) -> bool:
+        """Whether every process answers."""
+        with self._changed:
+            lives = [post.life for post in self.posts]
+        if self._forked or self._closed:
+            return False
+        for life in lives:
+            if life is None:
+                return False
+            try:
+                life.model.session.info("pid", timeout_s=timeout_s)
+            except LiteError:
+                return False
+        with self._changed:
+            return all(map(Post.has, self.posts, lives))
+
+    def statistics(self) -> MultiDeviceStatistics:
+        """What was done so far, and how the devices are; of each that answers also its runner's."""
+        with self._changed:
+            lives = [post.life for post in self.posts]
+        due_s = monotonic() + ANSWER_S  # for all together: several may hang
+        runners = [
+            {} if life is None else report.of_runner(life, max(LATE_S, due_s - monotonic()))
+            for life in lives
+        ]
+        with self._changed:
+            return report.taken(self._counts, self.posts, runners)
+
+    def close(self, timeout_s: float | None) -> None:
+        """Take no more requests, wait for those under way, end the workers."""
+        if self._forked:
+            return
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._inside, timeout_s)
+            self._ending = True
+        for post in self.posts:
+            post.stop()
+        for post in self.posts:
+            post.join(_END_S)
+
+    def abandon(self) -> None:
+        """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
+        it wherever one happens."""
+        if not self._forked:
+            self._closed = self._ending = True
+            for post in self.posts:
+                post.stop()
+
+    def _lives(self) -> list[tuple[Post, Life]]:
+        """The devices that are ready, with the lock held; none, if some will be soon."""
+        if self._closed:
+            raise _closed()
+        lives = [(post, post.life) for post in self.posts if post.life is not None]
+        if not lives:
+            self._check_hope(self.posts)
+        return lives
+
+    # --- flying ---
+
+    def _fly(self, request: Request) -> None:
+        while request.waiting or request.flying:
+            while request.waiting and self._send_one(request):
+                pass
+            # who waits for one answer only need not ask which one is there
+            is_last = len(request.flying) == 1 and not request.waiting
+            for part in list(request.flying) if is_last else self._answered(request):
+                self._land(request, part)
+
+    def _send_one(self, request: Request) -> bool:
+        """Send the next part; False when this request fills all devices, and must wait."""
+        part = request.waiting[0]
+        if request.left_s() == 0:
+            request.waiting.popleft()
+            self._give_up(request, part, request.late("it was not sent yet"))
+            return True
+        found = self._free_post(request, part)
+        if found is None:
+            return False
+        post, life = found
+        request.waiting.popleft()
+        try:
+            call = life.model.start(request.call(part))
+        except LEAVING:  # before it got the part, so nothing was lost
+            self._freed(post)
+            self._await_end(request, post, life)
+            request.waiting.appendleft(part)
+        except RequestTimeoutError:
+            self._freed(post, failed=1)
+            post.suspect(life, 0)
+            self._give_up(request, part, request.silent([post]))
+        except Exception as exc:  # noqa: BLE001 - it is this part's result
+            self._freed(post, failed=1)
+            self._settle(request, part, post, exc)
+        except BaseException:
+            self._freed(post, failed=1)
+            raise
+        else:
+            request.took_off(part, Flight(post, life, call))
+        return True
+
+    def _await_end(self, request: Request, post: Post, life: Life) -> None:
+        """Wait until a worker that is gone is seen to be gone."""
+        life.process.died(request.patience_s(REAP_S))
+        if not post.await_end(life, request.left_s()):
+            raise request.silent([post])
+
+    def _free_post(self, request: Request, part: int) -> tuple[Post, Life] | None:
+        """The device for a part: the least busy one; None when this request fills them all.
+
+        Waits while every device is being started again. None also when no device is left with the
+        weights that the request began with: it begins anew, with those of now.
+        """
+        flying = [flight.post.index for flight in request.flying.values()]
+        lost_at = request.lost_at.get(part, ())
+        posts = [post for post in self.posts if post.index not in lost_at]
+        with self._changed:
+            while True:
+                request.check()
+                weights = self.weights.of(request)
+                found = [(post, post.life_with(weights)) for post in posts]
+                ready = [(post, life) for post, life in found if life is not None]
+                room = [one for one in ready if flying.count(one[0].index) < _room(one[0])]
+                if room:
+                    post, life = min(room, key=lambda one: self._preference(one[0], part))
+                    post.load += 1
+                    return post, life
+                if ready or request.flying:
+                    return None
+                if weights is not self.weights.now:
+                    self.weights.let_go(weights)
+                    request.begin_anew()
+                    return None
+                self._check_hope(posts)
+                self._wait(request)
+
+    def _wait(self, request: Request) -> None:
+        """Wait for a change of the devices, with the lock held."""
+        if not self._changed.wait(request.left_s()):
+            raise request.late("all devices are being started again")
+
+    def _check_hope(self, posts: Sequence[Post]) -> None:
+        """Raise when no device will be ready soon."""
+        if self._ending:
+            raise _closed()
+        coming = [post for post in posts if _is_coming(post)]
+        if not coming:
+            raise WorkerDiedError(f"no device is left: {_reasons(self.posts)}")
+        if all(isinstance(post.error, ResourceError) for post in coming):
+            raise ResourceError(f"no device can be started now: {_reasons(self.posts)}")
+
+    def _preference(self, post: Post, part: int) -> tuple[int, int]:
+        """The least busy device; part i goes to device i where all are alike."""
+        return post.load, (post.index - part) % len(self.posts)
+
+    def _answered(self, request: Request) -> list[int]:
+        """Parts whose answers are there; waits for one if any is under way."""
+        if not request.flying:
+            return []
+        parts = {flight.call.fileno(): part for part, flight in request.flying.items()}
+        poll = select.poll()
+        for descriptor in parts:
+            poll.register(descriptor, select.POLLIN)
+        left_s = request.left_s()
+        found = poll.poll(None if left_s is None else (left_s + LATE_S) * 1000)
+        request.check()
+        if not found:
+            raise request.silent([flight.post for flight in request.flying.values()])
+        return [parts[descriptor] for descriptor, _ in found]
+
+    def _land(self, request: Request, part: int) -> None:
+        """Take a part's answer; waits for it."""
+        post, life, call = request.flying[part]
+        try:
+            outputs = call.fetched()
+        except Exception as exc:  # noqa: BLE001 - it is this part's result
+            request.landed(part)
+            was_answered = call.answered
+            call.release()
+            self._freed(post, failed=1)
+            if not isinstance(exc, RequestTimeoutError):
+                self._settle(request, part, post, self._reason(request, life, exc))
+            elif was_answered:
+                post.doubt(life)
+                why = str(exc).partition(": ")[2]  # its deadline was shorter than the caller's
+                self._give_up(request, part, request.late(f"device {post.place.device}: {why}"))
+            else:
+                post.suspect(life, call.request)
+                self._give_up(request, part, request.silent([post]))
+            return
+        request.landed(part)
+        self._freed(post, done=1)
+        if request.keeps_going or len(request.parts) > len(self.posts):  # lanes are used again
+            request.results[part] = [owned(array) for array in outputs]
+            call.release()
+        else:
+            request.results[part] = outputs
+            request.held.append(call)
+
+    def _settle(self, request: Request, part: int, post: Post, error: Exception) -> None:
+        """A part came to nothing: try it elsewhere, or give it up."""
+        lost_at = request.lost_at.setdefault(part, set())
+        if isinstance(error, WorkerDiedError) and len(lost_at) < request.retries:
+            lost_at.add(post.index)
+            with self._changed:
+                others = [p for p in self.posts if p.index not in lost_at]
+                if any(p.life is not None or _is_coming(p) for p in others):
+                    self._counts["retried"] += 1
+                    request.waiting.appendleft(part)
+                    return
+        self._give_up(request, part, error)
+
+    def _give_up(self, request: Request, part: int, error: Exception) -> None:
+        """Keep the error of a part, or raise it."""
+        if request.keeps_going:  # without its frames, which hold the request
+            request.results[part] = error.with_traceback(None)
+            return
+        try:
+            raise error
+        finally:
+            del error  # it holds this frame: without a circle, the inputs go when it goes
+
+    def _reason(self, request: Request, life: Life, error: Exception) -> Exception:
+        """What the caller shall see: of a worker that died, or ends, how it did."""
+        if not isinstance(error, LEAVING):
+            return error
+        if self._ending:
+            return ClosedError("the runner was closed, and the request did not end in time")
+        return life.process.died(request.patience_s(REAP_S))
+
+    def _tidy(self, request: Request) -> None:
+        """Give lanes back, and call off what is still under way: nobody wants it any more."""
+        for call in request.held:
+            call.release()
+        for post, life, call in request.abandoned():
+            self._freed(post, failed=1)
+            call.abandon()
+            post.suspect(life, call.request)
+        request.forget()
+
+    def _freed(self, post: Post, *, done: int = 0, failed: int = 0) -> None:
+        with self._changed:
+            post.load -= 1
+            post.done += done
+            post.failed += failed
+
+    def _check_forked(self) -> None:
+        if self._forked:
+            raise EngineError(
+                "the runner was built before this process was forked, and its workers stayed with "
+                "the parent; build it in the child, or use the spawn start method"
+            )
+
+    def _leave_to_parent(self) -> None:
+        self._forked = True
+        self._changed = threading.Condition()  # the old one may be held for ever
+
+
+def _room(post: Post) -> int:
+    return max(1, min(_MOST_LANES, len(post.place.cores)))
+
+
+def _is_coming(post: Post) -> bool:
+    return post.state in (State.DOWN, State.STARTING)
+
+
+def _reasons(posts: Sequence[Post]) -> str:
+    return "; ".join(str(post.error) for post in posts if post.error is not None)
+
+
+def _closed() -> ClosedError:
+    return ClosedError("the runner is closed; build it again to use it")
+
+
+def _after_fork() -> None:
+    for crew in list(_CREWS):
+        crew._leave_to_parent()
+
+
+_CREWS: weakref.WeakSet[Crew] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)

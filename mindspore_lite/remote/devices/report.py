@@ -1,0 +1,79 @@
+"""What a runner over several devices did so far, as records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mindspore_lite.core.json_text import read_json
+from mindspore_lite.errors import LiteError
+from mindspore_lite.remote.devices.supervisor import Life, Post
+
+
+@dataclass(frozen=True)
+class DeviceStatistics:
+    """One device: its process, and the parts of requests that it took."""
+
+    device: int
+    state: str  # starting, ready, down (starts again soon), out (failed too often), closed
+    pid: int  # 0: no process
+    cores: tuple[int, ...]
+    restarts: int
+    done: int
+    failed: int  # also those that were called off, because another failed or nobody wanted them
+    error: str  # why it is not ready
+    runner: dict[str, Any]  # the statistics of the runner in its process; {}: it does not tell
+
+
+@dataclass(frozen=True)
+class MultiDeviceStatistics:
+    """A runner at one moment: sent = running + done + failed + timed_out + cancelled."""
+
+    sent: int
+    running: int
+    done: int
+    failed: int
+    timed_out: int
+    cancelled: int
+    retried: int  # parts that were lost with a worker and sent to another device
+    devices: tuple[DeviceStatistics, ...]
+
+
+def of_runner(life: Life, timeout_s: float) -> dict[str, Any]:
+    """The statistics of the runner in a worker process; {} when it does not tell."""
+    try:
+        found: dict[str, Any] = read_json(life.model.statistics(timeout_s))
+    except (LiteError, ValueError):  # it may be dying
+        return {}
+    return found
+
+
+def taken(
+    counts: Mapping[str, int], posts: Sequence[Post], runners: Sequence[dict[str, Any]]
+) -> MultiDeviceStatistics:
+    """The books of a crew, read under its lock."""
+    ended = {name: counts.get(name, 0) for name in ("done", "failed", "timed_out", "cancelled")}
+    sent = counts.get("sent", 0)
+    return MultiDeviceStatistics(
+        sent=sent,
+        running=sent - sum(ended.values()),
+        **ended,
+        retried=counts.get("retried", 0),
+        devices=tuple(map(_device, posts, runners)),
+    )
+
+
+def _device(post: Post, runner: dict[str, Any]) -> DeviceStatistics:
+    process = post.process
+    return DeviceStatistics(
+        device=post.place.device,
+        state=post.state.value,
+        pid=process.pid if process is not None and process.alive else 0,
+        cores=post.place.cores,
+        restarts=post.restarts,
+        done=post.done,
+        failed=post.failed,
+        error="" if post.error is None else str(post.error),
+        runner=runner,
+    )

@@ -1,0 +1,146 @@
+"""Weights of all devices: updates go in, requests learn which weights, and so which models, to use.
+
+Nobody waits for an update. Every worker builds the model once more, beside the one that serves, and
+gives it the new weights; when all have, requests begin with these models. Those under way end with
+the weights that they began with, all their parts and retries, and the old models go when the last
+of them has ended. A process that ends meanwhile starts again with the weights that count then.
+
+`now`, and who uses which weights, is read and changed under the crew's lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from mindspore_lite.errors import (
+    CancelledError,
+    ClosedError,
+    LiteError,
+    ResourceError,
+    WorkerDiedError,
+)
+from mindspore_lite.remote.devices.request import Request
+from mindspore_lite.remote.devices.start_watch import vigil
+from mindspore_lite.remote.devices.supervisor import REAP_S, Life, Post, told
+from mindspore_lite.remote.devices.weights import Group, Weights
+from mindspore_lite.weights.all_or_none import all_or_none
+
+# of a worker that nobody asked to close a model or to cancel: it was told to end, by SIGTERM or by
+# the end of its session, and says so while it still can
+LEAVING = (WorkerDiedError, ClosedError, CancelledError)
+
+Lives = list[tuple[Post, Life]]
+Look = Callable[[Life], object]
+Done = Callable[[tuple[Post, Life]], None]
+
+
+class Renewal:
+    """The weights that requests begin with, and how they change.
+
+    Args:
+        posts: All devices, not started yet.
+        changed: The crew's lock.
+        lives: With it held, tells the devices that are ready; none, if some will be; or raises.
+    """
+
+    def __init__(
+        self, posts: Sequence[Post], changed: threading.Condition, lives: Callable[[], Lives]
+    ) -> None:
+        self.now = Weights()
+        for post in posts:
+            post.wanted = self.now
+        self._posts = posts
+        self._changed = changed
+        self._lives = lives
+        self._updating = threading.Lock()  # one after the other
+
+    def of(self, request: Request) -> Weights:
+        """What a request began with, or begins with now. With the lock held."""
+        if request.weights is None:
+            request.weights = self.now
+            self.now.users += 1
+        return request.weights
+
+    def let_go(self, weights: Weights) -> None:
+        """One who used weights does not any more. With the lock held."""
+        weights.users -= 1
+        self._dismiss(weights)
+
+    def update(self, groups: Sequence[Group], look: Look) -> None:
+        """Change weights on all devices, or on none; see Crew.update."""
+        with self._updating:
+            wanted = self.now.after(groups)
+            made: dict[Post, Life] = {}
+            with all_or_none(_retire) as done:
+                while lacking := self._flip(wanted, made):
+                    _make(lacking, wanted, made, done)
+                    _show(made, look)
+
+    def _flip(self, wanted: Weights, made: dict[Post, Life]) -> Lives:
+        """Have requests begin with other weights, if all devices that are ready have them.
+
+        Else nothing is changed; returns those that do not have them.
+        """
+        with self._changed:
+            while not (lives := self._lives()):
+                self._changed.wait()
+            lacking = [(post, life) for post, life in lives if not post.has(made.get(post))]
+            if lacking:
+                return lacking
+            for post in self._posts:
+                post.wanted = wanted
+            for post, _ in lives:
+                post.exchange(made[post])
+            before, self.now = self.now, wanted
+            self._dismiss(before)
+            return []
+
+    def _dismiss(self, weights: Weights) -> None:
+        """Weights go when nobody uses them, nor ever will."""
+        if weights is not self.now and not weights.users:
+            for post in self._posts:
+                post.dismiss(weights)
+
+
+def _retire(built: tuple[Post, Life]) -> None:
+    post, life = built
+    post.retire(life)
+
+
+def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life], done: Done) -> None:
+    """Build the model with other weights in processes, all at once; `made` gets what was built.
+
+    `done` is called with it, too. A process that ends meanwhile has none, and its end has been seen
+    when this returns.
+
+    Raises:
+        Exception: What the first device says that refuses them.
+    """
+
+    def make(post: Post, life: Life) -> None:
+        try:
+            made[post] = post.made(life.process, wanted)
+            done((post, made[post]))
+        except LEAVING:
+            life.process.died(REAP_S)
+            post.await_end(life)
+        except LiteError as exc:
+            raise told(exc, post.place.device) from exc.__cause__
+
+    try:
+        with ThreadPoolExecutor(len(lacking), thread_name_prefix="mslite-update") as threads:
+            tasks = [threads.submit(make, post, life) for post, life in lacking]
+    except RuntimeError as exc:
+        raise ResourceError(f"no thread can be started to update a device: {exc}") from exc
+    for task in tasks:
+        task.result()
+
+
+def _show(made: dict[Post, Life], look: Look) -> None:
+    """Have a model with the new weights looked at while nobody waits for it."""
+    for life in list(made.values())[:1]:
+        with suppress(LiteError), vigil(life.process):  # it may have died: that is seen elsewhere
+            look(life)

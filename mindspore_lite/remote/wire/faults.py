@@ -1,0 +1,62 @@
+"""Errors on the wire: an exception goes out as code, kind, message and detail, and comes back.
+
+i32   code, a number of the C++ API's StatusCode
+text  kind, the name of the Python class; a client that does not know it goes by the code
+text  message
+text  detail: what the engine said, or further lines; may be empty
+"""
+
+from __future__ import annotations
+
+from mindspore_lite import errors
+from mindspore_lite.errors import LiteError
+from mindspore_lite.remote.wire.fields import Reader, Writer
+
+_PARAM_INVALID = -3  # kLiteParamInvalid: TypeError, ValueError
+_CORE_FAILED = 1  # kCoreFailed: nobody expected it
+
+_BUILTINS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
+_KINDS: dict[str, type[Exception]] = _BUILTINS | {
+    name: found
+    for name, found in vars(errors).items()
+    if isinstance(found, type) and issubclass(found, LiteError)
+}
+
+
+def write_error(out: Writer, error: BaseException) -> None:
+    """Append an exception."""
+    message = str(error) or type(error).__name__
+    kind: type[BaseException] | None
+    kind = next((c for c in type(error).__mro__ if _KINDS.get(c.__name__) is c), None)
+    if kind is not None:
+        code = error.code if isinstance(error, LiteError) else _PARAM_INVALID
+    else:
+        message = f"{type(error).__name__}: {message}"
+        kind, code = errors.EngineError, _CORE_FAILED
+    out.i32(code)
+    out.text(kind.__name__)
+    out.words(message)
+    out.words("\n".join([*_causes(error), *getattr(error, "__notes__", ())]))
+
+
+def read_error(body: Reader) -> Exception:
+    """The exception that a frame tells of; its detail becomes a note."""
+    code = body.i32("an error's code")
+    kind = body.text("an error's kind")
+    message = body.text("an error's message")
+    detail = body.text("an error's detail")
+    found = _KINDS.get(kind)
+    error = errors.EngineError(f"{message} (code {code})") if found is None else found(message)
+    if detail:
+        error.add_note(detail)
+    return error
+
+
+def _causes(error: BaseException) -> list[str]:
+    """What lay behind the error, the nearest first."""
+    found: list[str] = []
+    cause = error.__cause__
+    while cause is not None and len(found) < 8:  # a circle must not keep us here
+        found.append(f"{type(cause).__name__}: {cause}")
+        cause = cause.__cause__
+    return found

@@ -1,0 +1,233 @@
+"""From a model and a Spec to workers: the sessions that each may use, and its cores.
+
+A worker of one thread needs none of an engine's own, so all such workers share one session. Wider
+workers get a session each, because the threads of a session serve all who call it; their weights
+are pages of the same file, so that only the graph is there several times. A model that cannot be
+mapped from the compile cache is loaded once, in one session whose threads all workers share; only
+bound workers get a session each even then, for threads cannot sit on the cores of two. An engine
+that packs weights for each session, as OpenVINO does, is treated alike.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from mindspore_lite.core import cores, heap
+from mindspore_lite.engines import choice
+from mindspore_lite.engines.base import Options, Session
+from mindspore_lite.engines.sessions.swap import Flip
+from mindspore_lite.errors import EngineError
+from mindspore_lite.graph.source import Given
+from mindspore_lite.serving.build import (
+    Built,
+    any_shape,
+    any_shape_updated,
+    applied,
+    build,
+    updated,
+    warn_of_unused_targets,
+)
+from mindspore_lite.serving.layout import Layout, Wanted, layout
+from mindspore_lite.serving.prefetch import places_ahead
+from mindspore_lite.serving.scheduler import Place
+from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.weights.all_or_none import all_or_none
+
+
+class Changeable(Protocol):
+    """All sessions of a model whose weights may change."""
+
+    @property
+    def quick(self) -> Session | None:
+        """The first session, for requests of its own sizes that many may run at once, if any."""
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+
+    def change(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Let all sessions have other weights, or none. For one thread only."""
+
+
+class Changing:
+    """The sessions of a model whose weights may change: all of them change at once."""
+
+    def __init__(self, built: Sequence[Built]) -> None:
+        self._built = tuple(built)  # one for each session
+        self._flip = Flip([*map(any_shape, built), built[0].session])
+        *self.sessions, self._quick = self._flip.faces()
+
+    @property
+    def quick(self) -> Session:
+        """The first session, for its own sizes alone."""
+        return self._quick
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+        return self._built[0]
+
+    def change(self, replaced: Mapping[str, np.ndarray]) -> None:
+        """Load all sessions with other weights, then let them take over. For one thread only."""
+        with all_or_none(_close) as done:
+
+            def make(one: Built) -> Built:
+                made = updated(one, replaced)
+                done(made)
+                return made
+
+            count = len(self._built)
+            with ThreadPoolExecutor(count, thread_name_prefix="mslite-build") as pool:
+                made = list(pool.map(make, self._built))
+            faces = list(map(any_shape_updated, self._flip.now, made))
+        self._flip.flip([*faces, made[0].session])
+        self._built = tuple(made)
+        heap.give_back()  # what the sessions before took
+
+
+def _close(built: Built) -> None:
+    built.session.close()
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A model that workers can run."""
+
+    model: Built | Changeable  # the second where its weights may change
+    layout: Layout
+    places: tuple[Place, ...]
+
+    @property
+    def changing(self) -> Changeable | None:
+        """The sessions, where their weights may change."""
+        return None if isinstance(self.model, Built) else self.model
+
+    @property
+    def built(self) -> Built:
+        """The model as it is now, as seen by the first worker."""
+        return self.model if isinstance(self.model, Built) else self.model.built
+
+    @property
+    def device(self) -> str | None:
+        """The card of all workers, in PyTorch's words; None on the CPU and on several cards."""
+        found = {getattr(lane.session, "device", None) for p in self.places for lane in p.lanes}
+        return found.pop() if len(found) == 1 else None
+
+
+def place(given: Given, spec: Spec) -> Placed:
+    """Load a model for as many workers as the spec asks for, or the machine has room for."""
+    warn_of_unused_targets(spec, stacklevel=6)
+    spec = choice.settled(spec, given)
+    plan = _plan(spec)
+    weights, inter_op = spec.weights, spec.inter_op_parallel_num or 1
+
+    def load(width: int, worker: int, spec: Spec) -> Built:
+        bound = plan.cores[worker] if width > 1 else ()
+        options = Options(
+            width,
+            inter_op,
+            bound,
+            binds_caller=False,
+            streams=1 if bound else plan.lanes(width),
+            caller_computes=any(plan.cores),
+        )
+        return build(given, spec, applied(spec, options))
+
+    built = load(plan.threads, 0, spec)
+    first = built.session
+    if not first.mapped:
+        plan = replace(plan, widths=(plan.threads,))
+    elif weights.variable:  # which each session packs for itself, so one wider one is enough
+        plan = replace(plan, widths=tuple(sorted({plan.widths[0], plan.threads}, reverse=True)))
+    is_shared = plan.threads == 1 or not (first.mapped or any(plan.cores))
+    if not is_shared and not first.mapped and not built.any_rank:
+        warnings.warn(
+            f"{_why_unmapped(built)}: each of {plan.workers} bound workers of {plan.threads} "
+            "threads has its own copy of the weights; see `mslite doctor`",
+            UserWarning,
+            stacklevel=5,
+        )
+    wanted = _sessions(plan, is_shared)[1:]
+    with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
+        # one session is enough to share; what another process shares is asked for by each
+        further = replace(spec, weights=replace(weights, pids=None))
+        made = [built, *pool.map(lambda one: load(one[0], one[1], further), wanted)]
+    changing = Changing(made) if weights.variable else None
+    faces = changing.sessions if changing else [any_shape(one) for one in made]
+    sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))
+    places = _places(plan, sessions)
+    if built.engine.queues and not any(plan.cores):  # bound workers compute themselves
+        places += _places_ahead(places)
+    return Placed(changing or built, plan, tuple(places))
+
+
+def _why_unmapped(built: Built) -> str:
+    if built.engine.name == "openvino":
+        return "OpenVINO packs the weights for each session"
+    return "the model is not in the compile cache"
+
+
+def _plan(spec: Spec) -> Layout:
+    """What the spec asks for."""
+    inter_op = spec.inter_op_parallel_num
+    wanted = Wanted(
+        spec.workers_num,
+        spec.thread_num or (inter_op if inter_op > 1 else 0),
+        spec.thread_affinity_mode,
+        spec.thread_affinity_core_list,
+    )
+    try:
+        plan = layout(cores.usable(), wanted)
+    except ValueError as exc:
+        raise EngineError(str(exc)) from exc
+    if inter_op > plan.threads:
+        raise EngineError(
+            f"inter_op_parallel_num is {inter_op}, wanted at most thread_num, which is "
+            f"{plan.threads}"
+        )
+    if plan.warning:
+        warnings.warn(plan.warning, UserWarning, stacklevel=6)
+    return plan
+
+
+def _sessions(plan: Layout, is_shared: bool) -> list[tuple[int, int]]:
+    """(width, worker) of every session to be made, that of the first worker first.
+
+    is_shared: whether the workers share one session of the last width.
+    """
+    found = [(plan.threads, worker) for worker in range(1 if is_shared else plan.workers)]
+    for width in plan.widths[:-1]:
+        found += [(width, worker) for worker in range(plan.lanes(width))]
+    return found
+
+
+def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> list[Place]:
+    return [
+        Place(
+            worker,
+            tuple(
+                Lane(plan.lanes(width), sessions.get((width, worker)) or sessions[width, 0])
+                for width in plan.widths
+                if worker < plan.lanes(width)
+            ),
+            plan.cores[worker],
+            plan.nodes[worker],
+        )
+        for worker in range(plan.workers)
+    ]
+
+
+def _places_ahead(places: Sequence[Place]) -> list[Place]:
+    """Further places of the session that all workers share."""
+    count = len(places)
+    return [
+        replace(places[0], index=count + number, ahead=True)
+        for number in range(places_ahead(count))
+    ]

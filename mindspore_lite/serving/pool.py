@@ -1,0 +1,529 @@
+"""Many callers, few workers: arrays go in from any number of threads, each gets its own outputs.
+
+Who owns what. The Desk holds the queue and the slots, and is touched under `_lock` only; the lock
+is never held while an engine runs or a caller's code is called. A slot belongs to one thread at a
+time: to a caller that found it idle and computes in it himself, without a change of threads, or to
+its own thread, which is woken when a request had to wait and stays awake while the queue is not
+empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is the
+one that sits on the right cores, and a caller must be free to leave when his time is up. So do
+those of the main thread unless they are short for certain: Ctrl-C must reach it (interrupt.py).
+
+Promises. A request with a deadline ends by it. Nothing that failed looks like a success. A request
+that fails, hangs or is cancelled takes no other with it: a hanging engine keeps its thread, but the
+slot gets a new one. Closing drains, and ends in bounded time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+
+from mindspore_lite.core.deadline import WATCHDOG, Watchdog
+from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
+from mindspore_lite.serving import caller_core, interrupt
+from mindspore_lite.serving.batching import compute, joining
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.inline_lane import QuickLane
+from mindspore_lite.serving.layout import Layout
+from mindspore_lite.serving.request import Request, State
+from mindspore_lite.serving.scheduler import Batching, Desk, Place, Slot
+from mindspore_lite.serving.statistics import Statistics
+from mindspore_lite.serving.summary import summary
+from mindspore_lite.serving.thread_widths import Widths
+
+_LOG = logging.getLogger(__name__)
+GRACE_S = 5.0  # how long an engine may take to notice that it shall stop; guess
+_CHAINS = 8  # callers of a batch that are woken at once; 4 were 3 % slower on an H200, 1 was 9 %
+_EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way; guess
+
+Deliver = Callable[[Request], None]
+
+
+class _Own(threading.local):
+    """On a slot's thread: its pool and slot."""
+
+    pool: Pool | None = None
+    slot: Slot
+
+
+_own = _Own()
+
+
+class Pool:
+    """Worker slots over engine sessions; see the module's text for who may do what."""
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        layout: Layout,
+        *,
+        queue_size: int = 1000,
+        batching: Batching | None = None,
+        quick: Session | None = None,
+        run_ns: int = 0,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        watchdog: Watchdog = WATCHDOG,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)  # told when a closing pool gets emptier
+        self._desk = Desk(places, queue_size, batching, Widths(run_ns))
+        self._layout = layout
+        self._most_rows = batching.max_rows if batching else 0
+        # bound workers sit on their cores, and gathering a batch is the slot threads' work
+        is_bound = any(place.cores for place in places)
+        self._direct = not is_bound and not (batching and batching.wait_ns)
+        # where the host computes, the core that callers meet on may be busy
+        self._on_cards = all(place.card for place in places)
+        self._clock_ns = clock_ns
+        self._quick: QuickLane | None = None
+        if quick is not None and self._direct and not batching:
+            self._quick = QuickLane(quick, self._tidy, clock_ns)
+        self._watchdog = watchdog
+        self._pace: interrupt.Pace | None = None  # of runs on the main thread
+        self._forked = self._gave_up = False
+        try:
+            watchdog.start()  # close() needs it at the interpreter's end, when no thread can start
+            for slot in self._desk.slots:
+                self._start_thread(slot)
+        except RuntimeError as exc:
+            self.abandon()
+            raise EngineError(f"{len(places)} worker threads cannot be started: {exc}") from exc
+        _POOLS.add(self)
+
+    def run(self, call: Call) -> list[np.ndarray]:
+        """Compute the outputs for one caller, who waits for them.
+
+        Raises:
+            QueueFullError, RequestTimeoutError, ClosedError, CancelledError: As their names say.
+            Exception: What the engine raised for these inputs.
+        """
+        if threading.get_ident() != interrupt.MAIN:
+            return self._run(call, computes=True)
+        pace = self._pace
+        if pace is None:
+            pace = self._pace = interrupt.Pace(self._desk.slots[0].place.lanes[-1].session)
+        key = pace.key(call.inputs)
+        start_s = time.perf_counter()
+        outputs = self._run(call, computes=key in pace.quick)
+        pace.note(key, time.perf_counter() - start_s)
+        return outputs
+
+    def _run(self, call: Call, *, computes: bool) -> list[np.ndarray]:
+        """The same; unless it `computes` the caller only waits, so that Ctrl-C can end that."""
+        timeout_s, known = call.timeout_s, call.known
+        quick = self._quick if computes and timeout_s is None else None
+        if quick is not None and quick.takes(call.inputs):
+            if known is None:
+                return quick.run(call)
+            stop = Stop()
+            known(stop.fire)
+            return quick.run(call, stop)
+        request = self._request(call)
+        if known is not None:
+            known(partial(self.cancel, request))
+        inside = _own.pool is self and not _own.slot.lost
+        slot: Slot | None
+        woken = None
+        crowded = False
+        with self._lock:
+            if request.state is State.CANCELLED:
+                raise CancelledError
+            if inside:
+                slot = _own.slot
+                self._desk.admit_into(slot, request, request.arrived_ns)
+            else:
+                direct = computes and self._direct and timeout_s is None
+                slot = self._desk.admit(request, request.arrived_ns, direct=direct)
+            if slot is None:
+                request.answered = answered = threading.Lock()
+                answered.acquire()
+                woken = self._desk.to_wake()
+                crowded = self._on_cards and self._desk.crowded
+        if slot is not None:
+            if timeout_s is not None:  # inside
+                self._watch(request, timeout_s)
+            self._run_here(slot, request, inside)
+            self._unwatch(request)
+        else:
+            _call(woken)
+            self._wait(request, answered, timeout_s, crowded)
+        error, request.error = request.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # it holds this frame: without a circle, the inputs go when it goes
+        assert request.outputs is not None
+        return request.outputs
+
+    def submit(self, call: Call, deliver: Deliver) -> Request:
+        """Queue a request; `deliver` is called with it, on another thread, when it has ended."""
+        request = self._request(call)
+        request.deliver = deliver
+        with self._lock:
+            self._desk.admit(request, request.arrived_ns, direct=False)
+            if call.timeout_s is not None:
+                self._watch(request, call.timeout_s)
+            woken = self._desk.to_wake()
+        _call(woken)
+        return request
+
+    def cancel(self, request: Request) -> bool:
+        """End a request that nobody wants any more, undelivered; False when it has ended.
+
+        Who waits for it in run() gets a CancelledError.
+        """
+        with self._lock:
+            if request.state is State.NEW:  # known to others, and not admitted yet
+                request.state = State.CANCELLED
+                return True
+            if not self._end(request, State.CANCELLED, CancelledError()):
+                return False
+            request.deliver = None
+            self._unwatch(request)
+            if request.answered is not None:  # who waits for it is not who cancels it
+                request.answered.release()
+            return True
+
+    def statistics(self) -> Statistics:
+        """What was done so far, and what is going on."""
+        with self._lock:
+            desk, inside = self._desk, 0
+            if self._quick is not None:
+                self._quick.settle(desk)
+                inside = len(self._quick)
+            return summary(desk, self._layout, inside)
+
+    def close(self, timeout_s: float | None) -> None:
+        """Take no more requests, finish those that were taken, end the threads.
+
+        After timeout_s (None: never) what still waits or runs is ended with ClosedError. Harmless
+        when repeated, or called by a callback on a slot's thread, which cannot wait for itself.
+        """
+        if self._forked:
+            return
+        entry = None
+        with self._lock:
+            self._shut()
+            inside = _own.pool is self
+            if not self._drained and not inside:
+                if timeout_s is not None:
+                    due_s = self._clock_ns() / 1e9 + timeout_s
+                    entry = self._watchdog.watch(due_s, partial(self._abort, timeout_s))
+                while not (self._drained or self._gave_up):
+                    self._changed.wait()
+        if entry is not None:
+            self._watchdog.cancel(entry)
+        if inside:
+            return
+        for slot in self._desk.idle_slots():  # the others were given up
+            if slot.thread is not None:
+                slot.thread.join()
+        sessions = {
+            id(lane.session): lane.session for slot in self._desk.slots for lane in slot.place.lanes
+        }
+        for session in sessions.values():
+            session.close()
+
+    def abandon(self) -> None:
+        """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
+        it wherever one happens; the threads end once nothing is queued."""
+        self._shut()
+
+    # --- admitting ---
+
+    def check_process(self) -> None:
+        """Raise EngineError in a forked child, where there are no workers."""
+        if self._forked:
+            raise EngineError(
+                "the runner was built before this process was forked, and its workers stayed with "
+                "the parent; build it in the child, or use the spawn start method"
+            )
+
+    def _request(self, call: Call) -> Request:
+        self.check_process()
+        now_ns = self._clock_ns()
+        if not self._most_rows:
+            return Request(call, now_ns)
+        rows, key = joining.rows_and_key(call.inputs)
+        return Request(call, now_ns, rows=rows, key=key)
+
+    def _wait(
+        self, request: Request, answered: threading.Lock, timeout_s: float | None, crowded: bool
+    ) -> None:
+        if timeout_s is not None:
+            self._watch(request, timeout_s)
+        cores = None
+        try:
+            if crowded:
+                cores = caller_core.enter()
+            if threading.get_ident() == interrupt.MAIN:
+                interrupt.wait_for(answered)
+            else:
+                answered.acquire()
+        except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
+            self.cancel(request)
+            raise
+        finally:
+            after, request.after = request.after, None
+            _wake(after)
+            caller_core.leave(cores)
+        self._unwatch(request)
+
+    # --- deadlines ---
+
+    def _watch(self, request: Request, timeout_s: float) -> None:
+        due_s = request.arrived_ns / 1e9 + timeout_s
+        request.watched = self._watchdog.watch(due_s, partial(self._expire, request, timeout_s))
+
+    def _unwatch(self, request: Request) -> None:
+        if request.watched is not None:
+            self._watchdog.cancel(request.watched)
+
+    def _expire(self, request: Request, timeout_s: float) -> None:
+        with self._lock:
+            waiting = request.state is State.QUEUED
+            what = (
+                f"it still waited in the queue, {self._desk.queue.count} long"
+                if waiting
+                else "it was running, and was told to stop"
+            )
+            text = f"no answer within timeout_s={timeout_s:g}: {what}"
+            if not self._end(request, State.TIMED_OUT, RequestTimeoutError(text)):
+                return
+        self._deliver_late([request])
+
+    def _end(self, request: Request, state: State, error: BaseException) -> bool:
+        """End a request from outside; its slot gets a new thread if the engine goes on for long."""
+        slot = next((s for s in self._desk.slots if request in s.batch), None)
+        if not self._desk.end(request, state, error):
+            return False
+        if slot is not None and slot.stop.fired:
+            self._expect_end(slot)
+        return True
+
+    def _expect_end(self, slot: Slot) -> None:
+        due_s = self._clock_ns() / 1e9 + GRACE_S
+        self._watchdog.watch(due_s, partial(self._replace, slot, slot.stop))
+
+    def _replace(self, slot: Slot, stop: Stop) -> None:
+        with self._lock:
+            if slot.stop is not stop or not slot.batch or self._gave_up:
+                return  # it ended in time
+            fresh = self._desk.replace(slot)
+            if fresh is None:
+                _LOG.error("%d runs hang, as many as there are workers", self._desk.stuck)
+                self._expect_end(slot)  # another one may come back
+                return
+            fresh.awake = True
+        _LOG.warning("a run does not stop; worker %d goes on with a new thread", slot.place.index)
+        self._start_thread(fresh)
+        _call(fresh)
+
+    # --- computing ---
+
+    def _run_here(self, slot: Slot, request: Request, inside: bool) -> None:
+        """Compute in the caller's own thread."""
+        result = compute.one(slot, request, self._most_rows)
+        now_ns = self._clock_ns()
+        with self._lock:
+            self._desk.finish(slot, request, now_ns, *result)
+            del result  # an error in there holds this frame
+            if inside:  # the slot stays with its thread, which claims when the callback returns
+                slot.batch = []
+                if slot.lost:
+                    self._desk.found_again(slot)
+                return
+            called = self._desk.leave(slot, now_ns)
+            if self._desk.closing:
+                called = True  # its thread may have been kept from ending by this run
+                self._changed.notify_all()
+        if called:
+            _call(slot)
+
+    def _serve(self, slot: Slot) -> None:
+        """The life of a slot's thread."""
+        _own.pool, _own.slot = self, slot
+        if slot.place.cores:
+            try:
+                os.sched_setaffinity(0, slot.place.cores[:1])
+            except OSError as exc:  # they were ours when the layout was made
+                _LOG.warning("worker %d is not bound: %s", slot.place.index, exc)
+        slot.signal.acquire()
+        while True:
+            due_ns = woken = None
+            with self._lock:
+                # neither: woken to end, while the slot is idle or a caller computes in it
+                mine = slot.awake or self._desk.gathering is slot
+                if mine:
+                    due_ns = self._desk.claim(slot, self._clock_ns())
+                    woken = self._desk.to_wake()
+                    mine = bool(slot.batch)
+                if self._desk.closing and not mine:
+                    self._changed.notify_all()
+                    if slot in self._desk.idle_slots():  # nobody calls it any more
+                        return
+            _call(woken)
+            if mine:
+                if not self._serve_batch(slot):
+                    return
+            elif due_ns is None:
+                slot.signal.acquire()
+            else:
+                slot.signal.acquire(timeout=max(0.0, (due_ns - self._clock_ns()) / 1e9))
+
+    def _serve_batch(self, slot: Slot) -> bool:
+        """Compute what was claimed and tell the callers; False when the slot was lost meanwhile."""
+        results = compute.batch(slot, self._most_rows)
+        now_ns = self._clock_ns()
+        with self._lock:
+            if results is None:
+                self._desk.put_back(slot)
+            ended = [
+                request
+                for request, result in results or ()
+                if self._desk.finish(slot, request, now_ns, *result)
+            ]
+            waiting = [request for request in ended if request.answered is not None]
+            for request, after in zip(waiting, waiting[_CHAINS:], strict=False):
+                request.after = after
+            slot.batch = []
+            if results:
+                results.clear()  # errors in there hold this frame
+            if slot.lost:
+                self._desk.found_again(slot)
+            slot.awake = True
+        for request in ended:
+            self._unwatch(request)
+        for request in waiting[:_CHAINS]:
+            _wake(request)
+        self._call_back(ended)
+        return not slot.lost
+
+    def _deliver(self, requests: list[Request]) -> None:
+        """Tell callers of the end; those that wait first, for code of the others may take long."""
+        for request in requests:
+            self._unwatch(request)
+            _wake(request)
+        self._call_back(requests)
+
+    def _call_back(self, requests: list[Request]) -> None:
+        for request in requests:
+            deliver, request.deliver = request.deliver, None  # it knows the request, too
+            try:
+                if deliver is not None:
+                    deliver(request)
+            except BaseException:  # noqa: BLE001 - even sys.exit() in there must not cost a worker
+                _LOG.exception("a callback of a request failed")
+
+    def _deliver_late(self, requests: list[Request]) -> None:
+        """Deliver from the watching thread: a caller's code may wait, but not hold up deadlines."""
+
+        if any(request.deliver for request in requests):
+            deliver = partial(self._deliver, requests)
+            thread = threading.Thread(target=deliver, name="mslite-late", daemon=True)
+            with suppress(RuntimeError):  # none to be had, or the interpreter ends
+                thread.start()
+                return
+        self._deliver(requests)
+
+    # --- threads ---
+
+    def _start_thread(self, slot: Slot) -> None:
+        name = f"mslite-worker-{slot.place.index}"
+        slot.thread = threading.Thread(target=self._serve, args=(slot,), name=name, daemon=True)
+        slot.thread.start()
+
+    @property
+    def _drained(self) -> bool:
+        if self._quick is not None:
+            self._quick.settle(self._desk)
+        return self._desk.drained and not self._quick
+
+    def _tidy(self) -> None:
+        """Bring the books of the quick lane up to date."""
+        with self._lock:
+            if self._quick is not None:
+                self._quick.settle(self._desk)
+            if self._desk.closing:
+                self._changed.notify_all()
+
+    def _shut(self) -> None:
+        """Take no more requests; threads that have nothing to do end."""
+        self._desk.close()
+        if self._quick is not None:
+            self._quick.closing = True
+        for slot in self._desk.slots:
+            _call(slot)
+
+    def _abort(self, timeout_s: float) -> None:
+        text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
+        with self._lock:
+            ended = self._desk.abort(text)
+            if self._quick is not None:
+                self._quick.stop()
+            due_s = self._clock_ns() / 1e9 + GRACE_S
+            self._watchdog.watch(due_s, self._give_up)
+            self._changed.notify_all()
+        self._deliver_late(ended)
+
+    def _give_up(self) -> None:
+        with self._lock:
+            if self._drained:
+                return
+            self._gave_up = True
+            busy = sum(bool(slot.batch) for slot in self._desk.slots) + len(self._quick or ())
+            self._changed.notify_all()
+        _LOG.warning("closed while %d runs do not stop; their threads are left to themselves", busy)
+
+    def _leave_to_parent(self) -> None:
+        self._forked, self._quick = True, None
+        self._lock = threading.Lock()  # the old one may be held for ever
+        self._changed = threading.Condition(self._lock)
+
+
+def _wake(request: Request | None) -> None:
+    """Wake a caller that waits, who wakes the next one of its batch before it does anything else.
+
+    All at once they would queue for the interpreter's lock, and the workers behind them: 64 callers
+    of a card, on 16 cores, were measured to get 7 to 17 % fewer answers.
+    """
+    if request is not None and request.answered is not None:
+        with suppress(RuntimeError):  # it was woken before, by one that was interrupted
+            request.answered.release()
+
+
+def _call(slot: Slot | None) -> None:
+    """Wake the slot's thread, which then looks at the desk for what it was called for."""
+    if slot is not None:
+        with suppress(RuntimeError):  # it was called already, and has not woken yet
+            slot.signal.release()
+
+
+def _after_fork() -> None:
+    _own.pool = None
+    for pool in list(_POOLS):
+        pool._leave_to_parent()
+
+
+def _at_exit() -> None:
+    """End runs under way: a thread inside of native code must not meet a dying interpreter."""
+    for pool in list(_POOLS):
+        with suppress(LiteError):
+            pool.close(_EXIT_S)
+
+
+_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

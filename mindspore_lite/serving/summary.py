@@ -1,0 +1,73 @@
+"""The books of a pool as a record that its user may keep: a Desk goes in, Statistics come out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mindspore_lite.serving.layout import Layout
+from mindspore_lite.serving.request import State
+from mindspore_lite.serving.scheduler import Desk
+from mindspore_lite.serving.statistics import (
+    Histogram,
+    PriorityStatistics,
+    Statistics,
+    WorkerStatistics,
+    together,
+)
+
+
+def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
+    """Everything at this moment; `inside` requests are in the quick lane."""
+    ended = desk.ended
+    return Statistics(
+        sent=desk.sent + inside,
+        queued=len(desk.queue),
+        running=desk.running + inside,
+        done=ended[State.DONE],
+        failed=ended[State.FAILED],
+        timed_out=ended[State.TIMED_OUT],
+        cancelled=ended[State.CANCELLED],
+        rejected=ended[State.REJECTED],
+        closed=ended[State.CLOSED],
+        stuck=desk.stuck,
+        batches=dict(sorted(desk.batches.items())),
+        queue_wait=together(tally.waits for _, tally in desk.workers),
+        run_time=together(tally.runs for _, tally in desk.workers),
+        workers=tuple(
+            WorkerStatistics(
+                place.index,
+                layout.threads,
+                place.cores,
+                place.node,
+                tally.done,
+                tally.failed,
+                tally.waits.latency(),
+                tally.runs.latency(),
+                layout.devices[place.index] if layout.devices else "cpu",
+            )
+            for place, tally in desk.workers
+        ),
+        layout=layout,
+        priorities=_priorities(desk),
+    )
+
+
+def _priorities(desk: Desk) -> dict[int, PriorityStatistics]:
+    """The requests of each priority; those of 0, which are not counted apart, are the rest."""
+    sent, done, waits = desk.sent, desk.ended[State.DONE], Histogram()
+    for _, worker in desk.workers:
+        waits += worker.waits
+    queued = (
+        Counter(r.call.priority for r in desk.queue) if desk.priorities else {0: len(desk.queue)}
+    )
+    found = {}
+    for priority, tally in sorted(desk.priorities.items()):
+        sent -= tally.sent
+        done -= tally.done
+        waits -= tally.waits
+        found[priority] = PriorityStatistics(
+            tally.sent, queued.get(priority, 0), tally.done, tally.waits.latency()
+        )
+    if sent:
+        found[0] = PriorityStatistics(sent, queued.get(0, 0), done, waits.latency())
+    return dict(sorted(found.items()))

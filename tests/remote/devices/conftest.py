@@ -1,0 +1,33 @@
+"""Crews of fake workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.fake_workers import FakeWorkers, place
+
+from mindspore_lite.remote.devices import supervisor
+from mindspore_lite.remote.devices.dispatcher import Crew
+
+Make = Callable[..., Crew]
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> FakeWorkers:
+    monkeypatch.setattr(supervisor, "FIRST_BACK_OFF_S", 0.001)
+    return FakeWorkers()
+
+
+@pytest.fixture
+def make(workers: FakeWorkers) -> Iterator[Make]:
+    crews: list[Crew] = []
+
+    def make(devices: int = 2, *, cores: int = 1, retries: int = 0) -> Crew:
+        places = [place(device, cores) for device in range(devices)]
+        crews.append(Crew(places, retries=retries, start=workers.start))
+        return crews[-1]
+
+    yield make
+    for crew in crews:
+        crew.close(0.0)
