@@ -27,8 +27,8 @@ from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import card_layout
 from mindspore_lite.serving.pool import Pool
-from mindspore_lite.serving.scheduler import Batching, Place
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.scheduler import Batching, WorkerPlace
+from mindspore_lite.serving.thread_widths import WidthOption
 
 ROWS = 64  # of a full batch
 BUCKETS = (1, 2, 4, 8, 16, 32, 64)
@@ -89,7 +89,7 @@ def measure(clients: int, args: argparse.Namespace) -> list[str]:
     card = Card(args.ms / 1e3)
     devices = ("gpu:0",) * args.workers
     places = [
-        Place(at, (Lane(args.workers, Stream(card)),), card=device)
+        WorkerPlace(at, (WidthOption(args.workers, Stream(card)),), card=device)
         for at, device in enumerate(devices)
     ]
     plan = card_layout(cores.usable(), devices)

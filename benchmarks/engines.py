@@ -28,7 +28,7 @@ import record
 
 import mindspore_lite as mslite
 from mindspore_lite.engines.choice import Choice, remember
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 ENGINES = ("onnxruntime", "openvino")
 OURS, BEST = "mslite, engine=auto", "the better of (b) and (c)"
@@ -61,7 +61,7 @@ def choose(mindir: Path, clients: int, args: argparse.Namespace) -> str:
         print(f"  {engine} under the runner: {middles[engine]:.1f} /s")
         runner.close()
     best = max(middles, key=middles.__getitem__)
-    assert remember(source_of(Given("MINDIR", mindir)), Choice(best))
+    assert remember(source_of(ModelInput("MINDIR", mindir)), Choice(best))
     return best
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mindspore_lite.remote.wire.bodies import Build
-from mindspore_lite.remote.wire.client import Session
+from mindspore_lite.remote.wire.client import WireSession
 
 Holdings = dict[str, int]
 
@@ -36,7 +36,7 @@ def holdings(pid: int) -> Holdings:
     }
 
 
-def build_and_close(session: Session, build: Build, arrays: list[np.ndarray]) -> None:
+def build_and_close(session: WireSession, build: Build, arrays: list[np.ndarray]) -> None:
     """One cycle: a model is built, run once, and closed."""
     model = session.build(build)
     model.predict(arrays)

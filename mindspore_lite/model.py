@@ -20,7 +20,7 @@ from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.group import group_of
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
 from mindspore_lite.faces.base_model import ModelType as ModelType
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.mindir.decrypt import MODES, Key
 from mindspore_lite.model_group import Member
 from mindspore_lite.model_group import ModelGroup as ModelGroup
@@ -106,7 +106,7 @@ class Model(Member):
         layers = read_layers("build_from_file", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
         path = Path(model_path).absolute()  # it is read again later, wherever the program is then
-        self._build("build_from_file", Given(kind, path, key=key), context, layers)
+        self._build("build_from_file", ModelInput(kind, path, key=key), context, layers)
 
     def build_from_buffer(
         self,
@@ -157,7 +157,7 @@ class Model(Member):
         self.model_path_ = ""
         layers = read_layers("build_from_buffer", config_path, config_dict)
         key = _checked_key(dec_key, dec_mode, dec_num_parallel)
-        given = Given(kind, data=data, weights=weights, key=key)
+        given = ModelInput(kind, data=data, weights=weights, key=key)
         self._build("build_from_buffer", given, context, layers)
 
     def get_inputs(self) -> list[Tensor]:
@@ -295,7 +295,9 @@ class Model(Member):
                 "make another Model, or close() this one first"
             )
 
-    def _build(self, doing: str, given: Given, context: Context, layers: Sequence[Layer]) -> None:
+    def _build(
+        self, doing: str, given: ModelInput, context: Context, layers: Sequence[Layer]
+    ) -> None:
         with boundary(f"{doing} failed! Error is "):
             spec = settle(context, layers, stacklevel=4)
             group = self._group or (group_of(str(given.path)) if given.path else None)

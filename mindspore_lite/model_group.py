@@ -12,7 +12,7 @@ from mindspore_lite.core.boundary import boundary
 from mindspore_lite.engines.group import Group, add_file
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
 from mindspore_lite.faces.base_model import BaseModel, ModelType
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving.build import Built, build
 from mindspore_lite.settings.spec import settle
 
@@ -159,7 +159,7 @@ class ModelGroup:
             raise ModelFileError(f"model_path does not exist: {path!r}")
         from mindspore_lite.passes.scratch import scratch_bytes
 
-        built = build(Given(kind, Path(path)), settle(context), group=self._group)
+        built = build(ModelInput(kind, Path(path)), settle(context), group=self._group)
         try:
             # inputs of any rank have no graph before their first run
             return 0 if built.any_rank else scratch_bytes(built.session.skeleton())

@@ -1,7 +1,7 @@
 """MultiDeviceRunner: one model on several devices, one batch split over them.
 
 The runner checks arguments, splits and joins; who computes a part, and what happens when a process
-dies, is the crew's matter (remote/devices/dispatcher.py).
+dies, is the dispatcher's matter (remote/devices/dispatcher.py).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from mindspore_lite.errors import (
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.model import ModelType
 from mindspore_lite.remote.devices import trial
-from mindspore_lite.remote.devices.dispatcher import Crew
+from mindspore_lite.remote.devices.dispatcher import Dispatcher
 from mindspore_lite.remote.devices.groups import masks
 from mindspore_lite.remote.devices.report import MultiDeviceStatistics
-from mindspore_lite.remote.devices.request import Request
-from mindspore_lite.remote.devices.split import Plan, Scatter, joined, plan
-from mindspore_lite.remote.devices.supervisor import Life, Place, stamp
+from mindspore_lite.remote.devices.request import SplitRequest
+from mindspore_lite.remote.devices.split import Scatter, SplitPlan, joined, plan
+from mindspore_lite.remote.devices.supervisor import DevicePlace, Life, stamp
 from mindspore_lite.remote.devices.threads import Threads
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
 from mindspore_lite.remote.wire.client import owned
@@ -146,7 +146,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         except (LiteError, MemoryError, OSError) as exc:
             reraise(exc, _FAILED)
         with boundary(_FAILED):
-            loaded.crew.take()
+            loaded.dispatcher.take()
             return loaded.done(work)
 
     @overload
@@ -250,7 +250,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
             timeout_s: How long a process may take to answer.
         """
         limit_s = checks.seconds("timeout_s", timeout_s)
-        return self._loaded is not None and self._loaded.crew.is_ready(limit_s)
+        return self._loaded is not None and self._loaded.dispatcher.is_ready(limit_s)
 
     def statistics(self) -> MultiDeviceStatistics:
         """What the runner did so far, and how its devices are; also to be had after close().
@@ -258,7 +258,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         Raises:
             RuntimeError: The runner is not built.
         """
-        return self._usable("there are no statistics: ").crew.statistics()
+        return self._usable("there are no statistics: ").dispatcher.statistics()
 
     def close(self, timeout_s: float | None = 30.0) -> None:
         """Take no more requests, finish those that were taken, and end the processes.
@@ -270,11 +270,11 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         if self._loaded is not None:
             limit_s = math.inf if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
-            self._loaded.crew.close(None if limit_s > _FOR_EVER_S else limit_s)
+            self._loaded.dispatcher.close(None if limit_s > _FOR_EVER_S else limit_s)
 
 
 class _Loaded:
-    """What a built runner holds: the crew, and what the model says about its ends."""
+    """What a built runner holds: the dispatcher, and what the model says about its ends."""
 
     weights_handle = ""  # see _check_weights
 
@@ -290,8 +290,8 @@ class _Loaded:
         # on a card the first runs compile, which has nothing to do with what a request may take
         first_s = spec.timeout_s if spec.target == "cpu" else 0.0
         self._run_limit_s = spec.budget.run_limit_s(first_s)
-        self.crew = Crew(_places(path, spec, self._run_limit_s), retries=retries)
-        models = [life.model for life in self.crew.lives]
+        self.dispatcher = Dispatcher(_places(path, spec, self._run_limit_s), retries=retries)
+        models = [life.model for life in self.dispatcher.lives]
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
         self._shapes = [info.shape for info in self.inputs]
         self._verdicts: dict[trial.Cuts, str] = {}  # why a batch must not be cut so; "": it may
@@ -300,18 +300,18 @@ class _Loaded:
                 warnings.warn(note, UserWarning, stacklevel=3)
             if len(models) > 1:
                 for cuts in trial.usual_cuts(self.inputs):
-                    if self._tried(cuts, self._trial_run(self.crew.lives[0]), self._verdicts):
+                    if self._tried(cuts, self._trial_run(self.dispatcher.lives[0]), self._verdicts):
                         break
         except BaseException:
-            self.crew.close(0.0)
+            self.dispatcher.close(0.0)
             raise
         # not of the runner: Futures, which are to be answered, hold this one only
-        weakref.finalize(self, self.crew.abandon).atexit = False
+        weakref.finalize(self, self.dispatcher.abandon).atexit = False
 
     @property
     def weights_version(self) -> int:
         """How many times the weights were changed."""
-        return self.crew.weights.now.version
+        return self.dispatcher.weights.now.version
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights on all devices at once."""
@@ -325,7 +325,7 @@ class _Loaded:
                 self._tried(cuts, self._trial_run(life), verdicts)
 
         # copies: what a process that starts again is to be told must not change
-        self.crew.update(
+        self.dispatcher.update(
             [[(tensor.name, np.array(update.data(tensor))) for tensor in g] for g in groups], look
         )
         self._verdicts = verdicts
@@ -341,16 +341,16 @@ class _Loaded:
         given = feeds.arrays(self.inputs, inputs, any_size=True)
         wanted = None if outputs is None else feeds.checked_outputs(self.outputs, outputs)
         if scatter is None and [array.shape for array in given] == self._shapes:
-            cut = Plan([given], ())  # one batch of the model's own size
+            cut = SplitPlan([given], ())  # one batch of the model's own size
         else:
-            cut = plan(self.inputs, given, self.crew.usable(), scatter)
-        request = self.crew.request(cut.parts, call)
+            cut = plan(self.inputs, given, self.dispatcher.usable(), scatter)
+        request = self.dispatcher.request(cut.parts, call)
         if cut.rows and not cut.fixed:
             parts = zip(cut.parts[0], given, strict=True)
             self._check_cuts(tuple(part is not whole for part, whole in parts), request)
         return _Work(request, cut.rows, cut.fixed, wanted)
 
-    def _check_cuts(self, cuts: trial.Cuts, request: Request) -> None:
+    def _check_cuts(self, cuts: trial.Cuts, request: SplitRequest) -> None:
         """Refuse to cut a batch so that its rows give something else; tried once for each way."""
         verdicts = self._verdicts  # for these weights
         if cuts not in verdicts:
@@ -366,9 +366,9 @@ class _Loaded:
             )
 
     def _try_on_any(
-        self, cuts: trial.Cuts, request: Request, verdicts: dict[trial.Cuts, str]
+        self, cuts: trial.Cuts, request: SplitRequest, verdicts: dict[trial.Cuts, str]
     ) -> None:
-        with self.crew.any_life(request) as life:
+        with self.dispatcher.any_life(request) as life:
             self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()), verdicts)
 
     def _trial_run(self, life: Life) -> Run:
@@ -390,23 +390,25 @@ class _Loaded:
             return False
         return True
 
-    def request(self, parts: Sequence[Inputs], call: Call, return_errors: bool) -> Request:
+    def request(self, parts: Sequence[Inputs], call: Call, return_errors: bool) -> SplitRequest:
         """Several requests as one, each part of which goes to one device."""
         given = [
             feeds.arrays(self.inputs, inputs, any_size=True)
             for inputs in checks.sequence("parts", parts, "list or tuple of inputs")
         ]
-        return self.crew.request(given, call, keeps_going=return_errors)
+        return self.dispatcher.request(given, call, keeps_going=return_errors)
 
-    def parts(self, request: Request, return_errors: bool) -> list[list[Tensor] | Exception]:
+    def parts(self, request: SplitRequest, return_errors: bool) -> list[list[Tensor] | Exception]:
         """The outputs of each part, or its error."""
-        self.crew.take()
+        self.dispatcher.take()
         if return_errors:
             return [
                 self._tensors(result) if isinstance(result, list) else _told(result)
-                for result in self.crew.each(request)
+                for result in self.dispatcher.each(request)
             ]
-        return self.crew.run(request, lambda found: [self._tensors(arrays) for arrays in found])
+        return self.dispatcher.run(
+            request, lambda found: [self._tensors(arrays) for arrays in found]
+        )
 
     def done(self, work: _Work) -> list[Tensor]:
         """Compute a request that was split, and taken."""
@@ -415,7 +417,7 @@ class _Loaded:
             arrays = joined(self.outputs, parts, work.rows, fixed=work.fixed)
             return self._tensors(arrays, work.outputs)
 
-        return self.crew.run(work.request, whole)
+        return self.dispatcher.run(work.request, whole)
 
     def _tensors(
         self, arrays: Sequence[np.ndarray], outputs: Sequence[Tensor] | None = None
@@ -430,14 +432,14 @@ class _Loaded:
                     f"{self._submitted} requests are under way, as many as "
                     "context.parallel.queue_size allows; this one was not taken"
                 )
-            self.crew.take()
+            self.dispatcher.take()
             self._submitted += 1
         answer = _Answer(self, work.request)
         answer.add_done_callback(self._answered)
         try:
             self._threads.start(partial(answer.fetch, work))
         except LiteError:
-            self.crew.ended("failed")
+            self.dispatcher.ended("failed")
             self._answered(answer)
             raise
         return answer
@@ -458,7 +460,7 @@ class _Loaded:
 class _Work(NamedTuple):
     """A request that was split, and what is needed to join its outputs."""
 
-    request: Request
+    request: SplitRequest
     rows: tuple[int, ...]
     fixed: bool
     outputs: Sequence[Tensor] | None
@@ -467,14 +469,14 @@ class _Work(NamedTuple):
 class _Answer(Future[list[Tensor]]):
     """The Future of a request. It stays pending until the end, so that it can be cancelled."""
 
-    def __init__(self, loaded: _Loaded, request: Request) -> None:
+    def __init__(self, loaded: _Loaded, request: SplitRequest) -> None:
         super().__init__()
         self._loaded = loaded
         self._request = request
 
     def cancel(self) -> bool:
         """End the request, waiting or running; False when it has ended already."""
-        if self._loaded.crew.cancel(self._request):  # for one caller only
+        if self._loaded.dispatcher.cancel(self._request):  # for one caller only
             super().cancel()
             self.set_running_or_notify_cancel()
         return self.cancelled()
@@ -509,7 +511,7 @@ def _check_weights(spec: Spec) -> None:
         )
 
 
-def _places(path: str, spec: Spec, run_limit_s: float) -> list[Place]:
+def _places(path: str, spec: Spec, run_limit_s: float) -> list[DevicePlace]:
     """What each device is, and what to build there."""
     ids = list(spec.device_ids) or [spec.device_id]
     found = masks(spec.target, ids, list(spec.thread_affinity_core_list))
@@ -518,7 +520,7 @@ def _places(path: str, spec: Spec, run_limit_s: float) -> list[Place]:
     config.setdefault(SECTION, {})["max_run_seconds"] = str(math.ceil(run_limit_s))
     now, kind = stamp(path), ModelType[model_kind(Path(path))].value
     return [
-        Place(
+        DevicePlace(
             number,
             mask,
             Build(

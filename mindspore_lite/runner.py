@@ -27,7 +27,7 @@ from mindspore_lite.engines import ascend, choice, time_limit
 from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.faces.base_runner import BaseRunner
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.batching import joining
 from mindspore_lite.serving.call import Call, checked_priority
@@ -35,7 +35,7 @@ from mindspore_lite.serving.card_placement import place_on_cards
 from mindspore_lite.serving.placement import Placed, place
 from mindspore_lite.serving.pool import Pool
 from mindspore_lite.serving.request import Request
-from mindspore_lite.serving.scheduler import Batching, Place
+from mindspore_lite.serving.scheduler import Batching, WorkerPlace
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
@@ -94,10 +94,10 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """
         context = self._checked(model_path, context)
         path = Path(model_path).absolute()  # it is read again later, wherever the program is then
-        self._build(Given(model_kind(path), path), context)
+        self._build(ModelInput(model_kind(path), path), context)
         self.model_path_ = model_path
 
-    def _build(self, given: Given, context: Context) -> None:
+    def _build(self, given: ModelInput, context: Context) -> None:
         """Load what is given, a file or bytes."""
         with boundary(self._building):
             loaded = _Loaded(given, context)
@@ -236,7 +236,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
 class _Loaded:
     """What a built runner holds: the pool, and what the model says about its ends."""
 
-    def __init__(self, given: Given, context: Context) -> None:
+    def __init__(self, given: ModelInput, context: Context) -> None:
         asked = context.parallel
         layers = read_layers("build_from_file", asked.config_path, asked.config_info)
         spec = settle(context, layers, stacklevel=5)
@@ -346,7 +346,7 @@ class _Loaded:
 
         stop = Stop()
 
-        def once(place: Place) -> None:
+        def once(place: WorkerPlace) -> None:
             with bound(place.cores[:1]):
                 for lane in place.lanes:
                     for inputs in runs:

@@ -18,7 +18,7 @@ from support.pages import weight_pages
 
 import mindspore_lite as mslite
 from mindspore_lite import ModelGroup, ModelGroupFlag
-from mindspore_lite.engines.base import Options, Session, Source
+from mindspore_lite.engines.base import ModelSource, Options, Session
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 
 WEIGHT = ModelGroupFlag.SHARE_WEIGHT
@@ -276,7 +276,7 @@ def test_a_runner_is_in_no_group(nets: dict[int, Path], monkeypatch: pytest.Monk
     seen = []
     genuine = OnnxRuntimeEngine.load
 
-    def load(self: OnnxRuntimeEngine, source: Source, options: Options) -> Session:
+    def load(self: OnnxRuntimeEngine, source: ModelSource, options: Options) -> Session:
         seen.append(options.group)
         return genuine(self, source, options)
 

@@ -47,7 +47,7 @@ def test_a_future_that_nobody_cancelled_ends_whatever_a_worker_says(
     monkeypatch.setattr(runner._loaded, "done", refuse)
     future = runner.submit(RIGHT)
     assert isinstance(future.exception(LIMIT_S), CancelledError)
-    runner._loaded.crew.ended("failed")  # it was taken
+    runner._loaded.dispatcher.ended("failed")  # it was taken
 
 
 def test_an_error_before_any_worker_is_told_once(runner: mslite.MultiDeviceRunner) -> None:

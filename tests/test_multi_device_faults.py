@@ -37,7 +37,7 @@ from mindspore_lite.errors import (
     WorkerDiedError,
 )
 from mindspore_lite.remote.devices import dispatcher, heartbeat, start_watch
-from mindspore_lite.remote.devices import supervisor as post
+from mindspore_lite.remote.devices import supervisor as supervisor
 from mindspore_lite.remote.wire.client import Lane
 from mindspore_lite.remote.wire.memory import Block, Made
 
@@ -49,9 +49,9 @@ ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is worth a long wait here."""
-    monkeypatch.setattr(post, "FIRST_BACK_OFF_S", 0.01)
-    monkeypatch.setattr(post, "STOP_S", 0.1)
-    for module in (post, dispatcher):
+    monkeypatch.setattr(supervisor, "FIRST_BACK_OFF_S", 0.01)
+    monkeypatch.setattr(supervisor, "STOP_S", 0.1)
+    for module in (supervisor, dispatcher):
         monkeypatch.setattr(module, "ANSWER_S", 1.0)
 
 
@@ -76,8 +76,8 @@ def kill(runner: mslite.MultiDeviceRunner, index: int, number: int = signal.SIGK
 
 def hear_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have workers asked often whether they are there."""
-    monkeypatch.setattr(post, "EVERY_S", 0.05)
-    monkeypatch.setattr(post, "SILENT_S", 0.3)
+    monkeypatch.setattr(supervisor, "EVERY_S", 0.05)
+    monkeypatch.setattr(supervisor, "SILENT_S", 0.3)
     monkeypatch.setattr(heartbeat, "ASK_S", 0.1)
 
 
@@ -352,15 +352,15 @@ def test_a_worker_that_computes_for_long_is_not_taken_for_dead(
 ) -> None:
     hear_often(monkeypatch)
     heard = threading.Semaphore(0)
-    ask = heartbeat.Pulse.ask
+    ask = heartbeat.Heartbeat.ask
 
-    def counted(self: heartbeat.Pulse) -> float:
+    def counted(self: heartbeat.Heartbeat) -> float:
         found = ask(self)
         if found == 0:
             heard.release()
         return found
 
-    monkeypatch.setattr(heartbeat.Pulse, "ask", counted)
+    monkeypatch.setattr(heartbeat.Heartbeat, "ask", counted)
     with on_devices(loop, [0]) as runner:
         future = runner.submit(NEVER)
         wait_until_computing(runner, 0)
@@ -413,7 +413,7 @@ def test_without_descriptors_requests_fail_clearly_and_then_work_again(
 ) -> None:
     with on_devices(dense) as runner:
         assert runner._loaded is not None
-        sessions = [life.model.session for life in runner._loaded.crew.lives]
+        sessions = [life.model.session for life in runner._loaded.dispatcher.lives]
         others = [session.lane() for session in sessions for _ in list(session._idle)]
         descriptors.exhaust()
         with pytest.raises(ResourceError, match=r"predict failed! no socket can be had: .*ulimit"):
@@ -448,8 +448,8 @@ def test_without_descriptors_a_dead_worker_is_replaced_later(
         descriptors.exhaust()
         os.kill(pid, signal.SIGKILL)
         assert runner._loaded is not None
-        (post,) = runner._loaded.crew.posts
-        wait_for(lambda: isinstance(post.error, ResourceError))
+        (supervisor,) = runner._loaded.dispatcher.supervisors
+        wait_for(lambda: isinstance(supervisor.error, ResourceError))
         descriptors.exhaust()  # those that the dead one had
         text = "predict failed! no device can be started now: no worker process .*open files"
         with pytest.raises(ResourceError, match=text):
@@ -516,7 +516,7 @@ def test_ctrl_c_leaves_a_runner_that_can_be_used(loop: Path) -> None:
 def test_deadlines_are_kept_while_all_devices_start_again(
     dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(post, "FIRST_BACK_OFF_S", LIMIT_S)
+    monkeypatch.setattr(supervisor, "FIRST_BACK_OFF_S", LIMIT_S)
     with on_devices(dense, [0]) as runner:
         kill(runner, 0)
         wait_for(lambda: device(runner, 0).state == "down")

@@ -222,10 +222,10 @@ def test_an_update_does_not_wait_for_a_request_that_takes_long(tmp_path: Path) -
             for (tensor,) in found:
                 np.testing.assert_array_equal(tensor.get_data_to_numpy(), [factor, factor])
         assert not never.done()
-        posts = runner._loaded.crew.posts  # type: ignore[union-attr]
-        assert [len(p.old) for p in posts] == [1, 1]
+        supervisors = runner._loaded.dispatcher.supervisors  # type: ignore[union-attr]
+        assert [len(p.old) for p in supervisors] == [1, 1]
         assert never.cancel()
-        wait_for(lambda: [len(p.old) for p in posts] == [0, 0])
+        wait_for(lambda: [len(p.old) for p in supervisors] == [0, 0])
         assert runner.is_ready()
         assert [d.restarts for d in runner.statistics().devices] == [0, 0]
 
@@ -321,7 +321,7 @@ def test_what_does_not_fit_changes_nothing(
 def test_arguments_are_checked_before_any_process_is_asked(
     runner: mslite.MultiDeviceRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor.Post, "made", None)
+    monkeypatch.setattr(supervisor.Supervisor, "made", None)
     with pytest.raises(TypeError, match="weights must be list"):
         runner.update_weights(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="holds no data"):
@@ -441,13 +441,13 @@ def test_a_close_ends_an_update(telling: Path, monkeypatch: pytest.MonkeyPatch) 
         for index in range(2):
             stop_process(device(runner, index).pid)
         began = threading.Event()
-        made = supervisor.Post.made
+        made = supervisor.Supervisor.made
 
-        def seen(self: supervisor.Post, *arguments: Any) -> supervisor.Life:
+        def seen(self: supervisor.Supervisor, *arguments: Any) -> supervisor.Life:
             began.set()
             return made(self, *arguments)
 
-        monkeypatch.setattr(supervisor.Post, "made", seen)
+        monkeypatch.setattr(supervisor.Supervisor, "made", seen)
         updating = begun(lambda: update(runner, versions(1)))
         assert began.wait(10)
         runner.close(0.0)

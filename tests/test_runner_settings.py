@@ -180,7 +180,7 @@ def test_batching_is_accepted_where_rows_are_independent(
 
 def batching_of(runner: mslite.ModelParallelRunner) -> Any:
     assert runner._loaded is not None
-    return runner._loaded.pool._desk.batching
+    return runner._loaded.pool._scheduler.batching
 
 
 @pytest.mark.filterwarnings("ignore:[0-9]+ workers of")
@@ -204,7 +204,7 @@ def test_the_section_sets_the_queue_and_the_warm_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(synthetic, "array", lambda *a: made.append(a))
     info = {"parallel": {"queue_size": "3", "warm_up": "false"}}
     with build(digits_context(config_info=info)) as runner:
-        assert runner._usable("").pool._desk.queue_size == 3
+        assert runner._usable("").pool._scheduler.queue_size == 3
     assert made == []
 
 

@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindspore_lite.bench.burst import Load
-from mindspore_lite.bench.compare import OURS, Bursts, Plan, Watch, check_alike, ratios, turns
+from mindspore_lite.bench.compare import (
+    OURS,
+    Bursts,
+    ComparePlan,
+    Watch,
+    check_alike,
+    ratios,
+    turns,
+)
 from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.peers import Graph, import_library, onnx_of
-from mindspore_lite.bench.result import Place, Ratio, Run
+from mindspore_lite.bench.result import Ratio, ResultPlace, Run
 from mindspore_lite.bench.sides import Feed, Side, Wish
 from mindspore_lite.serving.layout import Layout
 
@@ -36,7 +44,9 @@ class Sides:
     sides: dict[str, Side] = field(default_factory=dict)
     meters: dict[str, Meter] = field(default_factory=dict)
 
-    def measure(self, loads: Sequence[Load], feed: Feed, plan: Plan, watch: Watch) -> Findings:
+    def measure(
+        self, loads: Sequence[Load], feed: Feed, plan: ComparePlan, watch: Watch
+    ) -> Findings:
         """Every load, all sides in turn; Ctrl-C ends it with what there is.
 
         Raises:
@@ -53,7 +63,9 @@ class Sides:
             found.interrupted = True
         return found
 
-    def _turns(self, load: Load, feed: Feed, plan: Plan, watch: Watch) -> tuple[Bursts, bool]:
+    def _turns(
+        self, load: Load, feed: Feed, plan: ComparePlan, watch: Watch
+    ) -> tuple[Bursts, bool]:
         with ExitStack() as stack:
             desks = {}
             for name, side in self.sides.items():
@@ -101,8 +113,9 @@ def taking_part(
         yield everyone
 
 
-def places(layout: Layout) -> tuple[Place, ...]:
+def places(layout: Layout) -> tuple[ResultPlace, ...]:
     """The workers of a runner."""
     return tuple(
-        Place(number, layout.threads, tuple(bound)) for number, bound in enumerate(layout.cores)
+        ResultPlace(number, layout.threads, tuple(bound))
+        for number, bound in enumerate(layout.cores)
     )

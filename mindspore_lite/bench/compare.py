@@ -42,7 +42,7 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparePlan:
     """How long to measure: `duration_s` of every side and load, cut into rounds."""
 
     duration_s: float
@@ -72,7 +72,7 @@ def rounds_for(duration_s: float, loads: Sequence[Load], answer_s: float) -> int
 def turns(
     desks: Mapping[str, Desk],
     load: Load,
-    plan: Plan,
+    plan: ComparePlan,
     watch: Watch,
     meters: Mapping[str, Meter],
 ) -> tuple[Bursts, bool]:
@@ -97,7 +97,7 @@ def turns(
     return found, False
 
 
-def _burst(desk: Desk, load: Load, plan: Plan, number: int, tick: Tick) -> Burst:
+def _burst(desk: Desk, load: Load, plan: ComparePlan, number: int, tick: Tick) -> Burst:
     warm_s, window_s = plan.lengths(number)
     if load.clients is not None:
         return closed_loop(desk.call, load.clients, warm_s, window_s, tick=tick)

@@ -29,7 +29,7 @@ from mindspore_lite.bench.sides import Desk, Feed, Ours, Side, Wish, threaded
 from mindspore_lite.core import cores
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, EngineUnavailableError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 INSTALL = {  # name of a peer: what brings it
     "onnxruntime": "pip install onnxruntime",
@@ -67,7 +67,7 @@ def onnx_of(model: Path, kind: str, folder: Path) -> Path:
     import onnx_ir as ir
 
     path = folder / "model.onnx"
-    ir.save(source_of(Given(kind, model)).translate(), path, external_data="model.onnx.data")
+    ir.save(source_of(ModelInput(kind, model)).translate(), path, external_data="model.onnx.data")
     return path
 
 

@@ -115,7 +115,7 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Place:
+class ResultPlace:
     """A worker, its threads, and the cores that it is bound to; () where it is not."""
 
     worker: int
@@ -157,7 +157,7 @@ class Result:
     settings: Settings
     runs: tuple[Run, ...]
     ratios: tuple[Ratio, ...]
-    layout: tuple[Place, ...]
+    layout: tuple[ResultPlace, ...]
     tune: Tune | None = None
 
 

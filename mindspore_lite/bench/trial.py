@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindspore_lite.bench.burst import Burst, Load
-from mindspore_lite.bench.compare import OURS, Plan, Watch, turns
+from mindspore_lite.bench.compare import OURS, ComparePlan, Watch, turns
 from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.result import Run
 from mindspore_lite.bench.sides import Feed, Ours
@@ -33,7 +33,7 @@ class Trial:
 
     model: Path
     feed: Feed
-    plan: Plan  # of the last comparison; the first look at a setting takes a third of it
+    plan: ComparePlan  # of the last comparison; the first look at a setting takes a third of it
     watch: Watch
     runs: dict[tuple[Setting, int], Run] = field(default_factory=dict)
     layouts: dict[Setting, Layout] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Trial:
     def opened(self, setting: Setting) -> Iterator[Try]:
         """Build so; the yielded function measures with so many clients."""
         self.watch.at(f"building: {setting}")
-        meter, short = Meter(), Plan(self.plan.duration_s / 3, self.plan.warmup_s)
+        meter, short = Meter(), ComparePlan(self.plan.duration_s / 3, self.plan.warmup_s)
         with meter.turn():
             side = self._built(setting)
         with closing(side):
@@ -58,7 +58,7 @@ class Trial:
         """Measure some settings in turn, round by round."""
         bursts: list[list[Burst]] = [[] for _ in finalists]
         meters = {setting: Meter() for setting, _ in finalists}
-        short = Plan(self.plan.duration_s / _ROUNDS, self.plan.warmup_s / _ROUNDS)
+        short = ComparePlan(self.plan.duration_s / _ROUNDS, self.plan.warmup_s / _ROUNDS)
         with ExitStack() as stack:
             built = {}
             for setting, meter in meters.items():
@@ -74,7 +74,7 @@ class Trial:
         return scores
 
     def _turn(
-        self, setting: Setting, side: Ours, clients: int, plan: Plan, meter: Meter
+        self, setting: Setting, side: Ours, clients: int, plan: ComparePlan, meter: Meter
     ) -> list[Burst]:
         load = Load(clients=clients)
         with side.desk(load, self.feed) as desk:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mindspore_lite.bench.result import Point
 from mindspore_lite.engines import choice
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 
 def entries(point: Point) -> dict[str, dict[str, str]]:
@@ -48,4 +48,4 @@ def python_text(point: Point, model: str) -> str:
 def remember(model: Path, kind: str, point: Point) -> bool:
     """Keep the choice for `[common_context] engine=auto`; False where it cannot be kept."""
     chosen = choice.Choice(point.engine, point.workers, point.threads, point.batch)
-    return choice.remember(source_of(Given(kind, model)), chosen)
+    return choice.remember(source_of(ModelInput(kind, model)), chosen)

@@ -15,7 +15,7 @@ import numpy as np
 from mindspore_lite.bench import peers
 from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.campaign import Findings, places, taking_part
-from mindspore_lite.bench.compare import Plan, rounds_for
+from mindspore_lite.bench.compare import ComparePlan, rounds_for
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune, plain
@@ -71,7 +71,7 @@ def _installed(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _measure(
-    model: Path, options: Options, loads: Sequence[Load], plan: Plan, names: tuple[str, ...]
+    model: Path, options: Options, loads: Sequence[Load], plan: ComparePlan, names: tuple[str, ...]
 ) -> None:
     wish, meter = options.wish, Meter()
     engine = _engine(wish)
@@ -132,7 +132,7 @@ def _finish(result: Result, options: Options, found: Findings) -> None:
         fail("no request was answered", code=1)
 
 
-def _tune(model: Path, options: Options, clients: Sequence[int], plan: Plan) -> None:
+def _tune(model: Path, options: Options, clients: Sequence[int], plan: ComparePlan) -> None:
     with working(f"building {model.name}"), _told_warnings():
         ours = Ours(model, options.wish)
     with closing(ours):
@@ -155,7 +155,7 @@ def _tune(model: Path, options: Options, clients: Sequence[int], plan: Plan) -> 
 
 
 def _show_winner(
-    model: Path, options: Options, plan: Plan, feed: Feed, search: Search, trial: Trial
+    model: Path, options: Options, plan: ComparePlan, feed: Feed, search: Search, trial: Trial
 ) -> None:
     best = best_of(search.points, options.p99_ms)
     points = tuple(marked(search.points, options.p99_ms))
@@ -248,7 +248,7 @@ def _facts(model: Path, feed: Feed) -> ModelFacts:
     return ModelFacts(model.name, tuple(ports))
 
 
-def _settings(wish: Wish, engine: str, plan: Plan) -> Settings:
+def _settings(wish: Wish, engine: str, plan: ComparePlan) -> Settings:
     return Settings(
         target=wish.target,
         engine=engine,

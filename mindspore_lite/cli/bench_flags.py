@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeVar
 from cyclopts import Parameter
 
 from mindspore_lite.bench.burst import Load
-from mindspore_lite.bench.compare import Plan
+from mindspore_lite.bench.compare import ComparePlan
 from mindspore_lite.bench.peers import INSTALL
 from mindspore_lite.bench.sides import Wish
 from mindspore_lite.cli.console import fail
@@ -131,7 +131,7 @@ def peers_of(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def plan_of(options: Options) -> Plan:
+def plan_of(options: Options) -> ComparePlan:
     """How long, in one round unless told; ends the program where a number makes no sense."""
     for name, value in (("duration", options.duration), ("warmup", options.warmup)):
         least = 0.0 if name == "warmup" else 1e-3
@@ -140,7 +140,7 @@ def plan_of(options: Options) -> Plan:
     for name in ("rounds", "workers", "threads", "batch", "seed"):
         if getattr(options, name) < 0:
             fail(f"--{name} is {getattr(options, name)}, wanted 0 or more", code=2)
-    return Plan(options.duration, options.warmup, options.rounds or 1, options.seed)
+    return ComparePlan(options.duration, options.warmup, options.rounds or 1, options.seed)
 
 
 def check_tune(options: Options) -> None:

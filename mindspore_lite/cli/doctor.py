@@ -23,7 +23,7 @@ from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.engines import ascend, select
 from mindspore_lite.engines.cache import store
 from mindspore_lite.errors import LiteError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
 from mindspore_lite.serving.layout import Layout, Wanted, layout
 from mindspore_lite.tensor import Tensor
@@ -244,7 +244,7 @@ def _test_model(path: Path, workers: int, threads: int) -> None:
 
 def _size_on_disk(path: Path) -> str:
     """The model file with the files that its weights lie in."""
-    files = source_of(Given(model_type(path).name, path)).files
+    files = source_of(ModelInput(model_type(path).name, path)).files
     size = size_text(sum(file.stat().st_size for file in files))
     return size if len(files) == 1 else f"{size} in {len(files)} files"
 

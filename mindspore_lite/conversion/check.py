@@ -1,6 +1,6 @@
 """Runs what a conversion wrote: a file goes in, its difference from the source comes out.
 
-Inputs are made up, and the same in every run. Source and result are run by the same engine.
+Inputs are made up, and the same in every run. ModelSource and result are run by the same engine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mindspore_lite.engines.base import Options, Session, TensorInfo
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import EngineError, LiteError
-from mindspore_lite.graph.source import Given, Source
+from mindspore_lite.graph.source import ModelInput, ModelSource
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.serving.build import build
 from mindspore_lite.settings.spec import settle
@@ -40,7 +40,7 @@ def run_once(path: Path, key: Key | None) -> tuple[str, ...]:
         LiteError: It cannot be built or run.
     """
     try:
-        built = build(Given("MINDIR", path, key=key), settle())
+        built = build(ModelInput("MINDIR", path, key=key), settle())
     except LiteError as exc:
         raise exc.prefixed("the result cannot be built: ") from exc.__cause__
     try:
@@ -63,7 +63,7 @@ def difference(source: ir.Model, result: Path, key: Key | None = None) -> Differ
     Raises:
         LiteError: One of them does not run, or they have different inputs or outputs.
     """
-    after = build(Given("MINDIR", result, key=key), settle()).session
+    after = build(ModelInput("MINDIR", result, key=key), settle()).session
     before = _session(source)
     try:
         feeds = {info.name: made_up(info) for info in after.inputs}
@@ -85,7 +85,7 @@ def made_up(info: TensorInfo) -> np.ndarray:
 
 def _session(model: ir.Model) -> Session:
     threads = cores.default_threads(cores.usable())
-    source = Source(Snapshot(), "", lambda: model, storable=False)
+    source = ModelSource(Snapshot(), "", lambda: model, storable=False)
     return engine_for("cpu").load(source, Options(threads))
 
 

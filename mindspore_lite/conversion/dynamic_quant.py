@@ -21,7 +21,7 @@ import numpy as np
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
-from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why_not
+from mindspore_lite.conversion.int8 import Int8, QuantisedPlace, place_of, quantised, why_not
 from mindspore_lite.conversion.quant_report import Change, Outcome
 from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.passes.element_types import Types, element_types
@@ -50,7 +50,7 @@ def quantise_dynamically(model: ir.Model, settings: QuantSettings) -> Outcome:
     return Outcome(model, tuple(changes), dict(left))
 
 
-def _unfit(place: Place, types: Types) -> str:
+def _unfit(place: QuantisedPlace, types: Types) -> str:
     node = place.node
     if node.op_type == "Gather":
         return "" if node.attributes.get_int("axis", 0) == 0 else "a table along another axis"
@@ -73,7 +73,7 @@ class _Site:
     """A node that gives way to others, whose names begin with that of its result."""
 
     graph: ir.Graph
-    place: Place
+    place: QuantisedPlace
     stored: Int8
     base: str
     seen: _Seen

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from mindspore_lite.errors import ModelFileError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.passes.check_nodes import MAX_NAME, misuse, rules, sort_nodes, title
 from mindspore_lite.passes.element_types import signature
 
@@ -24,7 +24,7 @@ def load_onnx(path: Path, reads_later: bool = False) -> ir.Model:
         path: The file.
         reads_later: Leave big weights in the file, which must stay in place, until they are used.
     """
-    model = source_of(Given("ONNX", path, reads_later=reads_later)).translate()
+    model = source_of(ModelInput("ONNX", path, reads_later=reads_later)).translate()
     checked(model, repr(str(path)))
     return model
 

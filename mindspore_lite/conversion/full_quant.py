@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why_not
+from mindspore_lite.conversion.int8 import Int8, QuantisedPlace, place_of, quantised, why_not
 from mindspore_lite.conversion.quant_report import Change, Outcome
 from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.conversion.ranges import Range, observe, watching
@@ -52,7 +52,7 @@ def quantise_fully(
         return Outcome(model, (), left)
     nodes = list(_reached(model.graph, places, settings.skip))
     step("calibrating")
-    probe, shifts = model, dict[str, Place]()
+    probe, shifts = model, dict[str, QuantisedPlace]()
     if settings.bias_correction:
         probe, shifts = _probe(model, places, settings.per_channel)
     names = dict.fromkeys(name for node in nodes for name in _activations(node, types))
@@ -81,8 +81,8 @@ def _name_nodes(graph: ir.Graph) -> None:
 
 def _places(
     model: ir.Model, types: Types, settings: QuantSettings
-) -> tuple[list[Place], dict[str, int]]:
-    found: list[Place] = []
+) -> tuple[list[QuantisedPlace], dict[str, int]]:
+    found: list[QuantisedPlace] = []
     left: Counter[str] = Counter()
     for node in model.graph.all_nodes():
         place = place_of(node) if node.op_type in COMPUTED else None
@@ -95,7 +95,7 @@ def _places(
     return found, dict(left)
 
 
-def _unfit(place: Place, graph: ir.Graph, types: Types) -> str:
+def _unfit(place: QuantisedPlace, graph: ir.Graph, types: Types) -> str:
     node = place.node
     data = node.inputs[0]
     if node.graph is not graph:
@@ -124,7 +124,9 @@ def _dims(value: ir.Value) -> tuple[int, ...]:
     return tuple(value.const_value.shape.numpy())
 
 
-def _reached(graph: ir.Graph, places: list[Place], skip: frozenset[str]) -> Iterator[ir.Node]:
+def _reached(
+    graph: ir.Graph, places: list[QuantisedPlace], skip: frozenset[str]
+) -> Iterator[ir.Node]:
     """Nodes that compute in int8, and those that pass on what comes out of them."""
     computed = {place.node for place in places}
     whole: set[ir.Value] = set()
@@ -160,8 +162,8 @@ def _activations(node: ir.Node, types: Types) -> Iterator[str]:
 
 
 def _probe(
-    model: ir.Model, places: list[Place], per_channel: bool
-) -> tuple[ir.Model, dict[str, Place]]:
+    model: ir.Model, places: list[QuantisedPlace], per_channel: bool
+) -> tuple[ir.Model, dict[str, QuantisedPlace]]:
     """A copy that also computes what rounded weights add to the mean result of each channel.
 
     Products of MatMul have no bias that could be corrected by that.
@@ -188,7 +190,7 @@ def _probe(
     return probe, shifts
 
 
-def _correct_bias(place: Place, shift: np.ndarray) -> None:
+def _correct_bias(place: QuantisedPlace, shift: np.ndarray) -> None:
     node = place.node
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     before = bias.const_value.numpy() if bias is not None and bias.const_value is not None else 0
@@ -208,7 +210,7 @@ def _constant(graph: ir.Graph, name: str, array: np.ndarray) -> ir.Value:
 def _with_int8(
     model: ir.Model,
     nodes: list[str],
-    places: list[Place],
+    places: list[QuantisedPlace],
     ranges: Mapping[str, Range],
     settings: QuantSettings,
 ) -> ir.Model:
@@ -263,7 +265,7 @@ def _leave_out_others(graph: ir.Graph, kept: set[int]) -> None:
             )
 
 
-def _weights(result: ir.Model, places: list[Place]) -> Iterator[Change]:
+def _weights(result: ir.Model, places: list[QuantisedPlace]) -> Iterator[Change]:
     """Weights by the names that the quantiser gives."""
     for place in {place.name: place for place in places}.values():
         numbers, scale = (

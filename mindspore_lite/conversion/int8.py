@@ -66,7 +66,7 @@ _WEIGHTS = {"Conv": (1, 0), "ConvTranspose": (1, 1), "MatMul": (1, -1), "Gather"
 
 
 @dataclass(frozen=True)
-class Place:
+class QuantisedPlace:
     """A constant float32 weight where a node reads it."""
 
     node: ir.Node
@@ -98,7 +98,7 @@ class Place:
         return str(self.value.name)
 
 
-def place_of(node: ir.Node) -> Place | None:
+def place_of(node: ir.Node) -> QuantisedPlace | None:
     """Where a node has its weight; None for nodes that have none of at least two dims."""
     if node.domain not in ("", "ai.onnx"):
         return None
@@ -114,10 +114,10 @@ def place_of(node: ir.Node) -> Place | None:
     tensor = value.const_value
     if tensor is None or tensor.dtype != ir.DataType.FLOAT or len(tensor.shape) < 2:
         return None
-    return Place(node, at, axis % len(tensor.shape))
+    return QuantisedPlace(node, at, axis % len(tensor.shape))
 
 
-def why_not(place: Place, skip: frozenset[str]) -> str:
+def why_not(place: QuantisedPlace, skip: frozenset[str]) -> str:
     """Why a weight cannot become whole numbers, or should not; "" if it can."""
     if any(node.name in skip for node, _ in place.value.uses()):
         return "named in skip_quant_node"

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from mindspore_lite.core import synthetic
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Session, Source, TensorInfo
+from mindspore_lite.engines.base import ModelSource, Options, Session, TensorInfo
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import LiteError
@@ -35,7 +35,7 @@ class Difference:
 
 def opened(model: ir.Model) -> Session:
     """A session on all cores; the model stays as it is, and nothing is stored."""
-    source = Source(Snapshot(), "", model.clone, storable=False)
+    source = ModelSource(Snapshot(), "", model.clone, storable=False)
     return engine_for("cpu").load(source, Options(threads=len(os.sched_getaffinity(0))))
 
 

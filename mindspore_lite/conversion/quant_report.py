@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite.conversion.int8 import Int8, Place
+from mindspore_lite.conversion.int8 import Int8, QuantisedPlace
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Change:
     after: Callable[[], np.ndarray] = field(repr=False)
 
     @classmethod
-    def of_weight(cls, place: Place, stored: Int8) -> Change:
+    def of_weight(cls, place: QuantisedPlace, stored: Int8) -> Change:
         """A weight with symmetric scales."""
         scales = tuple(stored.scale.reshape(-1).tolist())
         zeros = (0,) * len(scales)

@@ -89,9 +89,9 @@ def files_of(origin: Origin) -> tuple[Path, ...]:
     """The files that a model which was loaded lies in: that of its name, and those beside it."""
     if origin.framework not in ("ONNX", "MINDIR"):
         return (origin.path,)
-    from mindspore_lite.graph.source import Given, source_of
+    from mindspore_lite.graph.source import ModelInput, source_of
 
-    return source_of(Given(origin.framework, origin.path, key=origin.key)).files
+    return source_of(ModelInput(origin.framework, origin.path, key=origin.key)).files
 
 
 def _check_path(framework: str, path: Path) -> None:
@@ -116,9 +116,9 @@ def _onnx(origin: Origin) -> ir.Model:
 
 def _mindir(origin: Origin) -> ir.Model:
     from mindspore_lite.graph.open_rank import OpenRankError
-    from mindspore_lite.graph.source import Given, source_of
+    from mindspore_lite.graph.source import ModelInput, source_of
 
-    given = Given("MINDIR", origin.path, key=origin.key)
+    given = ModelInput("MINDIR", origin.path, key=origin.key)
     try:
         return source_of(given).translate()
     except OpenRankError as exc:  # a graph can only be made for a given number of dims

@@ -12,14 +12,16 @@ from collections import Counter
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite.conversion.int8 import Int8, Place, place_of, quantised, why_not
+from mindspore_lite.conversion.int8 import Int8, QuantisedPlace, place_of, quantised, why_not
 from mindspore_lite.conversion.quant_report import Change, Outcome
 from mindspore_lite.conversion.quant_settings import QuantSettings
 
 
 def quantise_weights(model: ir.Model, settings: QuantSettings) -> Outcome:
     """Exchange the weights of convolutions, products and tables of a model, in place."""
-    places: dict[ir.Value, Place] = {}  # of several readers, the first one says what a channel is
+    places: dict[
+        ir.Value, QuantisedPlace
+    ] = {}  # of several readers, the first one says what a channel is
     for node in model.graph.all_nodes():
         if (place := place_of(node)) is not None:
             places.setdefault(place.value, place)
@@ -36,7 +38,7 @@ def quantise_weights(model: ir.Model, settings: QuantSettings) -> Outcome:
     return Outcome(model, tuple(changes), dict(left))
 
 
-def _too_small(place: Place, settings: QuantSettings) -> str:
+def _too_small(place: QuantisedPlace, settings: QuantSettings) -> str:
     if int(np.prod(place.shape)) <= settings.min_weight_size:
         return "no more numbers than min_quant_weight_size"
     if place.shape[place.axis] <= settings.min_weight_channels:

@@ -7,7 +7,7 @@ import numpy as np
 _TOLERANCE = 1e-3  # of the largest value: kernels differ by far less, mixed-up rows by far more
 
 
-def alike(wanted: np.ndarray, got: np.ndarray) -> bool:
+def nearly_equal(wanted: np.ndarray, got: np.ndarray) -> bool:
     """Compare shapes and values; other numbers than floats must be equal."""
     if wanted.shape != got.shape:
         return False

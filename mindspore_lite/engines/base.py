@@ -15,7 +15,7 @@ import numpy as np
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.stop import Stop as Stop
 from mindspore_lite.engines.group import Group as Group
-from mindspore_lite.graph.source import Source as Source
+from mindspore_lite.graph.source import ModelSource as ModelSource
 from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable as Variable
 
@@ -129,7 +129,7 @@ class Exporting(Protocol):
 class Compiling(Protocol):
     """An engine that compiles apart from opening: another process can do the first."""
 
-    def compile(self, source: Source, options: Options, folder: Path) -> None:
+    def compile(self, source: ModelSource, options: Options, folder: Path) -> None:
         """Write into an empty folder what `load` would keep in the cache, and later opens."""
 
 
@@ -139,10 +139,10 @@ class Engine(Protocol):
     name: str
     queues: bool  # runs of a session beyond Options.streams wait inside of it, in their order
 
-    def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
+    def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; `keep` is called if that lies on a disk."""
 
-    def identity(self, source: Source, options: Options) -> Identity:
+    def identity(self, source: ModelSource, options: Options) -> Identity:
         """What a model is known by among processes, without compiling it."""
 
     def open(self, folder: Path, options: Options, extra: bytes = b"") -> Session:

@@ -22,12 +22,12 @@ from typing import Any
 
 from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.base import ModelSource
 from mindspore_lite.engines.cache import digest
 from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.select import AUTO, ENGINES, installed
 from mindspore_lite.errors import LiteError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.settings.spec import Spec
 
 _FOLDER = "choices"
@@ -46,11 +46,11 @@ class Choice:
     max_batch_wait_us: int = 0
 
 
-def remember(source: Source, choice: Choice) -> bool:
+def remember(source: ModelSource, choice: Choice) -> bool:
     """Keep a choice for a model on this machine, in place of the one before.
 
     Args:
-        source: The model, as `source_of(Given(...))` makes it.
+        source: The model, as `source_of(ModelInput(...))` makes it.
         choice: What was measured to be best.
 
     Returns:
@@ -80,7 +80,7 @@ def remember(source: Source, choice: Choice) -> bool:
     return True
 
 
-def recall(source: Source) -> Choice | None:
+def recall(source: ModelSource) -> Choice | None:
     """What was remembered for a model on this machine; None when nothing, or nothing sound."""
     store = cache.usable(quietly=True)
     key = None if store is None else _key(source, store)
@@ -92,7 +92,7 @@ def recall(source: Source) -> Choice | None:
         return None
 
 
-def settled(spec: Spec, given: Given) -> Spec:
+def settled(spec: Spec, given: ModelInput) -> Spec:
     """The spec with an engine in place of `auto`: what was measured for the model, if any.
 
     Measured numbers count where the user said nothing of workers, threads and cores, or of batches.
@@ -140,7 +140,7 @@ def _checked(found: Any) -> Choice | None:
     return Choice(**found)
 
 
-def _key(source: Source, store: cache.Cache) -> str | None:
+def _key(source: ModelSource, store: cache.Cache) -> str | None:
     """The name of a model's note; None where nothing tells the model from others."""
     content = digest.read(source.snapshot, store.seen)
     if not content.sha256 and not source.digests:

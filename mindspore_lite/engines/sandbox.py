@@ -23,13 +23,13 @@ import numpy as np
 from mindspore_lite.core import jail
 from mindspore_lite.core.budget import Budget
 from mindspore_lite.core.dtypes import BY_NAME
-from mindspore_lite.engines.base import Compiling, Engine, Options, Session, Source
+from mindspore_lite.engines.base import Compiling, Engine, ModelSource, Options, Session
 from mindspore_lite.engines.cache import artefact_check, digest
 from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.errors import EngineError, ModelFileError, ResourceError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
-from mindspore_lite.graph.source import Given, Shapes, source_of
+from mindspore_lite.graph.source import ModelInput, Shapes, source_of
 
 TASK = f"{__name__}:compile_task"
 DOING = "compiling it in the sandbox"
@@ -38,10 +38,10 @@ _OFF = "leave [build] sandbox out"
 
 
 @dataclass(frozen=True, kw_only=True)
-class JailedSource(Source):
+class JailedSource(ModelSource):
     """A source that only a child translates."""
 
-    given: Given
+    given: ModelInput
     shapes: Shapes | None
     store: cache.Cache  # where what is compiled goes
     lasting: bool  # False: that is removed when the session is open
@@ -84,7 +84,7 @@ class JailedSource(Source):
         artefact_check.check(folder, engine)
 
 
-def check(engine: Engine, given: Given) -> None:
+def check(engine: Engine, given: ModelInput) -> None:
     """Refuse what would be compiled in this process all the same.
 
     Raises:
@@ -104,7 +104,7 @@ def check(engine: Engine, given: Given) -> None:
 
 
 @contextmanager
-def jailed(source: Source, given: Given, shapes: Shapes | None) -> Iterator[JailedSource]:
+def jailed(source: ModelSource, given: ModelInput, shapes: Shapes | None) -> Iterator[JailedSource]:
     """The source of the same model for a child to translate; load it before the block ends."""
     if not source.storable:
         raise EngineError(
@@ -121,7 +121,7 @@ def jailed(source: Source, given: Given, shapes: Shapes | None) -> Iterator[Jail
         )
 
 
-def load(engine: Engine, source: Source, options: Options) -> Session:
+def load(engine: Engine, source: ModelSource, options: Options) -> Session:
     """The session of a source, which may be a jailed one."""
     session = engine.load(source, options)
     if isinstance(source, JailedSource) and not source.lasting:
@@ -161,7 +161,7 @@ def _size_bytes(source: JailedSource) -> int:
     return files + len(given.data) + len(given.weights or b"")
 
 
-def _readable(given: Given) -> list[Path]:
+def _readable(given: ModelInput) -> list[Path]:
     """The folder of the model, and the file itself, which may be a link to another folder."""
     found = [] if given.path is None else [given.path]
     return found if given.place is None else [*found, given.place.parent]
@@ -175,7 +175,7 @@ def compile_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
     """In the child: compile; returns nothing, or what a model of open rank looks like."""
     told = arguments
     left = list(blobs)
-    given = Given(
+    given = ModelInput(
         told["kind"],
         None if told["path"] is None else Path(told["path"]),
         b"" if told["path"] is not None else left.pop(0),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mindspore_lite.engines.base import Engine, Exporting, Options, Session, Source
+from mindspore_lite.engines.base import Engine, Exporting, ModelSource, Options, Session
 from mindspore_lite.engines.cache import artefact, store
 from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.errors import EngineError
@@ -23,7 +23,7 @@ from mindspore_lite.weights.sharing.server import Offer, Share
 
 
 def load_shared(
-    engine: Engine, source: Source, options: Options, device: str, pids: tuple[int, ...]
+    engine: Engine, source: ModelSource, options: Options, device: str, pids: tuple[int, ...]
 ) -> tuple[Session, Share]:
     """Load a model, and share its weights with the listed processes until the Share is closed."""
     _check_storable(source, "shared with other processes")
@@ -65,7 +65,7 @@ def _held(folder: Path) -> Hold:
 
 
 def open_shared(
-    engine: Engine, source: Source, options: Options, device: str, handle: int
+    engine: Engine, source: ModelSource, options: Options, device: str, handle: int
 ) -> Session:
     """A session on what another process shares; nothing is compiled, and nothing is written."""
     _check_storable(source, "used from another process")
@@ -74,7 +74,7 @@ def open_shared(
         return engine.open(folder, options, extra)
 
 
-def _check_storable(source: Source, doing: str) -> None:
+def _check_storable(source: ModelSource, doing: str) -> None:
     if not source.storable:
         raise EngineError(
             f"the weights of an encrypted model cannot be {doing}, for nothing of it may come to "

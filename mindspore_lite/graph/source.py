@@ -34,7 +34,7 @@ Shapes = Mapping[str, Sequence[int | None]]
 
 
 @dataclass(frozen=True)
-class Given:
+class ModelInput:
     """A model as the caller handed it over: a file or bytes, and what goes with it."""
 
     kind: str  # a name of ModelType
@@ -67,7 +67,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """An engine that finds a compiled artefact for the files and recipe never calls `translate`."""
 
     snapshot: Snapshot  # hashed together: the model file and what it refers to
@@ -86,7 +86,7 @@ class Source:
         return self.snapshot.paths
 
 
-def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
+def source_of(given: ModelInput, input_shapes: Shapes | None = None) -> ModelSource:
     """The source of a model, optionally with other input shapes than it was exported with."""
     make = {"MINDIR": _mindir_parts, "ONNX": _onnx_parts}[given.kind]
     with _naming(given):
@@ -96,7 +96,7 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     if given.variable:  # which one compiles apart from the others; their values do not matter
         recipe = f"{recipe} {json.dumps(given.variable)}"
     digests = given.digests if storable else ()
-    return Source(
+    return ModelSource(
         snapshot,
         recipe,
         translate,
@@ -107,7 +107,7 @@ def source_of(given: Given, input_shapes: Shapes | None = None) -> Source:
     )
 
 
-def _authentic(given: Given) -> Given:
+def _authentic(given: ModelInput) -> ModelInput:
     """The model with a key that accepts only what has tags, where the budget says so."""
     if not given.budget.require_authenticated:
         return given
@@ -120,7 +120,7 @@ def _authentic(given: Given) -> Given:
 _Parts = tuple[Snapshot, Callable[[], "ir.Model"], bool]
 
 
-def _mindir_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
+def _mindir_parts(given: ModelInput, input_shapes: Shapes | None) -> _Parts:
     data = memoryview(given.data) if given.path is None else None
     weights = None if given.weights is None else memoryview(given.weights)
     opened = open_mindir(given.path, data, key=given.key, weights=weights, beside=given.place)
@@ -140,7 +140,7 @@ def _mindir_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
     return opened.snapshot, translate, not opened.encrypted
 
 
-def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
+def _onnx_parts(given: ModelInput, input_shapes: Shapes | None) -> _Parts:
     from mindspore_lite.graph.onnx_file import external_files
 
     if given.key is not None:
@@ -169,7 +169,7 @@ def _onnx_parts(given: Given, input_shapes: Shapes | None) -> _Parts:
 
 
 @contextmanager
-def _naming(given: Given) -> Iterator[None]:
+def _naming(given: ModelInput) -> Iterator[None]:
     """Says of which model an error speaks."""
     try:
         yield

@@ -36,7 +36,14 @@ from mindspore_lite.ops.to_mindir import families  # noqa: F401 - fills the tabl
 from mindspore_lite.ops.to_mindir.custom import captured, carried
 from mindspore_lite.ops.to_mindir.kept import KEPT
 from mindspore_lite.ops.to_mindir.table import BACKWARDS, NoEquivalentError, write
-from mindspore_lite.ops.to_mindir.writer import Made, Names, Operand, Pen, tensor, tensor_type
+from mindspore_lite.ops.to_mindir.writer import (
+    Made,
+    MindirWriter,
+    Names,
+    Operand,
+    tensor,
+    tensor_type,
+)
 from mindspore_lite.ops.unread import UnreadTensor
 from mindspore_lite.passes.infer_shapes import SAID
 from mindspore_lite.version import __version__
@@ -86,9 +93,9 @@ def _refused(model: Model) -> set[str]:
 
 @dataclass
 class Scope:
-    """One graph being written: its pen, and what its values are called."""
+    """One graph being written: its writer, and what its values are called."""
 
-    pen: Pen
+    writer: MindirWriter
     names: dict[ir.Value, str] = field(default_factory=dict)
 
 
@@ -116,7 +123,7 @@ class Writing:
         main = Graph(
             name=MAIN,
             inputs=tuple(inputs),
-            nodes=tuple(scope.pen.nodes),
+            nodes=tuple(scope.writer.nodes),
             outputs=tuple(outputs),
             parameters=tuple(self.parameters.values()),
             attributes={NOTES: write_notes(self.notes())},
@@ -172,7 +179,7 @@ class Writing:
                 return self.weight(value, scope)
             raise UnsupportedOpError(f"{value.name!r} is used before it is defined")
 
-        scope = Scope(Pen(name, name_of, self.names), names)
+        scope = Scope(MindirWriter(name, name_of, self.names), names)
         return scope
 
     def function(self, name: str, graph: ir.Graph, outer: list[ir.Value]) -> GraphRef:
@@ -182,8 +189,8 @@ class Writing:
         self.nodes(graph, scope)
         outputs = [self.output(value, scope) for value in graph.outputs]
         if len(outputs) > 1:
-            outputs = [scope.pen.tuple([Made(name) for name in outputs]).name]
-        made = Graph(scope.pen.graph, tuple(inputs), tuple(scope.pen.nodes), tuple(outputs))
+            outputs = [scope.writer.tuple([Made(name) for name in outputs]).name]
+        made = Graph(scope.writer.graph, tuple(inputs), tuple(scope.writer.nodes), tuple(outputs))
         self.functions[made.name] = made
         return GraphRef(made.name)
 
@@ -193,19 +200,19 @@ class Writing:
 
     def input(self, value: ir.Value, scope: Scope) -> Input:
         """A graph input under its own name; of what MindIR has no type for, the notes tell it."""
-        name = self.names.take(f"{scope.pen.graph}:{value.name}")
+        name = self.names.take(f"{scope.writer.graph}:{value.name}")
         scope.names[value] = name
         kind = tensor_type(value)
         if kind is None:
             return Input(name, OtherType("ONNX"))
-        return Input(name, kind, str(value.name) if scope.pen.graph == MAIN else "")
+        return Input(name, kind, str(value.name) if scope.writer.graph == MAIN else "")
 
     def output(self, value: ir.Value, scope: Scope) -> str:
         """The name of a graph's output, which must be a node of its own."""
-        made = scope.pen.value(Operand(value))
+        made = scope.writer.value(Operand(value))
         if value.producer() is None:  # an input or weight handed through
-            scope.pen.label = str(value.name)
-            made = scope.pen.call("TensorMove", made, type=tensor_type(value))
+            scope.writer.label = str(value.name)
+            made = scope.writer.call("TensorMove", made, type=tensor_type(value))
         return made.name
 
     def weight(self, value: ir.Value, scope: Scope) -> str:
@@ -217,11 +224,11 @@ class Writing:
             try:
                 self.parameters[value] = _weight(name, held)
             except NoEquivalentError:  # an element type that MindIR does not know
-                scope.pen.label = str(value.name)
+                scope.writer.label = str(value.name)
                 if isinstance(held, ir.ExternalTensor):  # what is carried names no other files
                     held = ir.external_data.convert_tensors_from_external([held])[0]
                 node = ir.node("Constant", [], {"value": held}, outputs=[ir.Value(name=value.name)])
-                made = carried(scope.pen, node, [], self.opset(""))
+                made = carried(scope.writer, node, [], self.opset(""))
                 scope.names[value] = made[0].name
                 return made[0].name
         return self.parameters[value].name
@@ -239,20 +246,20 @@ class Writing:
 
     def node(self, node: ir.Node, scope: Scope) -> None:
         """Write one node; what it takes back half-way is forgotten."""
-        pen = scope.pen
-        pen.label = str(node.name or node.outputs[0].name)
-        pen.outputs = tuple(Operand(value) for value in node.outputs)
-        before = len(pen.nodes)
+        writer = scope.writer
+        writer.label = str(node.name or node.outputs[0].name)
+        writer.outputs = tuple(Operand(value) for value in node.outputs)
+        before = len(writer.nodes)
         try:
             results = self.equivalent(node, scope)
         except (NoEquivalentError, *_UNFORESEEN) as exc:
-            pen.forget(before)
-            self.custom.setdefault(_why(node, exc), []).append(pen.label)
-            results = carried(pen, node, captured(node), self.opset(node.domain))
+            writer.forget(before)
+            self.custom.setdefault(_why(node, exc), []).append(writer.label)
+            results = carried(writer, node, captured(node), self.opset(node.domain))
         for value, made in zip(node.outputs, results, strict=False):
             scope.names[value] = made.name
-            pen.declare(made, tensor_type(value))
-            if pen.graph == MAIN:
+            writer.declare(made, tensor_type(value))
+            if writer.graph == MAIN:
                 self.note_dims(value, made.name)
 
     def note_dims(self, value: ir.Value, name: str) -> None:
@@ -276,7 +283,7 @@ class Writing:
         """The node as primitives."""
         if node.domain not in ("", "ai.onnx"):
             raise NoEquivalentError(f"domain {node.domain}")
-        if scope.pen.label in self.as_is:
+        if scope.writer.label in self.as_is:
             raise NoEquivalentError("its primitives could not be read back")
         if node.op_type in CONTROL:
             return CONTROL[node.op_type](self, node, scope)
@@ -284,7 +291,7 @@ class Writing:
         if row is None:
             raise NoEquivalentError(KEPT.get(node.op_type, ""))
         inputs = [None if value is None else Operand(value) for value in node.inputs]
-        results = write(row, scope.pen, inputs, _attributes(node))
+        results = write(row, scope.writer, inputs, _attributes(node))
         if isinstance(results, tuple | list):
             return tuple(results)
         return (results,)

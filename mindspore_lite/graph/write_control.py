@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from mindspore_lite.mindir.records import Graph, GraphRef, ValueRef
 from mindspore_lite.ops.to_mindir.custom import captured_by
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen, tensor_type
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand, tensor_type
 
 if TYPE_CHECKING:
     from mindspore_lite.graph.to_mindir import Scope, Writing
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
 
 def write_if(writing: Writing, node: ir.Node, scope: Scope) -> tuple[Made, ...]:
     """Switch between two graphs, each with the outer values that it uses as arguments."""
-    pen = scope.pen
+    writer = scope.writer
     graphs = [node.attributes[name].as_graph() for name in ("then_branch", "else_branch")]
-    pen.require(
+    writer.require(
         all(tensor_type(v) for g in graphs for v in g.outputs), "a result that is no tensor"
     )
     condition = Operand(_required(node.inputs[0]))
     branches = [
-        _branch(writing, graph, scope, f"{pen.label}_{name}")
+        _branch(writing, graph, scope, f"{writer.label}_{name}")
         for graph, name in zip(graphs, ("then", "else"), strict=True)
     ]
-    chosen = pen.call("Switch", condition, *branches)
-    result = pen.call(ValueRef(chosen.name))
+    chosen = writer.call("Switch", condition, *branches)
+    result = writer.call(ValueRef(chosen.name))
     if len(node.outputs) == 1:
         return (result,)
-    return tuple(pen.item(result, index) for index in range(len(node.outputs)))
+    return tuple(writer.item(result, index) for index in range(len(node.outputs)))
 
 
 def _branch(writing: Writing, graph: ir.Graph, scope: Scope, name: str) -> Made:
     """A branch as a function of nothing."""
     outer = [value for value in captured_by(graph) if not writing.is_weight(value)]
     function = writing.function(name, graph, outer)
-    return _partial(scope.pen, function, [Operand(value) for value in outer])
+    return _partial(scope.writer, function, [Operand(value) for value in outer])
 
 
-def _partial(pen: Pen, function: GraphRef, arguments: Sequence[Any]) -> Made:
+def _partial(writer: MindirWriter, function: GraphRef, arguments: Sequence[Any]) -> Made:
     if not arguments:
         return Made(function.name)
-    return pen.call("Partial", Made(function.name), *arguments)
+    return writer.call("Partial", Made(function.name), *arguments)
 
 
 # --- Loop -----------------------------------------------------------------------------------------
@@ -79,18 +79,18 @@ class _Loop:
 
 def write_loop(writing: Writing, node: ir.Node, scope: Scope) -> tuple[Made, ...]:
     """A header that goes on while rounds are left and the condition holds."""
-    pen, body = scope.pen, node.attributes["body"].as_graph()
+    writer, body = scope.writer, node.attributes["body"].as_graph()
     trips, condition, *given = [*node.inputs, None, None][: max(len(node.inputs), 2)]
     first = [value for value in given if value is not None]
-    pen.require(first and len(first) == len(body.inputs) - 2, "nothing is carried")
-    pen.require(len(body.outputs) == len(first) + 1, "a result of every round")
-    pen.require(all(map(_keeps_shape, first, body.outputs[1:])), "a carried value that may grow")
-    pen.require(len(body.inputs[0].shape or ()) == 0, "a round number with an axis")
+    writer.require(first and len(first) == len(body.inputs) - 2, "nothing is carried")
+    writer.require(len(body.outputs) == len(first) + 1, "a result of every round")
+    writer.require(all(map(_keeps_shape, first, body.outputs[1:])), "a carried value that may grow")
+    writer.require(len(body.inputs[0].shape or ()) == 0, "a round number with an axis")
     ends = not _stays(body) or not (condition is None or _is_always(condition))
-    pen.require(ends or trips is not None, "a loop without an end")
+    writer.require(ends or trips is not None, "a loop without an end")
     loop = _Loop(
         body,
-        pen.label,
+        writer.label,
         [value for value in captured_by(body) if not writing.is_weight(value)],
         _number("limit", ir.DataType.INT64) if trips is not None else None,
         _number("round", ir.DataType.INT64),
@@ -100,17 +100,17 @@ def write_loop(writing: Writing, node: ir.Node, scope: Scope) -> tuple[Made, ...
             for value, inside in zip(first, body.inputs[2:], strict=True)
         ],
     )
-    pen.require(all(map(tensor_type, loop.parameters)), "a value that is no tensor")
+    writer.require(all(map(tensor_type, loop.parameters)), "a value that is no tensor")
     header = _write_graphs(writing, loop)
     starts: list[Any] = [Operand(value) for value in loop.outer]
     if trips is not None:
-        starts.append(_plain(pen, trips))
+        starts.append(_plain(writer, trips))
     starts.append(np.asarray(0))
     if ends:
-        starts.append(np.asarray(True) if condition is None else _plain(pen, condition))
+        starts.append(np.asarray(True) if condition is None else _plain(writer, condition))
     starts += [Operand(value) for value in first]
-    results = pen.call(header, *starts)
-    return tuple(pen.item(results, index) for index in range(len(first)))
+    results = writer.call(header, *starts)
+    return tuple(writer.item(results, index) for index in range(len(first)))
 
 
 def _write_graphs(writing: Writing, loop: _Loop) -> GraphRef:
@@ -119,15 +119,15 @@ def _write_graphs(writing: Writing, loop: _Loop) -> GraphRef:
         GraphRef(writing.names.take(f"{loop.label}_{part}")) for part in ("header", "body", "end")
     )
     with _graph(writing, header, loop.parameters) as scope:
-        pen = scope.pen
-        left = pen.call("Less", Operand(loop.turn), Operand(loop.limit)) if loop.limit else None
+        writer = scope.writer
+        left = writer.call("Less", Operand(loop.turn), Operand(loop.limit)) if loop.limit else None
         tests = [v for v in (left, loop.going and Operand(loop.going)) if v is not None]
-        go_on = tests[0] if len(tests) == 1 else pen.call("LogicalAnd", *tests)
-        inside = _partial(pen, body, [Operand(value) for value in loop.parameters])
-        outside = _partial(pen, end, [Operand(value) for value in loop.carried])
-        pen.call(ValueRef(pen.call("Switch", go_on, inside, outside).name))
+        go_on = tests[0] if len(tests) == 1 else writer.call("LogicalAnd", *tests)
+        inside = _partial(writer, body, [Operand(value) for value in loop.parameters])
+        outside = _partial(writer, end, [Operand(value) for value in loop.carried])
+        writer.call(ValueRef(writer.call("Switch", go_on, inside, outside).name))
     with _graph(writing, end, loop.carried) as scope:
-        scope.pen.tuple([Operand(value) for value in loop.carried])
+        scope.writer.tuple([Operand(value) for value in loop.carried])
     with _graph(writing, body, loop.parameters) as scope:
         _write_round(writing, loop, header, scope)
     return header
@@ -135,21 +135,21 @@ def _write_graphs(writing: Writing, loop: _Loop) -> GraphRef:
 
 def _write_round(writing: Writing, loop: _Loop, header: GraphRef, scope: Scope) -> None:
     """The body, which ends in a call of the header."""
-    pen, (turn, going, *carried) = scope.pen, loop.body.inputs
+    writer, (turn, going, *carried) = scope.writer, loop.body.inputs
     for value, parameter in zip((turn, *carried), (loop.turn, *loop.carried), strict=True):
         scope.names[value] = scope.names[parameter]
     truth = Operand(loop.going) if loop.going else np.asarray(True)
-    scope.names[going] = pen.value(truth).name
+    scope.names[going] = writer.value(truth).name
     writing.nodes(loop.body, scope)
-    pen.label = loop.label
+    writer.label = loop.label
     again, *following = loop.body.outputs
     arguments: list[Any] = [Operand(value) for value in loop.outer]
     if loop.limit is not None:
         arguments.append(Operand(loop.limit))
-    arguments.append(pen.call("Add", Operand(loop.turn), np.asarray(1)))
+    arguments.append(writer.call("Add", Operand(loop.turn), np.asarray(1)))
     if loop.going is not None:
-        arguments.append(_plain(pen, again))
-    pen.call(header, *arguments, *[Operand(value) for value in following])
+        arguments.append(_plain(writer, again))
+    writer.call(header, *arguments, *[Operand(value) for value in following])
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def _graph(writing: Writing, name: GraphRef, parameters: list[ir.Value]) -> Iter
     scope = writing.scope(name.name)
     inputs = [writing.input(value, scope) for value in parameters]
     yield scope
-    nodes = tuple(scope.pen.nodes)
+    nodes = tuple(scope.writer.nodes)
     writing.functions[name.name] = Graph(name.name, tuple(inputs), nodes, (nodes[-1].name,))
 
 
@@ -166,11 +166,11 @@ def _number(name: str, dtype: ir.DataType) -> ir.Value:
     return ir.Value(name=name, type=ir.TensorType(dtype), shape=ir.Shape([]))
 
 
-def _plain(pen: Pen, value: ir.Value) -> Any:
+def _plain(writer: MindirWriter, value: ir.Value) -> Any:
     """A number as a tensor without axes; ONNX takes one with an axis as well."""
     if value.shape is not None and len(value.shape) == 0:
         return Operand(value)
-    return pen.call("Reshape", Operand(value), ())
+    return writer.call("Reshape", Operand(value), ())
 
 
 def _keeps_shape(first: ir.Value, following: ir.Value) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindspore_lite.errors import LiteError, ModelFileError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.inspection import mindir_model, mindir_sketch, onnx_model
 from mindspore_lite.inspection.facts import Facts
 from mindspore_lite.inspection.sketch import Sketch
@@ -27,12 +27,12 @@ def examine(path: Path) -> Examined:
     """Look at a model file: ONNX or MindIR."""
     if model_kind(path) == "ONNX":
         try:
-            facts, sketches = onnx_model.examine(path, source_of(Given("ONNX", path)))
+            facts, sketches = onnx_model.examine(path, source_of(ModelInput("ONNX", path)))
         except LiteError:
             raise
         except Exception as exc:  # damage that the loader lets through: onnx raises many kinds
             raise ModelFileError(f"{str(path)!r} makes no sense as ONNX: {exc!r:.300}") from exc
         return Examined(facts, lambda: sketches)
     model = read_file(path)
-    facts = mindir_model.facts_of(path, model, source_of(Given("MINDIR", path)))
+    facts = mindir_model.facts_of(path, model, source_of(ModelInput("MINDIR", path)))
     return Examined(facts, lambda: mindir_sketch.sketches(model, facts.problems))

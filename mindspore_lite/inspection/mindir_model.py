@@ -13,7 +13,7 @@ import onnx_ir as ir
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.graph.source import Source
+from mindspore_lite.graph.source import ModelSource
 from mindspore_lite.inspection import facts, operators
 from mindspore_lite.inspection.memory import estimate
 from mindspore_lite.inspection.skeleton import Skeleton, skeleton_of
@@ -41,7 +41,7 @@ _ROLES = {  # marks that MindSpore puts into the names of graphs
 }
 
 
-def facts_of(path: Path, model: Model, source: Source) -> facts.Facts:
+def facts_of(path: Path, model: Model, source: ModelSource) -> facts.Facts:
     """Everything that is known without running the model."""
     graph, problems = _translated(model, source)
     writer = read_notes(model.graph.attributes.get(NOTES)).writer
@@ -111,7 +111,9 @@ def op_in(reason: str) -> str:
     return reason.partition(": ")[0]
 
 
-def _translated(model: Model, source: Source) -> tuple[ir.Model | None, tuple[facts.Problem, ...]]:
+def _translated(
+    model: Model, source: ModelSource
+) -> tuple[ir.Model | None, tuple[facts.Problem, ...]]:
     found: dict[str, list[str]]
     try:
         return source.translate(), ()

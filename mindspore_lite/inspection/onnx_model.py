@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
-from mindspore_lite.graph.source import Source
+from mindspore_lite.graph.source import ModelSource
 from mindspore_lite.inspection import facts
 from mindspore_lite.inspection.memory import estimate
 from mindspore_lite.inspection.skeleton import dtype_name, skeleton_of
@@ -37,7 +37,7 @@ _FAMILIES = (  # the first word that an operator's name holds decides
 )  # fmt: skip
 
 
-def examine(path: Path, source: Source) -> tuple[facts.Facts, list[Sketch]]:
+def examine(path: Path, source: ModelSource) -> tuple[facts.Facts, list[Sketch]]:
     """Everything that is known without running the model, and its graphs as sketches."""
     model = source.translate()
     graphs = list(_graphs(model.graph, "main", ""))

@@ -30,7 +30,7 @@ from mindspore_lite.engines.sessions.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.sessions.io_types import declared, inner_shape, outer_shape, seen
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
-from mindspore_lite.graph.source import Given, Shapes, Source, source_of
+from mindspore_lite.graph.source import ModelInput, ModelSource, Shapes, source_of
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.settings.weights import WeightSettings
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Built:
     """A model that can run: its session, and the shapes that callers see at the moment."""
 
-    given: Given
+    given: ModelInput
     stamps: tuple[Stamp, ...]  # how its files looked, to notice when one is exchanged
     engine: Engine
     options: Options
@@ -64,7 +64,7 @@ class Built:
 
 
 def build(
-    given: Given, spec: Spec, options: Options | None = None, *, group: Group | None = None
+    given: ModelInput, spec: Spec, options: Options | None = None, *, group: Group | None = None
 ) -> Built:
     """Load a model for the first target of a spec; options None follow from the spec."""
     spec = choice.settled(spec, given)
@@ -134,7 +134,7 @@ def _reopened(session: Session, replaced: Mapping[str, np.ndarray]) -> Session:
 
 
 def _opened(
-    engine: Engine, source: Source, options: Options, spec: Spec
+    engine: Engine, source: ModelSource, options: Options, spec: Spec
 ) -> tuple[Session, Share | None]:
     """The session of a model, whose weights may be shared with others, or be another process's."""
     weights = spec.weights
@@ -278,7 +278,7 @@ def _options(spec: Spec) -> Options:
 
 def _load(
     engine: Engine,
-    given: Given,
+    given: ModelInput,
     stamps: tuple[Stamp, ...],
     shapes: Shapes | None,
     options: Options,
@@ -300,7 +300,9 @@ def _load(
 
 
 @contextmanager
-def _sandboxed(source: Source, given: Given, shapes: Shapes | None) -> Iterator[Source]:
+def _sandboxed(
+    source: ModelSource, given: ModelInput, shapes: Shapes | None
+) -> Iterator[ModelSource]:
     """The source as an engine shall have it: for a child to compile, if the budget says so."""
     if not given.budget.sandbox:
         yield source

@@ -20,7 +20,7 @@ from mindspore_lite.engines.base import CardSession, Options, Session
 from mindspore_lite.engines.sessions.any_shape import Dims
 from mindspore_lite.engines.sessions.card_copy import CardCopy
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving.batching import joining
 from mindspore_lite.serving.build import (
     Built,
@@ -32,8 +32,8 @@ from mindspore_lite.serving.build import (
 )
 from mindspore_lite.serving.layout import card_layout
 from mindspore_lite.serving.placement import Placed
-from mindspore_lite.serving.scheduler import Batching, Place
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.scheduler import Batching, WorkerPlace
+from mindspore_lite.serving.thread_widths import WidthOption
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.settings.weights import WeightSettings
 from mindspore_lite.weights.all_or_none import all_or_none
@@ -90,7 +90,7 @@ class CardModel:
         return CardCopy(first, load) if isinstance(first, CardSession) else None
 
 
-def place_on_cards(given: Given, spec: Spec) -> tuple[Placed, Batching | None]:
+def place_on_cards(given: ModelInput, spec: Spec) -> tuple[Placed, Batching | None]:
     """Load a model for as many workers as the spec asks for, on the cards that it names.
 
     Requests are joined unless max_batch_rows is 1, or nobody asked for it and the model is not one
@@ -114,7 +114,7 @@ def place_on_cards(given: Given, spec: Spec) -> tuple[Placed, Batching | None]:
     return placed, batching
 
 
-def _placed(given: Given, spec: Spec) -> Placed:
+def _placed(given: ModelInput, spec: Spec) -> Placed:
     ids = list(spec.device_ids) or [spec.device_id]
     count = spec.workers_num or STREAMS * len(ids)
     if count < len(ids):
@@ -138,7 +138,8 @@ def _placed(given: Given, spec: Spec) -> Placed:
     further = replace(spec, weights=replace(spec.weights, pids=None))
     model = CardModel([load(first, spec), *(load(number, further) for number in others)])
     places = tuple(
-        Place(n, (Lane(count, model.worker(n)),), card=device) for n, device in enumerate(devices)
+        WorkerPlace(n, (WidthOption(count, model.worker(n)),), card=device)
+        for n, device in enumerate(devices)
     )
     return Placed(model, plan, places)
 
@@ -148,7 +149,7 @@ def _buckets(most: int) -> tuple[int, ...]:
     return tuple(sorted({*(1 << bit for bit in range(most.bit_length())), most}))
 
 
-def _check_batching(placed: Placed, given: Given, spec: Spec) -> None:
+def _check_batching(placed: Placed, given: ModelInput, spec: Spec) -> None:
     """Refuse a model whose requests cannot be joined, without compiling for what nobody sends.
 
     A model whose rows have open sizes is tried uncompiled, in a session of its own.

@@ -23,12 +23,12 @@ from mindspore_lite.errors import ClosedError, LiteError, StoppedError
 from mindspore_lite.serving.batching.compute import checked_run, engine_error
 from mindspore_lite.serving.call import Arrays, Call
 from mindspore_lite.serving.request import State
-from mindspore_lite.serving.scheduler import Desk
+from mindspore_lite.serving.scheduler import Scheduler
 
 _MANY = 1024  # runs after which the books are brought up to date, so that they stay small
 
 
-class QuickLane:
+class InlineLane:
     """Runs one session of fixed sizes for any number of threads at once, and counts."""
 
     def __init__(
@@ -82,7 +82,7 @@ class QuickLane:
         for stop in [self._stop, *self._stops]:
             stop.fire()
 
-    def settle(self, desk: Desk) -> None:
+    def settle(self, scheduler: Scheduler) -> None:
         """Move what has ended into the books."""
         for (state, priority), ended in list(self._ended.items()):  # others may be added
             durations = []
@@ -90,7 +90,7 @@ class QuickLane:
                 durations.append(ended.popleft())
                 self._inside.pop()
             if durations:
-                desk.book(state, durations, priority)
+                scheduler.book(state, durations, priority)
 
     def _of(self, state: State, priority: int) -> deque[int]:
         return self._ended.setdefault((state, priority), deque())

@@ -21,9 +21,9 @@ import numpy as np
 from mindspore_lite.core import cores, heap
 from mindspore_lite.engines import choice
 from mindspore_lite.engines.base import Options, Session
-from mindspore_lite.engines.sessions.swap import Flip
+from mindspore_lite.engines.sessions.swap import SessionSwap
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving.build import (
     Built,
     any_shape,
@@ -35,8 +35,8 @@ from mindspore_lite.serving.build import (
 )
 from mindspore_lite.serving.layout import Layout, Wanted, layout
 from mindspore_lite.serving.prefetch import places_ahead
-from mindspore_lite.serving.scheduler import Place
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.scheduler import WorkerPlace
+from mindspore_lite.serving.thread_widths import WidthOption
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.weights.all_or_none import all_or_none
 
@@ -61,8 +61,8 @@ class Changing:
 
     def __init__(self, built: Sequence[Built]) -> None:
         self._built = tuple(built)  # one for each session
-        self._flip = Flip([*map(any_shape, built), built[0].session])
-        *self.sessions, self._quick = self._flip.faces()
+        self._swap = SessionSwap([*map(any_shape, built), built[0].session])
+        *self.sessions, self._quick = self._swap.faces()
 
     @property
     def quick(self) -> Session:
@@ -86,8 +86,8 @@ class Changing:
             count = len(self._built)
             with ThreadPoolExecutor(count, thread_name_prefix="mslite-build") as pool:
                 made = list(pool.map(make, self._built))
-            faces = list(map(any_shape_updated, self._flip.now, made))
-        self._flip.flip([*faces, made[0].session])
+            faces = list(map(any_shape_updated, self._swap.now, made))
+        self._swap.swap([*faces, made[0].session])
         self._built = tuple(made)
         heap.give_back()  # what the sessions before took
 
@@ -102,7 +102,7 @@ class Placed:
 
     model: Built | Changeable  # the second where its weights may change
     layout: Layout
-    places: tuple[Place, ...]
+    places: tuple[WorkerPlace, ...]
 
     @property
     def changing(self) -> Changeable | None:
@@ -121,7 +121,7 @@ class Placed:
         return found.pop() if len(found) == 1 else None
 
 
-def place(given: Given, spec: Spec) -> Placed:
+def place(given: ModelInput, spec: Spec) -> Placed:
     """Load a model for as many workers as the spec asks for, or the machine has room for."""
     warn_of_unused_targets(spec, stacklevel=6)
     spec = choice.settled(spec, given)
@@ -208,12 +208,12 @@ def _sessions(plan: Layout, is_shared: bool) -> list[tuple[int, int]]:
     return found
 
 
-def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> list[Place]:
+def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> list[WorkerPlace]:
     return [
-        Place(
+        WorkerPlace(
             worker,
             tuple(
-                Lane(plan.lanes(width), sessions.get((width, worker)) or sessions[width, 0])
+                WidthOption(plan.lanes(width), sessions.get((width, worker)) or sessions[width, 0])
                 for width in plan.widths
                 if worker < plan.lanes(width)
             ),
@@ -224,7 +224,7 @@ def _places(plan: Layout, sessions: dict[tuple[int, int], Session]) -> list[Plac
     ]
 
 
-def _places_ahead(places: Sequence[Place]) -> list[Place]:
+def _places_ahead(places: Sequence[WorkerPlace]) -> list[WorkerPlace]:
     """Further places of the session that all workers share."""
     count = len(places)
     return [

@@ -1,6 +1,6 @@
 """Many callers, few workers: arrays go in from any number of threads, each gets its own outputs.
 
-Who owns what. The Desk holds the queue and the slots, and is touched under `_lock` only; the lock
+Who owns what. The Scheduler holds the queue and the slots, and is touched under `_lock` only; the lock
 is never held while an engine runs or a caller's code is called. A slot belongs to one thread at a
 time: to a caller that found it idle and computes in it himself, without a change of threads, or to
 its own thread, which is woken when a request had to wait and stays awake while the queue is not
@@ -34,10 +34,10 @@ from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.serving import caller_core, interrupt
 from mindspore_lite.serving.batching import compute, joining
 from mindspore_lite.serving.call import Call
-from mindspore_lite.serving.inline_lane import QuickLane
+from mindspore_lite.serving.inline_lane import InlineLane
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.request import Request, State
-from mindspore_lite.serving.scheduler import Batching, Desk, Place, Slot
+from mindspore_lite.serving.scheduler import Batching, Scheduler, Slot, WorkerPlace
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.serving.summary import summary
 from mindspore_lite.serving.thread_widths import Widths
@@ -65,7 +65,7 @@ class Pool:
 
     def __init__(
         self,
-        places: Sequence[Place],
+        places: Sequence[WorkerPlace],
         layout: Layout,
         *,
         queue_size: int = 1000,
@@ -77,7 +77,7 @@ class Pool:
     ) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)  # told when a closing pool gets emptier
-        self._desk = Desk(places, queue_size, batching, Widths(run_ns))
+        self._scheduler = Scheduler(places, queue_size, batching, Widths(run_ns))
         self._layout = layout
         self._most_rows = batching.max_rows if batching else 0
         # bound workers sit on their cores, and gathering a batch is the slot threads' work
@@ -86,15 +86,15 @@ class Pool:
         # where the host computes, the core that callers meet on may be busy
         self._on_cards = all(place.card for place in places)
         self._clock_ns = clock_ns
-        self._quick: QuickLane | None = None
+        self._quick: InlineLane | None = None
         if quick is not None and self._direct and not batching:
-            self._quick = QuickLane(quick, self._tidy, clock_ns)
+            self._quick = InlineLane(quick, self._tidy, clock_ns)
         self._watchdog = watchdog
         self._pace: interrupt.Pace | None = None  # of runs on the main thread
         self._forked = self._gave_up = False
         try:
             watchdog.start()  # close() needs it at the interpreter's end, when no thread can start
-            for slot in self._desk.slots:
+            for slot in self._scheduler.slots:
                 self._start_thread(slot)
         except RuntimeError as exc:
             self.abandon()
@@ -112,7 +112,7 @@ class Pool:
             return self._run(call, computes=True)
         pace = self._pace
         if pace is None:
-            pace = self._pace = interrupt.Pace(self._desk.slots[0].place.lanes[-1].session)
+            pace = self._pace = interrupt.Pace(self._scheduler.slots[0].place.lanes[-1].session)
         key = pace.key(call.inputs)
         start_s = time.perf_counter()
         outputs = self._run(call, computes=key in pace.quick)
@@ -141,15 +141,15 @@ class Pool:
                 raise CancelledError
             if inside:
                 slot = _own.slot
-                self._desk.admit_into(slot, request, request.arrived_ns)
+                self._scheduler.admit_into(slot, request, request.arrived_ns)
             else:
                 direct = computes and self._direct and timeout_s is None
-                slot = self._desk.admit(request, request.arrived_ns, direct=direct)
+                slot = self._scheduler.admit(request, request.arrived_ns, direct=direct)
             if slot is None:
                 request.answered = answered = threading.Lock()
                 answered.acquire()
-                woken = self._desk.to_wake()
-                crowded = self._on_cards and self._desk.crowded
+                woken = self._scheduler.to_wake()
+                crowded = self._on_cards and self._scheduler.crowded
         if slot is not None:
             if timeout_s is not None:  # inside
                 self._watch(request, timeout_s)
@@ -172,10 +172,10 @@ class Pool:
         request = self._request(call)
         request.deliver = deliver
         with self._lock:
-            self._desk.admit(request, request.arrived_ns, direct=False)
+            self._scheduler.admit(request, request.arrived_ns, direct=False)
             if call.timeout_s is not None:
                 self._watch(request, call.timeout_s)
-            woken = self._desk.to_wake()
+            woken = self._scheduler.to_wake()
         _call(woken)
         return request
 
@@ -199,11 +199,11 @@ class Pool:
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
         with self._lock:
-            desk, inside = self._desk, 0
+            scheduler, inside = self._scheduler, 0
             if self._quick is not None:
-                self._quick.settle(desk)
+                self._quick.settle(scheduler)
                 inside = len(self._quick)
-            return summary(desk, self._layout, inside)
+            return summary(scheduler, self._layout, inside)
 
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, finish those that were taken, end the threads.
@@ -227,11 +227,13 @@ class Pool:
             self._watchdog.cancel(entry)
         if inside:
             return
-        for slot in self._desk.idle_slots():  # the others were given up
+        for slot in self._scheduler.idle_slots():  # the others were given up
             if slot.thread is not None:
                 slot.thread.join()
         sessions = {
-            id(lane.session): lane.session for slot in self._desk.slots for lane in slot.place.lanes
+            id(lane.session): lane.session
+            for slot in self._scheduler.slots
+            for lane in slot.place.lanes
         }
         for session in sessions.values():
             session.close()
@@ -295,7 +297,7 @@ class Pool:
         with self._lock:
             waiting = request.state is State.QUEUED
             what = (
-                f"it still waited in the queue, {self._desk.queue.count} long"
+                f"it still waited in the queue, {self._scheduler.queue.count} long"
                 if waiting
                 else "it was running, and was told to stop"
             )
@@ -306,8 +308,8 @@ class Pool:
 
     def _end(self, request: Request, state: State, error: BaseException) -> bool:
         """End a request from outside; its slot gets a new thread if the engine goes on for long."""
-        slot = next((s for s in self._desk.slots if request in s.batch), None)
-        if not self._desk.end(request, state, error):
+        slot = next((s for s in self._scheduler.slots if request in s.batch), None)
+        if not self._scheduler.end(request, state, error):
             return False
         if slot is not None and slot.stop.fired:
             self._expect_end(slot)
@@ -321,9 +323,9 @@ class Pool:
         with self._lock:
             if slot.stop is not stop or not slot.batch or self._gave_up:
                 return  # it ended in time
-            fresh = self._desk.replace(slot)
+            fresh = self._scheduler.replace(slot)
             if fresh is None:
-                _LOG.error("%d runs hang, as many as there are workers", self._desk.stuck)
+                _LOG.error("%d runs hang, as many as there are workers", self._scheduler.stuck)
                 self._expect_end(slot)  # another one may come back
                 return
             fresh.awake = True
@@ -338,15 +340,15 @@ class Pool:
         result = compute.one(slot, request, self._most_rows)
         now_ns = self._clock_ns()
         with self._lock:
-            self._desk.finish(slot, request, now_ns, *result)
+            self._scheduler.finish(slot, request, now_ns, *result)
             del result  # an error in there holds this frame
             if inside:  # the slot stays with its thread, which claims when the callback returns
                 slot.batch = []
                 if slot.lost:
-                    self._desk.found_again(slot)
+                    self._scheduler.found_again(slot)
                 return
-            called = self._desk.leave(slot, now_ns)
-            if self._desk.closing:
+            called = self._scheduler.leave(slot, now_ns)
+            if self._scheduler.closing:
                 called = True  # its thread may have been kept from ending by this run
                 self._changed.notify_all()
         if called:
@@ -365,14 +367,14 @@ class Pool:
             due_ns = woken = None
             with self._lock:
                 # neither: woken to end, while the slot is idle or a caller computes in it
-                mine = slot.awake or self._desk.gathering is slot
+                mine = slot.awake or self._scheduler.gathering is slot
                 if mine:
-                    due_ns = self._desk.claim(slot, self._clock_ns())
-                    woken = self._desk.to_wake()
+                    due_ns = self._scheduler.claim(slot, self._clock_ns())
+                    woken = self._scheduler.to_wake()
                     mine = bool(slot.batch)
-                if self._desk.closing and not mine:
+                if self._scheduler.closing and not mine:
                     self._changed.notify_all()
-                    if slot in self._desk.idle_slots():  # nobody calls it any more
+                    if slot in self._scheduler.idle_slots():  # nobody calls it any more
                         return
             _call(woken)
             if mine:
@@ -389,11 +391,11 @@ class Pool:
         now_ns = self._clock_ns()
         with self._lock:
             if results is None:
-                self._desk.put_back(slot)
+                self._scheduler.put_back(slot)
             ended = [
                 request
                 for request, result in results or ()
-                if self._desk.finish(slot, request, now_ns, *result)
+                if self._scheduler.finish(slot, request, now_ns, *result)
             ]
             waiting = [request for request in ended if request.answered is not None]
             for request, after in zip(waiting, waiting[_CHAINS:], strict=False):
@@ -402,7 +404,7 @@ class Pool:
             if results:
                 results.clear()  # errors in there hold this frame
             if slot.lost:
-                self._desk.found_again(slot)
+                self._scheduler.found_again(slot)
             slot.awake = True
         for request in ended:
             self._unwatch(request)
@@ -448,29 +450,29 @@ class Pool:
     @property
     def _drained(self) -> bool:
         if self._quick is not None:
-            self._quick.settle(self._desk)
-        return self._desk.drained and not self._quick
+            self._quick.settle(self._scheduler)
+        return self._scheduler.drained and not self._quick
 
     def _tidy(self) -> None:
         """Bring the books of the quick lane up to date."""
         with self._lock:
             if self._quick is not None:
-                self._quick.settle(self._desk)
-            if self._desk.closing:
+                self._quick.settle(self._scheduler)
+            if self._scheduler.closing:
                 self._changed.notify_all()
 
     def _shut(self) -> None:
         """Take no more requests; threads that have nothing to do end."""
-        self._desk.close()
+        self._scheduler.close()
         if self._quick is not None:
             self._quick.closing = True
-        for slot in self._desk.slots:
+        for slot in self._scheduler.slots:
             _call(slot)
 
     def _abort(self, timeout_s: float) -> None:
         text = f"the runner was closed, and the request did not end within {timeout_s:g} s"
         with self._lock:
-            ended = self._desk.abort(text)
+            ended = self._scheduler.abort(text)
             if self._quick is not None:
                 self._quick.stop()
             due_s = self._clock_ns() / 1e9 + GRACE_S
@@ -483,7 +485,7 @@ class Pool:
             if self._drained:
                 return
             self._gave_up = True
-            busy = sum(bool(slot.batch) for slot in self._desk.slots) + len(self._quick or ())
+            busy = sum(bool(slot.batch) for slot in self._scheduler.slots) + len(self._quick or ())
             self._changed.notify_all()
         _LOG.warning("closed while %d runs do not stop; their threads are left to themselves", busy)
 
@@ -505,7 +507,7 @@ def _wake(request: Request | None) -> None:
 
 
 def _call(slot: Slot | None) -> None:
-    """Wake the slot's thread, which then looks at the desk for what it was called for."""
+    """Wake the slot's thread, which then looks at the scheduler for what it was called for."""
     if slot is not None:
         with suppress(RuntimeError):  # it was called already, and has not woken yet
             slot.signal.release()

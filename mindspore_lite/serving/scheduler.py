@@ -1,4 +1,4 @@
-"""The desk of a pool: requests and free slots go in, who computes what next comes out.
+"""The scheduler of a pool: requests and free slots go in, who computes what next comes out.
 
 Pure bookkeeping, without threads, locks or clocks: every method is called under the pool's lock,
 and times come as arguments. That makes it the part that is tested as a state machine.
@@ -35,7 +35,7 @@ from mindspore_lite.serving.prefetch import Line
 from mindspore_lite.serving.queue import Queue
 from mindspore_lite.serving.request import Request, State
 from mindspore_lite.serving.statistics import Histogram
-from mindspore_lite.serving.thread_widths import Lane, Widths, averaged, remembered
+from mindspore_lite.serving.thread_widths import WidthOption, Widths, averaged, remembered
 
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
 _IN_PASSING = 1  # all of it while the card is busy for another slot, which costs little; guess
@@ -45,11 +45,11 @@ _SCANNED = 256  # waiting requests that are looked through for the same key; gue
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerPlace:
     """Where a worker runs: its sessions, widest first, and its cores or its card."""
 
     index: int
-    lanes: tuple[Lane, ...]
+    lanes: tuple[WidthOption, ...]
     cores: tuple[int, ...] = ()
     node: int = -1
     card: str = ""  # which workers with the same share; "" is none
@@ -110,7 +110,7 @@ class Slot:
         "thread",
     )  # fmt: skip
 
-    def __init__(self, place: Place, tally: Tally) -> None:
+    def __init__(self, place: WorkerPlace, tally: Tally) -> None:
         self.place = place
         self.tally = tally
         self.lane = place.lanes[-1]
@@ -124,12 +124,12 @@ class Slot:
         self.signal.acquire()
 
 
-class Desk:
+class Scheduler:
     """The queue, the slots, and the exact count of everything that was sent."""
 
     def __init__(
         self,
-        places: Sequence[Place],
+        places: Sequence[WorkerPlace],
         queue_size: int,
         batching: Batching | None = None,
         widths: Widths | None = None,
@@ -246,7 +246,7 @@ class Desk:
     def to_wake(self) -> Slot | None:
         """The slot whose thread should look at the queue now, if any; it is idle no longer.
 
-        A closing desk wakes no idle one, whose thread may have ended; those that are awake or busy
+        A closing scheduler wakes no idle one, whose thread may have ended; those that are awake or busy
         take what is left.
         """
         if not self.queue.count or self.closing:

@@ -1,4 +1,4 @@
-"""The books of a pool as a record that its user may keep: a Desk goes in, Statistics come out."""
+"""The books of a pool as a record that its user may keep: a Scheduler goes in, Statistics come out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.request import State
-from mindspore_lite.serving.scheduler import Desk
+from mindspore_lite.serving.scheduler import Scheduler
 from mindspore_lite.serving.statistics import (
     Histogram,
     PriorityStatistics,
@@ -16,23 +16,23 @@ from mindspore_lite.serving.statistics import (
 )
 
 
-def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
+def summary(scheduler: Scheduler, layout: Layout, inside: int) -> Statistics:
     """Everything at this moment; `inside` requests are in the quick lane."""
-    ended = desk.ended
+    ended = scheduler.ended
     return Statistics(
-        sent=desk.sent + inside,
-        queued=len(desk.queue),
-        running=desk.running + inside,
+        sent=scheduler.sent + inside,
+        queued=len(scheduler.queue),
+        running=scheduler.running + inside,
         done=ended[State.DONE],
         failed=ended[State.FAILED],
         timed_out=ended[State.TIMED_OUT],
         cancelled=ended[State.CANCELLED],
         rejected=ended[State.REJECTED],
         closed=ended[State.CLOSED],
-        stuck=desk.stuck,
-        batches=dict(sorted(desk.batches.items())),
-        queue_wait=together(tally.waits for _, tally in desk.workers),
-        run_time=together(tally.runs for _, tally in desk.workers),
+        stuck=scheduler.stuck,
+        batches=dict(sorted(scheduler.batches.items())),
+        queue_wait=together(tally.waits for _, tally in scheduler.workers),
+        run_time=together(tally.runs for _, tally in scheduler.workers),
         workers=tuple(
             WorkerStatistics(
                 place.index,
@@ -45,23 +45,25 @@ def summary(desk: Desk, layout: Layout, inside: int) -> Statistics:
                 tally.runs.latency(),
                 layout.devices[place.index] if layout.devices else "cpu",
             )
-            for place, tally in desk.workers
+            for place, tally in scheduler.workers
         ),
         layout=layout,
-        priorities=_priorities(desk),
+        priorities=_priorities(scheduler),
     )
 
 
-def _priorities(desk: Desk) -> dict[int, PriorityStatistics]:
+def _priorities(scheduler: Scheduler) -> dict[int, PriorityStatistics]:
     """The requests of each priority; those of 0, which are not counted apart, are the rest."""
-    sent, done, waits = desk.sent, desk.ended[State.DONE], Histogram()
-    for _, worker in desk.workers:
+    sent, done, waits = scheduler.sent, scheduler.ended[State.DONE], Histogram()
+    for _, worker in scheduler.workers:
         waits += worker.waits
     queued = (
-        Counter(r.call.priority for r in desk.queue) if desk.priorities else {0: len(desk.queue)}
+        Counter(r.call.priority for r in scheduler.queue)
+        if scheduler.priorities
+        else {0: len(scheduler.queue)}
     )
     found = {}
-    for priority, tally in sorted(desk.priorities.items()):
+    for priority, tally in sorted(scheduler.priorities.items()):
         sent -= tally.sent
         done -= tally.done
         waits -= tally.waits

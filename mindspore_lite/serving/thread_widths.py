@@ -18,7 +18,7 @@ _MEMORY = 16  # about as many runs a crowd, or a pace, is remembered; guess
 _DOUBTED = 16  # runs between two trials of a width that lost; guess
 
 
-class Lane(NamedTuple):
+class WidthOption(NamedTuple):
     """A session of some width, and how many runs may be as wide at the same time."""
 
     lanes: int
@@ -35,7 +35,7 @@ class Widths:
         self._wide_ns: dict[int, int] = {}  # by lanes
         self._doubts = 0
 
-    def choose(self, lanes: tuple[Lane, ...], runs: int) -> Lane:
+    def choose(self, lanes: tuple[WidthOption, ...], runs: int) -> WidthOption:
         """The lane for a run beside which, counting itself, so many run or wait."""
         if len(lanes) == 1:
             return lanes[0]
@@ -45,7 +45,7 @@ class Widths:
                 return lane
         return lanes[-1]
 
-    def note(self, lanes: tuple[Lane, ...], lane: Lane, duration_ns: int) -> None:
+    def note(self, lanes: tuple[WidthOption, ...], lane: WidthOption, duration_ns: int) -> None:
         """Remember how long a run took."""
         if len(lanes) == 1:
             return
@@ -58,7 +58,7 @@ class Widths:
             known = 0
         self._wide_ns[lane.lanes] = averaged(known, duration_ns)
 
-    def _pays(self, lane: Lane) -> bool:
+    def _pays(self, lane: WidthOption) -> bool:
         wide_ns = self._wide_ns.get(lane.lanes, 0)
         if not self._narrow_ns or wide_ns <= self._narrow_ns:
             return True

@@ -8,14 +8,14 @@ from support.models import DIGITS
 from mindspore_lite.bench import campaign, compare
 from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.campaign import Sides, places, taking_part
-from mindspore_lite.bench.compare import Plan
+from mindspore_lite.bench.compare import ComparePlan
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.sides import Wish
 from mindspore_lite.core.cores import Cores
 from mindspore_lite.serving.layout import Wanted, layout
 
-PLAN = Plan(0.04, 0.0, rounds=2)
+PLAN = ComparePlan(0.04, 0.0, rounds=2)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from support.bench_world import Answering, Silent
 
 from mindspore_lite.bench import compare
 from mindspore_lite.bench.burst import Burst, Load
-from mindspore_lite.bench.compare import Plan, check_alike, ratios, rounds_for, turns
+from mindspore_lite.bench.compare import ComparePlan, check_alike, ratios, rounds_for, turns
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.sides import Desk
 from mindspore_lite.errors import EngineError
@@ -27,7 +27,7 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Who had a turn; nothing is measured."""
     seen: list[str] = []
 
-    def taken(desk: Desk, load: Load, plan: Plan, number: int, tick: object) -> Burst:
+    def taken(desk: Desk, load: Load, plan: ComparePlan, number: int, tick: object) -> Burst:
         seen.append(f"{number}{next(n for n, d in DESKS.items() if d is desk)}")
         return burst(10, 1.0, interrupted=len(seen) == 5 and plan.seed == 5)
 
@@ -42,14 +42,16 @@ METERS = {name: Meter() for name in DESKS}
 
 def test_each_round_another_side_begins(order: list[str]) -> None:
     watch = Silent()
-    found, interrupted = turns(DESKS, Load(clients=1), Plan(1.0, 0.1, 3), watch, METERS)
+    found, interrupted = turns(DESKS, Load(clients=1), ComparePlan(1.0, 0.1, 3), watch, METERS)
     assert order == ["0mslite", "0b", "0c", "1b", "1c", "1mslite", "2c", "2mslite", "2b"]
     assert {name: len(bursts) for name, bursts in found.items()} == {"mslite": 3, "b": 3, "c": 3}
     assert (interrupted, watch.steps) == (False, 9)
 
 
 def test_ctrl_c_ends_the_rounds_with_what_there_is(order: list[str]) -> None:
-    found, interrupted = turns(DESKS, Load(clients=1), Plan(1.0, 0.1, 3, 5), Silent(), METERS)
+    found, interrupted = turns(
+        DESKS, Load(clients=1), ComparePlan(1.0, 0.1, 3, 5), Silent(), METERS
+    )
     assert interrupted
     assert {name: len(bursts) for name, bursts in found.items()} == {"mslite": 1, "b": 2, "c": 2}
     (ratio, _) = ratios(Load(clients=1), found)
@@ -57,7 +59,7 @@ def test_ctrl_c_ends_the_rounds_with_what_there_is(order: list[str]) -> None:
 
 
 def test_only_the_first_round_has_a_long_warm_up() -> None:
-    plan = Plan(duration_s=7.0, warmup_s=0.5, rounds=7)
+    plan = ComparePlan(duration_s=7.0, warmup_s=0.5, rounds=7)
     assert plan.lengths(0) == (0.5, 1.0)
     assert plan.lengths(1) == (0.2, 1.0)
 
@@ -81,7 +83,7 @@ def test_the_faster_the_answers_the_more_rounds(
 def test_a_real_round_of_each_loop() -> None:
     for load in (Load(clients=2), Load(rate=500.0)):
         found, _ = turns(
-            {"mslite": DESKS["mslite"]}, load, Plan(0.05, 0.0), Silent(), {"mslite": Meter()}
+            {"mslite": DESKS["mslite"]}, load, ComparePlan(0.05, 0.0), Silent(), {"mslite": Meter()}
         )
         assert found["mslite"][0].latencies_ms.size > 0
 

@@ -8,11 +8,11 @@ from mindspore_lite.bench.result import (
     Machine,
     ModelFacts,
     Moment,
-    Place,
     Point,
     Port,
     Ratio,
     Result,
+    ResultPlace,
     Run,
     Settings,
     Tune,
@@ -31,7 +31,7 @@ RESULT = Result(
         ),
     ),
     ratios=(Ratio(4, None, "openvino", "throughput", 0.9, 1.0, 1.1),),
-    layout=(Place(0, 2, (0, 1)),),
+    layout=(ResultPlace(0, 2, (0, 1)),),
     tune=Tune(5.0, (Point("onnxruntime", 1, 1, 0, 4, 10.0, 1.0, True, True),), "p", "i"),
 )
 

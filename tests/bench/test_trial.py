@@ -6,7 +6,7 @@ from support.bench_world import Silent
 from support.models import DIGITS
 
 from mindspore_lite.bench import trial as trial_module
-from mindspore_lite.bench.compare import Plan
+from mindspore_lite.bench.compare import ComparePlan
 from mindspore_lite.bench.trial import Trial, engines
 from mindspore_lite.bench.tune import Setting
 from mindspore_lite.errors import EngineError, LiteError
@@ -15,7 +15,7 @@ ONE = Setting("onnxruntime", 1, 1)
 
 
 def trial(shape: tuple[int, ...] = (1, 1, 8, 8)) -> Trial:
-    return Trial(DIGITS, {"x": np.zeros(shape, np.float32)}, Plan(0.06, 0.0), Silent())
+    return Trial(DIGITS, {"x": np.zeros(shape, np.float32)}, ComparePlan(0.06, 0.0), Silent())
 
 
 def test_a_setting_is_built_and_measured() -> None:

@@ -32,7 +32,7 @@ def test_the_program_builds_the_model_so() -> None:
     runner = names["runner"]
     assert runner.statistics().layout.workers == 2
     assert runner._loaded is not None
-    assert runner._loaded.pool._desk.batching.max_rows == 8
+    assert runner._loaded.pool._scheduler.batching.max_rows == 8
     runner.close()
 
 
@@ -52,4 +52,4 @@ def test_the_choice_is_what_engine_auto_takes(
         runner.build_from_file(str(DIGITS), context)
         assert runner.statistics().layout.workers == 2
         assert runner._loaded is not None
-        assert runner._loaded.pool._desk.batching.max_rows == 8
+        assert runner._loaded.pool._scheduler.batching.max_rows == 8

@@ -17,7 +17,7 @@ from mindspore_lite.conversion.measure import inputs_of, made_up_inputs
 from mindspore_lite.conversion.quant_settings import DataSettings
 from mindspore_lite.conversion.quantise import QuantSettings, quantise, settings_of
 from mindspore_lite.errors import InputError, SettingsError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 KINDS = ["WEIGHT_QUANT", "DYNAMIC_QUANT", "FULL_QUANT"]
 
@@ -207,7 +207,7 @@ def test_digits_are_still_recognised(
     right: Callable[[ir.Model], int],
     tmp_path: Path,
 ) -> None:
-    model = source_of(Given("MINDIR", DIGITS)).translate()
+    model = source_of(ModelInput("MINDIR", DIGITS)).translate()
     for at in range(20):  # of 360
         np.save(tmp_path / f"{at:02}.npy", digits[0][at : at + 1])
     data = DataSettings((("x", tmp_path),), "BIN")
@@ -223,7 +223,7 @@ def test_digits_are_still_recognised(
 def test_a_transformer_with_slices_between_its_products_stays_near(
     kind: str, tmp_path: Path
 ) -> None:
-    model = source_of(Given("MINDIR", SWIN)).translate()
+    model = source_of(ModelInput("MINDIR", SWIN)).translate()
     (info,) = inputs_of(model)
     for seed in range(2):
         np.save(tmp_path / f"{seed}.npy", made_up_inputs([info], seed)[0])

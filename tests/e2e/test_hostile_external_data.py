@@ -21,7 +21,7 @@ from mindspore_lite.cli.main import main
 from mindspore_lite.errors import LiteError
 from mindspore_lite.mindir import mindir_pb2 as pb
 from mindspore_lite.remote.wire.bodies import MODEL, Build
-from mindspore_lite.remote.wire.client import Session
+from mindspore_lite.remote.wire.client import WireSession
 
 Way = Callable[[Path, Path], bytes]  # a model and a folder for results in, what it gave away out
 ONNX, MINDIR = mslite.ModelType.ONNX, mslite.ModelType.MINDIR
@@ -84,7 +84,7 @@ def _written(out: Path) -> bytes:
     return b"".join(p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file())
 
 
-def _worker(session: Session) -> Way:
+def _worker(session: WireSession) -> Way:
     def run(model: Path, out: Path) -> bytes:
         found = session.build(Build(MODEL, _kind(model).value, str(model)))
         try:
@@ -154,7 +154,7 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
+def session() -> Iterator[WireSession]:
     with host_here() as host:
         yield host.session()
 

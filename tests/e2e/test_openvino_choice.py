@@ -16,7 +16,7 @@ from support.updates import filled, telling_net, told, update, variable, version
 import mindspore_lite as mslite
 from mindspore_lite.engines import choice
 from mindspore_lite.engines.choice import Choice, remember
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 ROWS = np.random.default_rng(1).random((6, 1, 8, 8), np.float32)
 
@@ -50,7 +50,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(**numbers: int) -> None:
-    source = source_of(Given("MINDIR", DIGITS))
+    source = source_of(ModelInput("MINDIR", DIGITS))
     assert remember(source, Choice("openvino", **numbers))
 
 
@@ -88,7 +88,7 @@ def test_a_request_waits_inside_of_openvino_so_that_no_stream_waits_for_us(
     with mslite.ModelParallelRunner() as runner:
         runner.build_from_file(str(DIGITS), context("openvino", **{"workers_num": 2, **settings}))
         workers = settings.get("workers_num", 2)
-        slots = runner._loaded.pool._desk.slots
+        slots = runner._loaded.pool._scheduler.slots
         assert [slot.place.ahead for slot in slots] == [False] * workers + [True] * ahead
         with ThreadPoolExecutor(5) as clients:
             list(clients.map(lambda row: runner.predict([row[None]], timeout_s=60), ROWS))

@@ -15,7 +15,7 @@ from support.running import DATA, assert_close, fixture_arrays
 from support.updates import assert_same_bits, changeable, outputs, telling_net, update
 from support.workers import ROOT
 
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 FLOATS = ("FLOAT", "FLOAT16")
 NETWORKS = [
@@ -29,7 +29,7 @@ ROUNDED = [DATA / "nets/fp16.mindir", DATA / "nets/fp16_params.mindir"]
 
 
 def translated(path: Path) -> ir.Model:
-    return source_of(Given("ONNX" if path.suffix == ".onnx" else "MINDIR", path)).translate()
+    return source_of(ModelInput("ONNX" if path.suffix == ".onnx" else "MINDIR", path)).translate()
 
 
 def weights_of(graph: ir.Model) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.snapshots import snapshot
 
-from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.base import ModelSource
 from mindspore_lite.engines.cache import store
 
 SIDE = 64  # a 64 x 64 float32 weight is 16 KiB: large enough to be stored outside the graph
@@ -30,7 +30,7 @@ def cache_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Dense:
-    """y = x @ w + 1 as an ONNX file, a Source for it, and a count of its translations."""
+    """y = x @ w + 1 as an ONNX file, a ModelSource for it, and a count of its translations."""
 
     def __init__(self, path: Path, seed: int = 0) -> None:
         self.path = path
@@ -41,8 +41,8 @@ class Dense:
         self.wanted = self.x @ self.w + 1
         self.path.write_bytes(dense_model(self.w).SerializeToString())
 
-    def source(self, recipe: str = "") -> Source:
-        return Source(snapshot(self.path), recipe, self.translate)
+    def source(self, recipe: str = "") -> ModelSource:
+        return ModelSource(snapshot(self.path), recipe, self.translate)
 
     def translate(self) -> ir.Model:
         self.translations += 1
@@ -109,18 +109,18 @@ def make_dense(tmp_path: Path) -> Callable[[int], Dense]:
 
 
 @pytest.fixture
-def source_of(tmp_path: Path) -> Callable[[onnx.ModelProto], Source]:
-    """A Source for any ONNX model."""
+def source_of(tmp_path: Path) -> Callable[[onnx.ModelProto], ModelSource]:
+    """A ModelSource for any ONNX model."""
 
-    def make(made: onnx.ModelProto) -> Source:
+    def make(made: onnx.ModelProto) -> ModelSource:
         path = tmp_path / "some.onnx"
         path.write_bytes(made.SerializeToString())
-        return Source(snapshot(path), "", lambda: ir.load(path))
+        return ModelSource(snapshot(path), "", lambda: ir.load(path))
 
     return make
 
 
 @pytest.fixture
-def endless(source_of: Callable[[onnx.ModelProto], Source]) -> Source:
+def endless(source_of: Callable[[onnx.ModelProto], ModelSource]) -> ModelSource:
     """A model whose first input says how often its loop is run."""
     return source_of(loop_model())

@@ -10,7 +10,7 @@ import pytest
 from support.snapshots import snapshot
 
 from mindspore_lite.engines import choice
-from mindspore_lite.engines.base import Source
+from mindspore_lite.engines.base import ModelSource
 from mindspore_lite.engines.choice import Choice, recall, remember
 
 CHOICE = Choice("openvino", workers=2, threads=1, max_batch_rows=8, max_batch_wait_us=100)
@@ -79,7 +79,7 @@ def test_without_a_cache_nothing_is_kept(dense: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_a_model_that_nothing_tells_from_others_has_none() -> None:
-    nameless = Source(snapshot(), "", lambda: pytest.fail("it was translated"), storable=False)
+    nameless = ModelSource(snapshot(), "", lambda: pytest.fail("it was translated"), storable=False)
     assert not remember(nameless, CHOICE)
     assert recall(nameless) is None
 

@@ -418,7 +418,7 @@ def test_limits_grow_with_the_model_and_stay_below_the_machine() -> None:
 
 
 def test_a_jailed_source_refuses_to_be_translated_here(dense: Path) -> None:
-    given = sandbox.Given("MINDIR", dense)
+    given = sandbox.ModelInput("MINDIR", dense)
     source = sandbox.source_of(given)
     with sandbox.jailed(source, given, None) as jailed:
         with pytest.raises(EngineError, match="would have been compiled in this process"):

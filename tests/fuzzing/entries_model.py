@@ -15,7 +15,7 @@ from fuzzing.ground import cache_in
 
 import mindspore_lite as mslite
 from mindspore_lite.converter import FmkType
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 Act = Callable[[], object]
 
@@ -90,7 +90,7 @@ def _laid(damage: Damage, folder: Path, kind: str) -> Path:
 
 def _loaded(kind: str, path: Path) -> None:
     """Make the graph, and look at every weight of it."""
-    model = source_of(Given(kind, path)).translate()
+    model = source_of(ModelInput(kind, path)).translate()
     for graph in model.graphs():
         for value in graph.initializers.values():
             if value.const_value is not None and value.const_value.size <= _MOST_ITEMS:

@@ -24,15 +24,15 @@ from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import LiteError
 from mindspore_lite.remote.wire import bodies, client
 from mindspore_lite.remote.wire.bodies import MODEL, Build, Description
-from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.client import Model, WireSession
 from mindspore_lite.remote.wire.fields import Writer
 from mindspore_lite.remote.wire.frames import Channel, Message, header
 from mindspore_lite.remote.wire.handshake import NEW_SESSION, VERSION, Hello, Welcome
 from mindspore_lite.remote.wire.memory import Block
-from mindspore_lite.remote.worker import client_session as guest_module
+from mindspore_lite.remote.worker import client_session as client_session_module
 from mindspore_lite.remote.worker.listener import abstract_listener
 from mindspore_lite.remote.worker.served_model import Hosted, built
-from mindspore_lite.remote.worker.server import Host
+from mindspore_lite.remote.worker.server import WorkerServer
 
 Act = Callable[[], object]
 
@@ -85,7 +85,7 @@ def _sent(damage: Damage, parts: Sequence[Part]) -> bytes:
 
 
 def _serve(path: Path, turns: Sequence[tuple[int, bytes]], greeting: bytes) -> None:
-    host = Host(abstract_listener(), stall_s=5.0, drain_s=1.0)
+    host = WorkerServer(abstract_listener(), stall_s=5.0, drain_s=1.0)
     ours, theirs = socket.socketpair()
     thread = threading.Thread(target=host.run, args=(theirs,))
     with _worker(path) as errors, contextlib.ExitStack() as opened:
@@ -103,7 +103,7 @@ def _serve(path: Path, turns: Sequence[tuple[int, bytes]], greeting: bytes) -> N
 
 
 def _talk(
-    host: Host,
+    host: WorkerServer,
     owner: socket.socket,
     turns: Sequence[tuple[int, bytes]],
     greeting: bytes,
@@ -112,8 +112,8 @@ def _talk(
     """Greet, open the lanes, say everything in turn, and read until the worker hangs up."""
     address = "\0" + host._listener.address[1:]
     token = _greeted(owner, NEW_SESSION)
-    for guest in list(host._guests.values()):
-        guest._models[1] = guest_module.built(Build(MODEL, 0), [], None)
+    for client_session in list(host._client_sessions.values()):
+        client_session._models[1] = client_session_module.built(Build(MODEL, 0), [], None)
     lanes: dict[int, socket.socket] = {}
     if greeting:
         stranger = opened.enter_context(_connected(address))
@@ -166,7 +166,7 @@ def _finish(sock: socket.socket) -> None:
 def _worker(path: Path) -> Iterator[list[BaseException]]:
     """Every model is a small one; yields the errors that a client should never be told."""
     errors: list[BaseException] = []
-    write = guest_module.faults.write_error
+    write = client_session_module.faults.write_error
 
     def told(out: Writer, error: BaseException) -> None:
         if not isinstance(error, LiteError | TypeError | ValueError):
@@ -178,9 +178,9 @@ def _worker(path: Path) -> Iterator[list[BaseException]]:
         return built(found, contents, None)
 
     with (
-        mock.patch.object(guest_module, "built", small),
-        mock.patch.object(guest_module, "_free_memory", lambda: _ROOM),
-        mock.patch.object(guest_module.faults, "write_error", told),
+        mock.patch.object(client_session_module, "built", small),
+        mock.patch.object(client_session_module, "_free_memory", lambda: _ROOM),
+        mock.patch.object(client_session_module.faults, "write_error", told),
     ):
         yield errors
 
@@ -286,7 +286,7 @@ def _ask(worker: Hostile) -> None:
     # a block that is not there may be a sign that the worker ends: not waited for here
     patience = mock.patch.object(client, "_GONE_S", 0.01)
     with patience, worker as sock, contextlib.closing(sock):
-        session = Session(sock, timeout_s=20.0)
+        session = WireSession(sock, timeout_s=20.0)
         try:
             # one to go on with, whatever becomes of the build
             model = Model(session, 1, Description((_ROWS,), (_ROWS,)), [])

@@ -15,7 +15,7 @@ from support.running import run_graph
 
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph import onnx_file
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 W = np.arange(12, dtype=np.float32).reshape(3, 4)
 X = np.ones((2, 3), np.float32)
@@ -51,14 +51,14 @@ def written(folder: Path, made: onnx.ModelProto, name: str = "m.onnx") -> Path:
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
-    own, *others = source_of(Given("ONNX", path)).files
+    own, *others = source_of(ModelInput("ONNX", path)).files
     assert own == path
     return tuple(others)
 
 
 def load_onnx(path: Path, shapes: Any = None) -> ir.Model:
     """As a build does: first the names of the files, then the model."""
-    return source_of(Given("ONNX", path), shapes).translate()
+    return source_of(ModelInput("ONNX", path), shapes).translate()
 
 
 # --- good -----------------------------------------------------------------------------------------

@@ -16,12 +16,12 @@ from support.split_builder import split, split_oldest
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import source
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.graph.source import Given, Source, source_of, translator_digest
+from mindspore_lite.graph.source import ModelInput, ModelSource, source_of, translator_digest
 from mindspore_lite.mindir.decrypt import Key
 
 
-def mindir_source(path: Path, shapes: Any = None) -> Source:
-    return source_of(Given("MINDIR", path), shapes)
+def mindir_source(path: Path, shapes: Any = None) -> ModelSource:
+    return source_of(ModelInput("MINDIR", path), shapes)
 
 
 def test_a_source_translates_only_when_asked(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_the_order_in_which_shapes_are_given_does_not_matter() -> None:
 def test_onnx_and_mindir_have_different_recipes(tmp_path: Path) -> None:
     file = tmp_path / "m.onnx"
     file.write_bytes(b"\x08\x0a")
-    assert source_of(Given("ONNX", file)).recipe != mindir_source(file).recipe
+    assert source_of(ModelInput("ONNX", file)).recipe != mindir_source(file).recipe
 
 
 def test_the_digest_changes_with_any_line_of_the_translator(
@@ -121,7 +121,7 @@ def test_side_files_count_as_files_of_the_model(tmp_path: Path) -> None:
 
 
 def test_bytes_are_told_apart_by_digests_and_have_no_files() -> None:
-    made = [source_of(Given("MINDIR", data=dense_net(factor=f))) for f in (1.0, 2.0, 1.0)]
+    made = [source_of(ModelInput("MINDIR", data=dense_net(factor=f))) for f in (1.0, 2.0, 1.0)]
     assert made[0].digests == made[2].digests != made[1].digests
     assert all(m.files == () and m.storable for m in made)
     assert made[0].translate().graph.outputs
@@ -129,7 +129,7 @@ def test_bytes_are_told_apart_by_digests_and_have_no_files() -> None:
 
 def test_the_side_files_of_bytes_are_found_beside_another_path(tmp_path: Path) -> None:
     path = split(dense_net(), tmp_path)
-    given = Given("MINDIR", data=path.read_bytes(), beside=path)
+    given = ModelInput("MINDIR", data=path.read_bytes(), beside=path)
     assert source_of(given).files == (tmp_path / "net_variables/data_0",)
     assert source_of(given).translate().graph.outputs
 
@@ -137,7 +137,7 @@ def test_the_side_files_of_bytes_are_found_beside_another_path(tmp_path: Path) -
 def test_what_was_encrypted_may_not_be_stored(tmp_path: Path) -> None:
     path = tmp_path / "m.mindir"
     path.write_bytes(encrypt(dense_net(), b"k" * 16))
-    made = source_of(Given("MINDIR", path, key=Key(b"k" * 16)))
+    made = source_of(ModelInput("MINDIR", path, key=Key(b"k" * 16)))
     assert not made.storable
     assert made.files == (path,)
     assert made.translate().graph.outputs
@@ -155,5 +155,7 @@ def test_what_is_translated_is_the_file_that_was_opened(tmp_path: Path) -> None:
 
 
 def test_neither_bytes_nor_keys_are_shown() -> None:
-    shown = repr(Given("MINDIR", data=b"content", weights=b"more", key=Key(b"secret key 12345")))
+    shown = repr(
+        ModelInput("MINDIR", data=b"content", weights=b"more", key=Key(b"secret key 12345"))
+    )
     assert not any(word in shown for word in ("content", "more", "secret"))

@@ -16,7 +16,7 @@ from support.onnx_graphs import F32, assert_same, feeds_for, model, node, result
 from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.mindir import records as r
 from mindspore_lite.passes.limits import MAX_WINDOW_STEPS, within
 
@@ -31,11 +31,13 @@ def test_the_nodes_of_a_file_are_counted_on_the_way_in(tmp_path: Path) -> None:
     nodes = [node("Neg", [f"v{i}" if i else "x"], [f"v{i + 1}"]) for i in range(50)]
     path = tmp_path / "row.onnx"
     onnx.save(model(nodes, [IMAGE], ["v50"]), path)
-    assert source_of(Given("ONNX", path, budget=Budget(max_nodes=50))).translate().graph.outputs
+    assert (
+        source_of(ModelInput("ONNX", path, budget=Budget(max_nodes=50))).translate().graph.outputs
+    )
     with pytest.raises(
         ModelFileError, match=r"row.onnx' cannot be loaded as ONNX: .* than the 49 "
     ):
-        source_of(Given("ONNX", path, budget=Budget(max_nodes=49))).translate()
+        source_of(ModelInput("ONNX", path, budget=Budget(max_nodes=49))).translate()
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_crowd_waits_together_and_leaves_as_it_came(monkeypatch: pytest.Monkey
         bound.append(os.sched_getaffinity(0))
         return found
 
-    monkeypatch.setattr(pool.meeting, "enter", enter)
+    monkeypatch.setattr(pool.caller_core, "enter", enter)
     gate = Gate()
     after: list[set[int]] = []
     with closing(Bench(gate, max_rows=8), gate) as bench:
@@ -120,7 +120,7 @@ def test_a_crowd_waits_together_and_leaves_as_it_came(monkeypatch: pytest.Monkey
 def test_a_lone_caller_or_one_of_the_host_is_not_bound(
     on_cards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool.meeting, "enter", lambda: pytest.fail("it was bound"))
+    monkeypatch.setattr(pool.caller_core, "enter", lambda: pytest.fail("it was bound"))
     monkeypatch.setattr(scheduler, "_CROWD", 2 if on_cards else 0)
     with closing(Bench(max_rows=8)) as bench:
         bench.pool._on_cards = on_cards

@@ -38,7 +38,7 @@ def dense(tmp_path: Path) -> Path:
 
 
 def batching(made: mslite.ModelParallelRunner) -> Any:
-    return made._usable("").pool._desk.batching
+    return made._usable("").pool._scheduler.batching
 
 
 def close(found: np.ndarray, wanted: np.ndarray) -> bool:

@@ -18,7 +18,7 @@ import mindspore_lite as mslite
 from mindspore_lite.core.cores import Core, Cores
 from mindspore_lite.engines.base import Options
 from mindspore_lite.errors import ClosedError, EngineError
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import placement
 from mindspore_lite.serving.build import Built, build
 from mindspore_lite.serving.placement import Placed, place
@@ -49,7 +49,7 @@ def placed(workers: int = 0, threads: int = 0, path: Path = DIGITS, **cpu: Any) 
     context.cpu.thread_num = threads
     for name, value in cpu.items():
         setattr(context.cpu, name, value)
-    return place(Given("MINDIR", path, beside=None), spec_of(context))
+    return place(ModelInput("MINDIR", path, beside=None), spec_of(context))
 
 
 def sessions(found: Placed) -> list[Any]:
@@ -133,7 +133,7 @@ def test_bound_workers_of_several_threads_never_share_a_session(
     monkeypatch.setenv("MSLITE_CACHE", "0")
     asked: list[Options] = []
 
-    def unbound(given: Given, spec: Spec, options: Options, **more: Any) -> Built:
+    def unbound(given: ModelInput, spec: Spec, options: Options, **more: Any) -> Built:
         asked.append(options)
         unbound_options = dataclasses.replace(options, cores=())  # there may be no 8 here
         return build(given, spec, unbound_options, **more)
@@ -212,7 +212,7 @@ def test_all_sessions_change_at_once_and_workers_keep_theirs(tmp_path: Path) -> 
     path = written(tmp_path / "m.mindir", large_dense())
     context = mslite.Context()
     context.parallel.workers_num, context.cpu.thread_num = 3, 2
-    found = place(Given("MINDIR", path), spec_of(context, None, "w"))
+    found = place(ModelInput("MINDIR", path), spec_of(context, None, "w"))
     made, changing = sessions(found), found.changing
     assert changing is not None
     assert made == changing.sessions
@@ -233,7 +233,7 @@ def test_all_sessions_change_at_once_and_workers_keep_theirs(tmp_path: Path) -> 
 def test_a_model_with_variable_weights_has_one_wide_session(tmp_path: Path) -> None:
     """Each packs these weights for itself."""
     path = written(tmp_path / "m.mindir", large_dense())
-    found = place(Given("MINDIR", path), spec_of(None, None, "w"))
+    found = place(ModelInput("MINDIR", path), spec_of(None, None, "w"))
     assert (found.layout.workers, found.layout.widths) == (8, (8, 1))
     assert len(sessions(found)) == 2
     close(found)
@@ -246,7 +246,7 @@ def test_a_session_that_fails_to_load_changes_none(
     path = written(tmp_path / "m.mindir", large_dense())
     context = mslite.Context()
     context.parallel.workers_num, context.cpu.thread_num = 2, 2
-    found = place(Given("MINDIR", path), spec_of(context, None, "w"))
+    found = place(ModelInput("MINDIR", path), spec_of(context, None, "w"))
     assert found.changing is not None
     update, calls = placement.updated, []
 
@@ -271,7 +271,7 @@ def test_memory_is_given_back_when_the_sessions_before_have_gone(
     path = written(tmp_path / "m.mindir", large_dense())
     context = mslite.Context()
     context.parallel.workers_num, context.cpu.thread_num = 1, 1
-    found = place(Given("MINDIR", path), spec_of(context, None, "w"))
+    found = place(ModelInput("MINDIR", path), spec_of(context, None, "w"))
     assert found.changing is not None
     before = weakref.ref(found.built.session)
     was_gone = []

@@ -228,10 +228,10 @@ def test_runs_that_fail_at_once_do_not_tell_which_width_pays() -> None:
     wide, narrow = FakeSession(compute), FakeSession(compute)
     with closing(Bench(workers=2, sessions=[(1, wide), (2, narrow)])) as bench:
         for _ in range(100):
-            bench.pool._desk._widths._crowd = 9.0  # as if many were there
+            bench.pool._scheduler._widths._crowd = 9.0  # as if many were there
             with pytest.raises(EngineError):
                 bench.pool.run(Call(rows(1, 13.0)))
-        bench.pool._desk._widths._crowd = 0.0
+        bench.pool._scheduler._widths._crowd = 0.0
         for _ in range(5):
             bench.pool.run(Call(rows()))
     assert (len(wide.rows), len(narrow.rows)) == (5, 100)

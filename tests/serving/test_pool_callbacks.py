@@ -225,7 +225,7 @@ def test_a_worker_that_was_called_twice_is_no_error() -> None:
             return bool(self.signal.acquire(*args, **more))
 
     with closing(Bench()) as bench:
-        slot = bench.pool._desk.slots[0]
+        slot = bench.pool._scheduler.slots[0]
         slot.signal = Twice(slot.signal)  # type: ignore[assignment]
         assert bench.pool.run(Call(rows(), 5.0))[0][0, 0] == 2
         bench.submit().wait()

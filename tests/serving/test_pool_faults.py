@@ -97,7 +97,7 @@ def test_as_many_failures_as_one_likes_leave_all_workers_in_place() -> None:
             for way in ways(bench):
                 with pytest.raises(EngineError):
                     way(rows(1, 13.0))
-        assert len(bench.pool._desk.idle_slots()) == 2
+        assert len(bench.pool._scheduler.idle_slots()) == 2
         still_works(bench)
 
 
@@ -216,13 +216,13 @@ def test_a_member_that_ended_before_the_batch_was_joined_takes_no_other_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench, gate, (one, leaver, two) = batch_behind(double, [1.0, 5.0, 2.0])
-    joined = pool_module.batcher.joined
+    joined = pool_module.joining.joined
 
     def leave_first(requests: Any) -> Any:
         assert bench.pool.cancel(leaver.request)
-        return joined([r.call.inputs for r in bench.pool._desk.slots[0].batch])
+        return joined([r.call.inputs for r in bench.pool._scheduler.slots[0].batch])
 
-    monkeypatch.setattr(pool_module.batcher, "joined", leave_first)
+    monkeypatch.setattr(pool_module.joining, "joined", leave_first)
     with closing(bench, gate):
         gate.open()
         one.wait()

@@ -1,4 +1,4 @@
-"""ahead.py, and what a desk makes of places that are ahead of the engine."""
+"""ahead.py, and what a scheduler makes of places that are ahead of the engine."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from support.fake_engine import FakeSession
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.prefetch import Line, places_ahead
 from mindspore_lite.serving.request import Request, State
-from mindspore_lite.serving.scheduler import Desk, Place
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.scheduler import Scheduler, WorkerPlace
+from mindspore_lite.serving.thread_widths import WidthOption
 
 SESSION = FakeSession()
 
 
-def desk(workers: int, ahead: int) -> Desk:
-    lanes = (Lane(workers, SESSION),)
-    places = [Place(at, lanes, ahead=at >= workers) for at in range(workers + ahead)]
-    return Desk(places, 100)
+def scheduler(workers: int, ahead: int) -> Scheduler:
+    lanes = (WidthOption(workers, SESSION),)
+    places = [WorkerPlace(at, lanes, ahead=at >= workers) for at in range(workers + ahead)]
+    return Scheduler(places, 100)
 
 
-def sent(desk: Desk, now_ns: int) -> Request:
+def sent(scheduler: Scheduler, now_ns: int) -> Request:
     request = Request(Call(()), now_ns)
-    assert desk.admit(request, now_ns, direct=True) is not None
+    assert scheduler.admit(request, now_ns, direct=True) is not None
     return request
 
 
-def finished(desk: Desk, request: Request, now_ns: int, error: Exception | None = None) -> bool:
-    slot = next(slot for slot in desk.slots if request in slot.batch)
-    is_wanted = desk.finish(slot, request, now_ns, [], error)
-    assert not desk.leave(slot, now_ns)
+def finished(
+    scheduler: Scheduler, request: Request, now_ns: int, error: Exception | None = None
+) -> bool:
+    slot = next(slot for slot in scheduler.slots if request in slot.batch)
+    is_wanted = scheduler.finish(slot, request, now_ns, [], error)
+    assert not scheduler.leave(slot, now_ns)
     return is_wanted
 
 
@@ -54,7 +56,7 @@ def test_a_run_that_leaves_before_its_turn_makes_nobody_begin() -> None:
 
 
 def test_time_inside_of_the_engine_is_waiting_until_another_run_has_ended() -> None:
-    d = desk(2, 1)
+    d = scheduler(2, 1)
     a, b, c = sent(d, 0), sent(d, 10), sent(d, 20)
     assert d.running == 3
     assert [tally.waits.count for _, tally in d.workers] == [1, 1]
@@ -67,7 +69,7 @@ def test_time_inside_of_the_engine_is_waiting_until_another_run_has_ended() -> N
 
 
 def test_a_request_that_ended_while_it_waited_there_is_counted_once() -> None:
-    d = desk(2, 1)
+    d = scheduler(2, 1)
     a, b, c = sent(d, 0), sent(d, 0), sent(d, 5)
     assert d.end(c, State.TIMED_OUT, TimeoutError())
     assert not finished(d, c, 50)
@@ -82,7 +84,7 @@ def test_a_request_that_ended_while_it_waited_there_is_counted_once() -> None:
 
 def test_a_run_that_is_told_to_have_ended_before_its_turn_counts_from_where_it_entered() -> None:
     """The thread of the one before was slow to say that it had ended."""
-    d = desk(2, 1)
+    d = scheduler(2, 1)
     sent(d, 0), sent(d, 0)
     c = sent(d, 40)
     assert finished(d, c, 100)
@@ -91,7 +93,7 @@ def test_a_run_that_is_told_to_have_ended_before_its_turn_counts_from_where_it_e
 
 
 def test_workers_are_credited_in_turn() -> None:
-    d = desk(2, 1)
+    d = scheduler(2, 1)
     for now_ns in range(0, 100, 10):
         assert finished(d, sent(d, now_ns), now_ns + 5)
     assert [tally.done for _, tally in d.workers] == [5, 5]

@@ -1,4 +1,4 @@
-"""What a slot takes together, and how long it waits for it, on the desk alone."""
+"""What a slot takes together, and how long it waits for it, on the scheduler alone."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ from support.fake_engine import FakeSession
 
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.request import Request, State
-from mindspore_lite.serving.scheduler import Batching, Desk, Place, Slot
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.scheduler import Batching, Scheduler, Slot, WorkerPlace
+from mindspore_lite.serving.thread_widths import WidthOption
 
 RUN_NS = 10_000
 
 
-def desk(
+def scheduler(
     workers: int = 2,
     *,
     rows: int = 16,
     wait_ns: int = 0,
     buckets: tuple[int, ...] = (),
     cards: tuple[str, ...] = ("", ""),
-) -> Desk:
-    lanes = (Lane(workers, FakeSession()),)
-    places = [Place(number, lanes, card=cards[number]) for number in range(workers)]
-    return Desk(places, 1000, Batching(rows, wait_ns, buckets))
+) -> Scheduler:
+    lanes = (WidthOption(workers, FakeSession()),)
+    places = [WorkerPlace(number, lanes, card=cards[number]) for number in range(workers)]
+    return Scheduler(places, 1000, Batching(rows, wait_ns, buckets))
 
 
-def send(desk: Desk, now_ns: int, key: object = "a", rows: int = 1) -> Request:
+def send(scheduler: Scheduler, now_ns: int, key: object = "a", rows: int = 1) -> Request:
     request = Request(Call(()), now_ns, rows=rows, key=key)
-    desk.admit(request, now_ns, direct=False)
+    scheduler.admit(request, now_ns, direct=False)
     return request
 
 
-def finish(desk: Desk, slot: Slot, now_ns: int) -> None:
+def finish(scheduler: Scheduler, slot: Slot, now_ns: int) -> None:
     for request in slot.batch:
-        desk.finish(slot, request, now_ns, [])
+        scheduler.finish(slot, request, now_ns, [])
     slot.batch = []
 
 
-def called(desk: Desk) -> Slot:
-    slot = desk.to_wake()
+def called(scheduler: Scheduler) -> Slot:
+    slot = scheduler.to_wake()
     assert slot is not None
     return slot
 
 
-def settled(desk: Desk, crowd: int) -> int:
-    """A desk that has seen runs of RUN_NS with so many requests under way; returns the time."""
+def settled(scheduler: Scheduler, crowd: int) -> int:
+    """A scheduler that has seen runs of RUN_NS with so many requests under way; returns the time."""
     for _ in range(crowd):
-        send(desk, 0)
-    now_ns, slot = 0, called(desk)
-    assert desk.claim(slot, now_ns) is None
+        send(scheduler, 0)
+    now_ns, slot = 0, called(scheduler)
+    assert scheduler.claim(slot, now_ns) is None
     while slot.batch:
         now_ns += RUN_NS
-        finish(desk, slot, now_ns)
-        desk.claim(slot, now_ns)
+        finish(scheduler, slot, now_ns)
+        scheduler.claim(slot, now_ns)
     return now_ns
 
 
 def test_a_lone_request_never_waits_for_others() -> None:
-    lonely = desk()
+    lonely = scheduler()
     now_ns = settled(lonely, crowd=1)
     request = Request(Call(()), now_ns, rows=1, key="a")
     slot = lonely.admit(request, now_ns, direct=True)
@@ -65,7 +65,7 @@ def test_a_lone_request_never_waits_for_others() -> None:
 
 
 def test_as_many_requests_as_slots_are_not_joined() -> None:
-    pair = desk()
+    pair = scheduler()
     now_ns = settled(pair, crowd=2)
     send(pair, now_ns), send(pair, now_ns)
     first, second = called(pair), called(pair)
@@ -74,7 +74,7 @@ def test_as_many_requests_as_slots_are_not_joined() -> None:
 
 
 def test_a_slot_waits_for_its_share_of_a_crowd() -> None:
-    busy = desk()
+    busy = scheduler()
     now_ns = settled(busy, crowd=16)
     for _ in range(16):
         send(busy, now_ns)
@@ -97,7 +97,7 @@ def test_a_slot_waits_for_its_share_of_a_crowd() -> None:
 
 
 def test_a_slot_that_waited_long_enough_takes_what_there_is() -> None:
-    busy = desk()
+    busy = scheduler()
     now_ns = settled(busy, crowd=16)
     requests = [send(busy, now_ns) for _ in range(3)]
     slot = called(busy)
@@ -108,7 +108,7 @@ def test_a_slot_that_waited_long_enough_takes_what_there_is() -> None:
 
 
 def test_a_crowd_that_left_is_forgotten() -> None:
-    busy = desk()
+    busy = scheduler()
     now_ns = settled(busy, crowd=16)
     waits = []
     for _ in range(200):
@@ -125,7 +125,7 @@ def test_a_crowd_that_left_is_forgotten() -> None:
 
 
 def test_a_slot_leaves_the_others_their_share() -> None:
-    busy = desk(workers=2, rows=64)
+    busy = scheduler(workers=2, rows=64)
     for _ in range(20):
         send(busy, 0)
     first, second = called(busy), called(busy)
@@ -135,7 +135,7 @@ def test_a_slot_leaves_the_others_their_share() -> None:
 
 
 def test_a_full_batch_of_another_kind_does_not_wait_for_the_head() -> None:
-    mixed = desk(rows=4, wait_ns=1000)
+    mixed = scheduler(rows=4, wait_ns=1000)
     head = send(mixed, 0, key="a")
     slot = called(mixed)
     assert mixed.claim(slot, 0) == 1000
@@ -148,7 +148,7 @@ def test_a_full_batch_of_another_kind_does_not_wait_for_the_head() -> None:
 
 
 def test_only_one_slot_gathers() -> None:
-    pair = desk(rows=4, wait_ns=1000)
+    pair = scheduler(rows=4, wait_ns=1000)
     send(pair, 0)
     first = called(pair)
     send(pair, 0)
@@ -160,7 +160,7 @@ def test_only_one_slot_gathers() -> None:
 
 
 def test_a_small_request_does_not_overtake_a_larger_one_of_its_kind() -> None:
-    single = desk(workers=1, rows=4, wait_ns=1)
+    single = scheduler(workers=1, rows=4, wait_ns=1)
     order = [send(single, 0, rows=rows) for rows in (2, 3, 1)]
     slot = called(single)
     single.claim(slot, 0)
@@ -170,9 +170,9 @@ def test_a_small_request_does_not_overtake_a_larger_one_of_its_kind() -> None:
 # --- cards ----------------------------------------------------------------------------------------
 
 
-def half_busy(cards: tuple[str, str]) -> tuple[Desk, int, Slot, Slot, int | None]:
+def half_busy(cards: tuple[str, str]) -> tuple[Scheduler, int, Slot, Slot, int | None]:
     """Eight rows run in one slot, and another gathers from the first row on that came back."""
-    busy = desk(cards=cards)
+    busy = scheduler(cards=cards)
     now_ns = settled(busy, crowd=16)
     for _ in range(16):
         send(busy, now_ns)
@@ -212,7 +212,7 @@ def test_a_slot_whose_card_got_free_takes_over() -> None:
 def test_rows_that_would_fill_a_bucket_badly_wait_for_the_next_run() -> None:
     taken = []
     for rows in (1, 2, 3, 5, 6, 8, 9, 12, 16, 20):
-        fitted = desk(1, buckets=(1, 2, 4, 8, 16))
+        fitted = scheduler(1, buckets=(1, 2, 4, 8, 16))
         settled(fitted, crowd=64)
         for _ in range(rows):
             send(fitted, 0)
@@ -224,7 +224,7 @@ def test_rows_that_would_fill_a_bucket_badly_wait_for_the_next_run() -> None:
 
 
 def test_a_share_is_a_bucket_too() -> None:
-    fitted = desk(buckets=(1, 4, 16), rows=16)
+    fitted = scheduler(buckets=(1, 4, 16), rows=16)
     settled(fitted, crowd=14)  # seven for each slot, which would fill less than half of a bucket
     assert fitted._goal() == 4
 

@@ -1,7 +1,7 @@
-"""The desk as a state machine: whatever happens in whatever order, its promises hold.
+"""The scheduler as a state machine: whatever happens in whatever order, its promises hold.
 
 The rules are what threads of a pool do under its lock, one after the other, in any order that the
-pool's own rules allow; the invariants are the promises of desk.py and request.py.
+pool's own rules allow; the invariants are the promises of scheduler.py and request.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.queue import AGEING_NS
 from mindspore_lite.serving.request import Request, State
-from mindspore_lite.serving.scheduler import _IN_PASSING, _PATIENCE, Batching, Desk, Place, Slot
+from mindspore_lite.serving.scheduler import (
+    _IN_PASSING,
+    _PATIENCE,
+    Batching,
+    Scheduler,
+    Slot,
+    WorkerPlace,
+)
 from mindspore_lite.serving.summary import summary
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.thread_widths import WidthOption
 
 SESSION = FakeSession()
 PRIORITIES = st.sampled_from([0, 0, 0, 1, 5, -2])
@@ -32,7 +39,7 @@ def _half_priorities(count: int) -> int:
 
 
 class DeskMachine(RuleBasedStateMachine):
-    """Threads that call a desk, played by hypothesis."""
+    """Threads that call a scheduler, played by hypothesis."""
 
     @initialize(
         workers=st.integers(1, 3),
@@ -54,11 +61,11 @@ class DeskMachine(RuleBasedStateMachine):
         ahead: int,
     ) -> None:
         batching = Batching(max_rows, wait_ns, buckets) if max_rows else None
-        lanes = (Lane(workers, SESSION),)
-        places = [Place(at, lanes, card=cards[at % len(cards)]) for at in range(workers)]
+        lanes = (WidthOption(workers, SESSION),)
+        places = [WorkerPlace(at, lanes, card=cards[at % len(cards)]) for at in range(workers)]
         if batching is None:
-            places += [Place(workers + at, lanes, ahead=True) for at in range(ahead)]
-        self.desk = Desk(places, queue_size, batching)
+            places += [WorkerPlace(workers + at, lanes, ahead=True) for at in range(ahead)]
+        self.scheduler = Scheduler(places, queue_size, batching)
         self.layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
         self.now_ns = 1000
         self.requests: list[Request] = []  # in the order in which they came
@@ -76,10 +83,10 @@ class DeskMachine(RuleBasedStateMachine):
     def busy(self) -> list[Slot]:
         """Slots whose own threads compute."""
         elsewhere = self.theirs | self.callbacks
-        return [s for s in [*self.desk.slots, *self.lost] if s.batch and s not in elsewhere]
+        return [s for s in [*self.scheduler.slots, *self.lost] if s.batch and s not in elsewhere]
 
     def called(self) -> list[Slot]:
-        return [s for s in self.desk.slots if s.awake and s not in self.callbacks]
+        return [s for s in self.scheduler.slots if s.awake and s not in self.callbacks]
 
     def note_end(self, request: Request, state: State) -> None:
         assert request not in self.ended
@@ -101,7 +108,7 @@ class DeskMachine(RuleBasedStateMachine):
     def admit(self, direct: bool, key: str | None, rows: int, priority: int) -> None:
         self.send(direct, key, rows, priority)
 
-    @precondition(lambda self: self.desk.batching is not None)
+    @precondition(lambda self: self.scheduler.batching is not None)
     @rule(count=st.integers(2, 5), key=st.sampled_from(["a", "b"]), rows=st.integers(1, 2))
     def admit_many_of_one_kind(self, count: int, key: str, rows: int) -> None:
         for _ in range(count):
@@ -113,22 +120,22 @@ class DeskMachine(RuleBasedStateMachine):
             self.send(False, "a", 1, priority)
 
     def send(self, direct: bool, key: str | None, rows: int, priority: int = 0) -> None:
-        if self.desk.batching is None:
+        if self.scheduler.batching is None:
             rows, key = 1, None
         request = Request(Call((), priority=priority), self.now_ns, rows=rows, key=key)
         self.requests.append(request)
-        waiting = len(self.desk.queue)
-        free = sum(not slot.batch for slot in self.desk.slots)
+        waiting = len(self.scheduler.queue)
+        free = sum(not slot.batch for slot in self.scheduler.slots)
         try:
-            slot = self.desk.admit(request, self.now_ns, direct=direct)
+            slot = self.scheduler.admit(request, self.now_ns, direct=direct)
         except ClosedError:
-            assert self.desk.closing
+            assert self.scheduler.closing
             self.note_end(request, State.CLOSED)
         except QueueFullError:
-            assert waiting >= self.desk.queue_size + free, "there was room"
+            assert waiting >= self.scheduler.queue_size + free, "there was room"
             self.note_end(request, State.REJECTED)
         else:
-            assert not self.desk.closing
+            assert not self.scheduler.closing
             if slot is not None:
                 assert direct
                 assert not waiting
@@ -139,9 +146,9 @@ class DeskMachine(RuleBasedStateMachine):
                 self.wake()
 
     def wake(self) -> None:
-        woken = self.desk.to_wake()
+        woken = self.scheduler.to_wake()
         if woken is not None:
-            assert not self.desk.closing, "its thread may have ended"
+            assert not self.scheduler.closing, "its thread may have ended"
             assert woken.awake
             assert woken not in self.theirs
             assert not woken.batch
@@ -152,8 +159,8 @@ class DeskMachine(RuleBasedStateMachine):
         slot = data.draw(st.sampled_from(sorted(self.theirs, key=lambda s: s.place.index)))
         (request,) = slot.batch
         self.finish(slot, request, fails)
-        waiting = bool(self.desk.queue)
-        assert self.desk.leave(slot, self.now_ns) == waiting
+        waiting = bool(self.scheduler.queue)
+        assert self.scheduler.leave(slot, self.now_ns) == waiting
         self.theirs.remove(slot)
 
     # --- the slots' own threads ---
@@ -163,32 +170,32 @@ class DeskMachine(RuleBasedStateMachine):
     def a_called_thread_looks(self, data: st.DataObject) -> None:
         self.look(data.draw(st.sampled_from(self.called())))
 
-    @precondition(lambda self: self.desk.gathering is not None)
+    @precondition(lambda self: self.scheduler.gathering is not None)
     @rule(waits_on=st.booleans())
     def a_gathering_thread_looks_again(self, waits_on: bool) -> None:
         if waits_on:
             self.now_ns = max(self.now_ns, self.due_ns)
-        assert self.desk.gathering is not None
-        self.look(self.desk.gathering)
+        assert self.scheduler.gathering is not None
+        self.look(self.scheduler.gathering)
 
     def look(self, slot: Slot) -> None:
-        queue = list(self.desk.queue)
+        queue = list(self.scheduler.queue)
         head = queue[0] if queue else None
         waiting = self.waiting_rows()
-        due_ns = self.desk.claim(slot, self.now_ns)
+        due_ns = self.scheduler.claim(slot, self.now_ns)
         if due_ns is not None:
-            assert self.desk.batching is not None
+            assert self.scheduler.batching is not None
             assert self.now_ns < due_ns <= self.now_ns + self.longest_wait_ns()
             self.due_ns = due_ns
         elif not slot.batch:
-            assert slot in self.desk.idle_slots()
-            assert head is None or self.desk.gathering is not None, "somebody is there for it"
+            assert slot in self.scheduler.idle_slots()
+            assert head is None or self.scheduler.gathering is not None, "somebody is there for it"
         else:
             first = slot.batch[0]
             if first is not head:  # which waits for others, and a batch of another kind is full
-                assert self.desk.batching is not None and head is not None
+                assert self.scheduler.batching is not None and head is not None
                 assert self.now_ns < head.arrived_ns + self.longest_wait_ns()
-                assert waiting[first.key] >= self.desk.batching.max_rows
+                assert waiting[first.key] >= self.scheduler.batching.max_rows
             self.note_start(slot)
             if first.key is not None:
                 alike = [q for q in queue if q.key == first.key]
@@ -196,9 +203,9 @@ class DeskMachine(RuleBasedStateMachine):
         self.wake()
 
     def longest_wait_ns(self) -> int:
-        assert self.desk.batching is not None
-        part = _IN_PASSING if self.desk.slots[0].place.card else _PATIENCE
-        return self.desk.batching.wait_ns or self.desk._pace_ns // part
+        assert self.scheduler.batching is not None
+        part = _IN_PASSING if self.scheduler.slots[0].place.card else _PATIENCE
+        return self.scheduler.batching.wait_ns or self.scheduler._pace_ns // part
 
     @precondition(lambda self: self.busy())
     @rule(data=st.data(), fails=st.booleans())
@@ -213,23 +220,23 @@ class DeskMachine(RuleBasedStateMachine):
     def a_batch_fails_and_is_run_one_by_one(self, data: st.DataObject) -> None:
         slot = data.draw(st.sampled_from([s for s in self.busy() if len(s.batch) > 1]))
         wanted = [r for r in slot.batch if r.state is State.RUNNING]
-        self.desk.put_back(slot)
+        self.scheduler.put_back(slot)
         self.retried.update(wanted)
         self.again[:0] = wanted
-        assert list(self.desk.queue)[: len(wanted)] == wanted
+        assert list(self.scheduler.queue)[: len(wanted)] == wanted
         self.let_go(slot)
 
     def finish(self, slot: Slot, request: Request, fails: bool) -> None:
         wanted = request.state is State.RUNNING
         error = RuntimeError() if fails else None
-        assert self.desk.finish(slot, request, self.now_ns, None, error) == wanted
+        assert self.scheduler.finish(slot, request, self.now_ns, None, error) == wanted
         if wanted:
             self.note_end(request, State.FAILED if fails else State.DONE)
 
     def let_go(self, slot: Slot) -> None:
         slot.batch = []
         if slot.lost:
-            self.desk.found_again(slot)
+            self.scheduler.found_again(slot)
             self.lost.remove(slot)
         else:
             slot.awake = True
@@ -240,7 +247,7 @@ class DeskMachine(RuleBasedStateMachine):
         slot = data.draw(st.sampled_from(self.called()))
         request = Request(Call((), priority=1), self.now_ns)
         self.requests.append(request)
-        self.desk.admit_into(slot, request, self.now_ns)
+        self.scheduler.admit_into(slot, request, self.now_ns)
         self.note_start(slot)
         self.callbacks.add(slot)
 
@@ -260,7 +267,7 @@ class DeskMachine(RuleBasedStateMachine):
         request = data.draw(st.sampled_from(self.requests))
         error = RequestTimeoutError("late")
         is_open = request not in self.ended
-        assert self.desk.end(request, state, error) == is_open
+        assert self.scheduler.end(request, state, error) == is_open
         if is_open:
             assert request.error is error
             self.note_end(request, state)
@@ -269,8 +276,8 @@ class DeskMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def a_slot_whose_engine_hangs_is_replaced(self, data: st.DataObject) -> None:
         slot = data.draw(st.sampled_from([s for s in self.busy() if s.stop.fired]))
-        fresh = self.desk.replace(slot)
-        if len(self.lost) >= len(self.desk.slots) or slot in self.lost:
+        fresh = self.scheduler.replace(slot)
+        if len(self.lost) >= len(self.scheduler.slots) or slot in self.lost:
             assert fresh is None
             return
         assert fresh is not None
@@ -280,13 +287,13 @@ class DeskMachine(RuleBasedStateMachine):
     @rule(really=st.integers(0, 9))
     def close(self, really: int) -> None:
         if not really:  # else most stories would be over before they began
-            self.desk.close()
+            self.scheduler.close()
 
-    @precondition(lambda self: self.desk.closing)
+    @precondition(lambda self: self.scheduler.closing)
     @rule()
     def abort(self) -> None:
         still = [r for r in self.requests if r not in self.ended]
-        found = self.desk.abort("closed")
+        found = self.scheduler.abort("closed")
         assert sorted(map(id, found)) == sorted(map(id, still))
         for request in found:
             assert isinstance(request.error, ClosedError)
@@ -298,14 +305,14 @@ class DeskMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Whatever the story was, all who still wait have their turn."""
-        if not hasattr(self, "desk"):
+        if not hasattr(self, "scheduler"):
             return
         for _ in range(10 * len(self.requests) + 10):
-            if self.desk.drained:
+            if self.scheduler.drained:
                 break
             for slot in list(self.theirs):
                 self.finish(slot, slot.batch[0], False)
-                self.desk.leave(slot, self.now_ns)
+                self.scheduler.leave(slot, self.now_ns)
                 self.theirs.remove(slot)
             for slot in list(self.callbacks):
                 self.finish(slot, slot.batch[0], False)
@@ -317,11 +324,11 @@ class DeskMachine(RuleBasedStateMachine):
                 self.let_go(slot)
             for slot in self.called():
                 self.look(slot)
-            if self.desk.gathering is not None:
+            if self.scheduler.gathering is not None:
                 self.now_ns = max(self.now_ns, self.due_ns)
-                self.look(self.desk.gathering)
+                self.look(self.scheduler.gathering)
         assert len(self.ended) == len(self.requests), "some wait for ever"
-        assert self.desk.drained
+        assert self.scheduler.drained
         self.the_books_of_the_priorities_add_up()
 
     # --- what always holds ---
@@ -332,15 +339,15 @@ class DeskMachine(RuleBasedStateMachine):
         self.again = [r for r in self.again if r.state is State.QUEUED]
         others = [r for r in self.requests if r.state is State.QUEUED and r not in self.again]
         others.sort(key=lambda r: (r.arrived_ns - r.call.priority * AGEING_NS, r.arrived_ns))
-        assert list(self.desk.queue) == self.again + others
-        if self.desk.queue:
-            assert self.desk.queue.head() is (self.again + others)[0]
+        assert list(self.scheduler.queue) == self.again + others
+        if self.scheduler.queue:
+            assert self.scheduler.queue.head() is (self.again + others)[0]
             waiting = [r for r in self.requests if r.state is State.QUEUED]
-            assert self.desk.queue.oldest_ns() <= min(r.arrived_ns for r in others or waiting)
+            assert self.scheduler.queue.oldest_ns() <= min(r.arrived_ns for r in others or waiting)
 
     @rule()
     def the_books_of_the_priorities_add_up(self) -> None:
-        found = summary(self.desk, self.layout, 0)
+        found = summary(self.scheduler, self.layout, 0)
         assert set(found.priorities) == {r.call.priority for r in self.requests}
         for priority, own in found.priorities.items():
             states = Counter(r.state for r in self.requests if r.call.priority == priority)
@@ -352,17 +359,22 @@ class DeskMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_sent_is_accounted_for(self) -> None:
-        desk, states = self.desk, Counter(r.state for r in self.requests)
-        assert desk.sent == len(self.requests)
-        assert desk.sent == len(desk.queue) + desk.running + sum(desk.ended.values())
-        assert (len(desk.queue), desk.running) == (states[State.QUEUED], states[State.RUNNING])
-        assert all(desk.ended[state] == states[state] for state in ENDS)
+        scheduler, states = self.scheduler, Counter(r.state for r in self.requests)
+        assert scheduler.sent == len(self.requests)
+        assert scheduler.sent == len(scheduler.queue) + scheduler.running + sum(
+            scheduler.ended.values()
+        )
+        assert (len(scheduler.queue), scheduler.running) == (
+            states[State.QUEUED],
+            states[State.RUNNING],
+        )
+        assert all(scheduler.ended[state] == states[state] for state in ENDS)
 
     @invariant()
     def rows_under_way_and_lost_slots_are_known(self) -> None:
         still = [r for r in self.requests if r not in self.ended]
-        assert self.desk._open_rows == sum(request.rows for request in still)
-        assert self.desk.stuck == len(self.lost)
+        assert self.scheduler._open_rows == sum(request.rows for request in still)
+        assert self.scheduler.stuck == len(self.lost)
 
     @invariant()
     def a_request_ends_once(self) -> None:
@@ -373,9 +385,9 @@ class DeskMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_request_is_in_one_place(self) -> None:
-        held = Counter(id(r) for s in [*self.desk.slots, *self.lost] for r in s.batch)
+        held = Counter(id(r) for s in [*self.scheduler.slots, *self.lost] for r in s.batch)
         for request in self.requests:
-            assert (request in self.desk.queue) == (request.state is State.QUEUED)
+            assert (request in self.scheduler.queue) == (request.state is State.QUEUED)
             if request.state is State.QUEUED:
                 assert not held[id(request)]
             elif request.state is State.RUNNING:
@@ -383,72 +395,76 @@ class DeskMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_slot_is_idle_or_gathering_or_called_or_busy(self) -> None:
-        idle = self.desk.idle_slots()
+        idle = self.scheduler.idle_slots()
         assert len(set(idle)) == len(idle)
-        for slot in self.desk.slots:
+        for slot in self.scheduler.slots:
             called = slot.awake and slot not in self.callbacks
-            assert [slot in idle, slot is self.desk.gathering, called, bool(slot.batch)].count(
+            assert [slot in idle, slot is self.scheduler.gathering, called, bool(slot.batch)].count(
                 True
             ) == 1
             assert not slot.lost
 
     @invariant()
     def who_waits_is_not_forgotten(self) -> None:
-        if self.desk.queue:
-            idle = self.desk.idle_slots()
-            looking = [s for s in self.desk.slots if s.awake or s is self.desk.gathering]
-            assert looking or (len(idle) < len(self.desk.slots) if self.desk.closing else not idle)
+        if self.scheduler.queue:
+            idle = self.scheduler.idle_slots()
+            looking = [s for s in self.scheduler.slots if s.awake or s is self.scheduler.gathering]
+            assert looking or (
+                len(idle) < len(self.scheduler.slots) if self.scheduler.closing else not idle
+            )
 
     @invariant()
     def the_queue_is_bounded(self) -> None:
-        came = [request for request in self.desk.queue if request not in self.retried]
-        assert len(came) <= self.desk.queue_size + len(self.desk.slots)
+        came = [request for request in self.scheduler.queue if request not in self.retried]
+        assert len(came) <= self.scheduler.queue_size + len(self.scheduler.slots)
 
     @invariant()
     def batches_are_of_one_kind_and_not_too_large(self) -> None:
-        for slot in self.desk.slots:
+        for slot in self.scheduler.slots:
             if len(slot.batch) > 1:
-                assert self.desk.batching is not None
-                assert sum(r.rows for r in slot.batch) <= self.desk.batching.max_rows
+                assert self.scheduler.batching is not None
+                assert sum(r.rows for r in slot.batch) <= self.scheduler.batching.max_rows
                 assert len({r.key for r in slot.batch}) == 1
                 assert slot.batch[0].key is not None
 
     @invariant()
     def an_engine_is_told_to_stop_when_nobody_wants_its_work(self) -> None:
-        for slot in self.desk.slots:
+        for slot in self.scheduler.slots:
             if slot.batch:
                 assert slot.stop.fired == all(r.state is not State.RUNNING for r in slot.batch)
 
     @invariant()
     def what_was_run_is_counted(self) -> None:
-        assert sum(rows * runs for rows, runs in self.desk.batches.items()) == self.rows_run
-        most = self.desk.batching.max_rows if self.desk.batching else 1
-        assert all(rows <= most for rows in self.desk.batches)
-        line = self.desk._line
+        assert sum(rows * runs for rows, runs in self.scheduler.batches.items()) == self.rows_run
+        most = self.scheduler.batching.max_rows if self.scheduler.batching else 1
+        assert all(rows <= most for rows in self.scheduler.batches)
+        line = self.scheduler._line
         waiting = 0 if line is None else len(line._waiting)
-        assert sum(tally.waits.count for _, tally in self.desk.workers) == self.runs - waiting
+        assert sum(tally.waits.count for _, tally in self.scheduler.workers) == self.runs - waiting
         if line is not None:
-            inside = sum(bool(s.batch) for s in [*self.desk.slots, *self.lost])
-            assert waiting == max(0, inside - len(self.desk.workers))
+            inside = sum(bool(s.batch) for s in [*self.scheduler.slots, *self.lost])
+            assert waiting == max(0, inside - len(self.scheduler.workers))
 
     @invariant()
     def drained_means_that_nothing_is_left(self) -> None:
-        nothing = not self.desk.queue and len(self.desk.idle_slots()) == len(self.desk.slots)
-        assert self.desk.drained == nothing
+        nothing = not self.scheduler.queue and len(self.scheduler.idle_slots()) == len(
+            self.scheduler.slots
+        )
+        assert self.scheduler.drained == nothing
         if nothing:
             assert not any(r.state is State.RUNNING for r in self.requests)
 
     @invariant()
     def waiting_rows_are_known(self) -> None:
-        if self.desk.batching is not None:
+        if self.scheduler.batching is not None:
             rows = self.waiting_rows()
-            assert +self.desk._rows == +rows
-            full = {key for key, count in rows.items() if count >= self.desk.batching.max_rows}
-            assert set(self.desk._full) == full
+            assert +self.scheduler._rows == +rows
+            full = {key for key, count in rows.items() if count >= self.scheduler.batching.max_rows}
+            assert set(self.scheduler._full) == full
 
     def waiting_rows(self) -> Counter[object]:
         rows: Counter[object] = Counter()
-        for request in self.desk.queue:
+        for request in self.scheduler.queue:
             if request.key is not None:
                 rows[request.key] += request.rows
         return rows

@@ -6,9 +6,13 @@ import itertools
 
 from support.fake_engine import FakeSession
 
-from mindspore_lite.serving.thread_widths import Lane, Widths
+from mindspore_lite.serving.thread_widths import WidthOption, Widths
 
-WIDE, MIDDLE, NARROW = Lane(1, FakeSession()), Lane(4, FakeSession()), Lane(16, FakeSession())
+WIDE, MIDDLE, NARROW = (
+    WidthOption(1, FakeSession()),
+    WidthOption(4, FakeSession()),
+    WidthOption(16, FakeSession()),
+)
 LANES = (WIDE, MIDDLE, NARROW)
 
 

@@ -15,7 +15,7 @@ from support.updates import SIDE, changeable, filled, named, telling_net
 import mindspore_lite as mslite
 from mindspore_lite.engines.prepare.alignment import ALIGNMENT
 from mindspore_lite.errors import EngineError, InputError
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import update
 from mindspore_lite.serving.build import Built, build
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def built(path: Path) -> Built:
-    return build(Given("MINDIR", path), spec_of(None, None, "a", "b"))
+    return build(ModelInput("MINDIR", path), spec_of(None, None, "a", "b"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mindspore_lite as mslite
-from mindspore_lite.engines.base import Options, Session, Source, Stop
+from mindspore_lite.engines.base import ModelSource, Options, Session, Stop
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 
@@ -20,7 +20,7 @@ from mindspore_lite.errors import EngineError, EngineUnavailableError
 class Weights:
     """A copy of a model on a card: what all its streams have in common."""
 
-    source: Source
+    source: ModelSource
     session: Session
     updates: list[Mapping[str, np.ndarray]] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ class FakeCards:
         if self.refuses_runs:
             raise EngineError("the card is tired")
 
-    def load(self, source: Source, options: Options, keep: object = None) -> FakeCardSession:
+    def load(self, source: ModelSource, options: Options, keep: object = None) -> FakeCardSession:
         self.loads.append(options)
         weights = Weights(source, OnnxRuntimeEngine().load(source, Options()))
         self.copies.append(weights)

@@ -20,8 +20,8 @@ from mindspore_lite.errors import StoppedError
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.pool import Pool
-from mindspore_lite.serving.scheduler import Batching, Place
-from mindspore_lite.serving.thread_widths import Lane
+from mindspore_lite.serving.scheduler import Batching, WorkerPlace
+from mindspore_lite.serving.thread_widths import WidthOption
 
 LIMIT_S = 30.0  # for waits that end at once when all is well
 
@@ -222,8 +222,8 @@ class Bench:
         self.session = FakeSession(compute)
         if quick:  # for requests of one row
             self.session.inputs = (TensorInfo("x", np.dtype(np.float32), (1, 2)),)
-        shared = tuple(Lane(*s) for s in sessions) or (Lane(workers, self.session),)
-        self.places = [Place(index, shared, cores) for index in range(workers)]
+        shared = tuple(WidthOption(*s) for s in sessions) or (WidthOption(workers, self.session),)
+        self.places = [WorkerPlace(index, shared, cores) for index in range(workers)]
         bound = (cores,) * workers
         self.layout = Layout(workers, 1, (1,), bound, (-1,) * workers, 2, "the test")
         self.pool = Pool(
@@ -266,7 +266,7 @@ class Bench:
     def held(self) -> Iterator[list[Answer]]:
         """The workers' threads do not wake while requests are made; then all must be answered."""
         answers: list[Answer] = []
-        slots = self.pool._desk.slots
+        slots = self.pool._scheduler.slots
         signals = [slot.signal for slot in slots]
         for slot in slots:
             slot.signal = _Held()  # type: ignore[assignment]
@@ -281,7 +281,7 @@ class Bench:
 
     @property
     def threads(self) -> list[threading.Thread]:
-        return [slot.thread for slot in self.pool._desk.slots if slot.thread is not None]
+        return [slot.thread for slot in self.pool._scheduler.slots if slot.thread is not None]
 
     def statistics(self) -> Any:
         """The pool's, checked: whatever was sent is somewhere."""

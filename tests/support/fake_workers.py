@@ -1,6 +1,6 @@
 """Worker processes that are none: they answer when the test says so, and die when it says so.
 
-Calls have real descriptors, for the crew waits for them as it does for those of real workers.
+Calls have real descriptors, for the dispatcher waits for them as it does for those of real workers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from support.fake_engine import LIMIT_S, rows, wait_for
 
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import RequestTimeoutError, WorkerDiedError
-from mindspore_lite.remote.devices.dispatcher import Crew
-from mindspore_lite.remote.devices.request import Request
-from mindspore_lite.remote.devices.supervisor import Place, State
+from mindspore_lite.remote.devices.dispatcher import Dispatcher
+from mindspore_lite.remote.devices.request import SplitRequest
+from mindspore_lite.remote.devices.supervisor import DevicePlace, State
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
 from mindspore_lite.remote.wire.client import ENDED
 from mindspore_lite.serving.call import Call
@@ -28,8 +28,8 @@ from mindspore_lite.serving.call import Call
 BUILD = Build(RUNNER, 0, "/no/such/model")
 
 
-def place(device: int, cores: int = 1) -> Place:
-    return Place(device, tuple(range(cores)), BUILD)
+def place(device: int, cores: int = 1) -> DevicePlace:
+    return DevicePlace(device, tuple(range(cores)), BUILD)
 
 
 class FakeCall:
@@ -42,7 +42,7 @@ class FakeCall:
         self.request = model.session.next_request()
         self.result: list[np.ndarray] | Exception = []
         self.answered = False
-        self.ends: list[str] = []  # what the crew did with it at last
+        self.ends: list[str] = []  # what the dispatcher did with it at last
         limit_s = call.timeout_s
         self._due_s = None if limit_s is None else time.monotonic() + limit_s
         self._ours, self._theirs = socket.socketpair()
@@ -57,7 +57,7 @@ class FakeCall:
     def break_off(self) -> None:
         self._theirs.close()
 
-    # the crew's side
+    # the dispatcher's side
 
     def fileno(self) -> int:
         return self._ours.fileno()
@@ -256,8 +256,8 @@ class FakeWorkers:
         return self.of(device).model.began[number]
 
 
-def wait_for_state(crew: Crew, device: int, state: State) -> None:
-    wait_for(lambda: crew.posts[device].state is state)
+def wait_for_state(dispatcher: Dispatcher, device: int, state: State) -> None:
+    wait_for(lambda: dispatcher.supervisors[device].state is state)
 
 
 def begun(act: Callable[[], Any]) -> Callable[[], Any]:
@@ -284,9 +284,11 @@ def begun(act: Callable[[], Any]) -> Callable[[], Any]:
     return result
 
 
-def request(crew: Crew, *values: float, timeout_s: float | None = None, **more: Any) -> Request:
+def request(
+    dispatcher: Dispatcher, *values: float, timeout_s: float | None = None, **more: Any
+) -> SplitRequest:
     """Of one part per value."""
-    return crew.request([rows(value=value) for value in values], Call((), timeout_s), **more)
+    return dispatcher.request([rows(value=value) for value in values], Call((), timeout_s), **more)
 
 
 def values(results: list[Any]) -> list[Any]:
@@ -294,21 +296,23 @@ def values(results: list[Any]) -> list[Any]:
     return [r if isinstance(r, Exception) else float(r[0][0, 0]) for r in results]
 
 
-def run(crew: Crew, *given: float, timeout_s: float | None = None) -> list[Any]:
-    crew.take()
-    return crew.run(request(crew, *given, timeout_s=timeout_s), values)
+def run(dispatcher: Dispatcher, *given: float, timeout_s: float | None = None) -> list[Any]:
+    dispatcher.take()
+    return dispatcher.run(request(dispatcher, *given, timeout_s=timeout_s), values)
 
 
-def each(crew: Crew, *given: float, timeout_s: float | None = None) -> list[Any]:
-    crew.take()
-    return values(crew.each(request(crew, *given, timeout_s=timeout_s, keeps_going=True)))
+def each(dispatcher: Dispatcher, *given: float, timeout_s: float | None = None) -> list[Any]:
+    dispatcher.take()
+    return values(
+        dispatcher.each(request(dispatcher, *given, timeout_s=timeout_s, keeps_going=True))
+    )
 
 
-def out(crew: Crew, workers: FakeWorkers, device: int) -> None:
+def out(dispatcher: Dispatcher, workers: FakeWorkers, device: int) -> None:
     """Have a device taken out."""
     workers.builds.extend([lambda process: process.die("crashed")] * 4)
     workers.of(device).die("crashed")
-    wait_for_state(crew, device, State.OUT)
+    wait_for_state(dispatcher, device, State.OUT)
 
 
 def assert_set(event: threading.Event) -> None:

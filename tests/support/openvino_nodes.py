@@ -16,10 +16,10 @@ from support.onnx_nodes import compare, data_of
 from support.running import DATA, fixture_arrays
 from support.snapshots import snapshot
 
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.mindir.decrypt import Key
 
 EXCEPTIONS = DATA / "openvino_exceptions.txt"
@@ -36,14 +36,14 @@ def exceptions() -> dict[str, str]:
 def run_node_test(test: TestCase) -> None:
     """Compute a node test, and compare by its tolerance."""
     given, wanted = data_of(test)
-    source = Source(snapshot(), "", lambda: ir.from_proto(test.model), storable=False)
+    source = ModelSource(snapshot(), "", lambda: ir.from_proto(test.model), storable=False)
     compare(run_source(source, given), wanted, test)
 
 
 def run_file(path: Path) -> None:
     """Compute a MindIR file, and compare with what MindSpore gave."""
     given, wanted = fixture_arrays(path.with_suffix(".npz"))
-    file = Given("MINDIR", path, key=Key(*KEYS[path.stem]) if path.stem in KEYS else None)
+    file = ModelInput("MINDIR", path, key=Key(*KEYS[path.stem]) if path.stem in KEYS else None)
     try:
         found = run_source(source_of(file), given)
     except OpenRankError as exc:
@@ -54,7 +54,7 @@ def run_file(path: Path) -> None:
     compare_outputs(path, found, wanted)
 
 
-def run_source(source: Source, given: Sequence[Any]) -> list[np.ndarray]:
+def run_source(source: ModelSource, given: Sequence[Any]) -> list[np.ndarray]:
     """Compile, through the cache where the source may lie there, and compute."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # less precision; a border's rounding

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onnx import TensorProto, helper, numpy_helper
 from support.snapshots import snapshot
 
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.torch.engine import TorchEngine, _prepared
 from mindspore_lite.engines.torch.program import Program
 
@@ -117,16 +117,16 @@ def rows(count: int, seed: int = 1) -> np.ndarray:
 
 def source(
     folder: Path, made: onnx.ModelProto, variable: Sequence[tuple[str, str]] = (), **more: Any
-) -> Source:
-    """A Source for a model, written to a folder."""
+) -> ModelSource:
+    """A ModelSource for a model, written to a folder."""
     (folder / "model.onnx").write_bytes(made.SerializeToString())
     return written(folder, variable, **more)
 
 
-def written(folder: Path, variable: Sequence[tuple[str, str]] = (), **more: Any) -> Source:
-    """A Source for the model that `source` wrote, maybe in another process."""
+def written(folder: Path, variable: Sequence[tuple[str, str]] = (), **more: Any) -> ModelSource:
+    """A ModelSource for the model that `source` wrote, maybe in another process."""
     path = folder / "model.onnx"
-    return Source(snapshot(path), "", lambda: ir.load(path), variable=tuple(variable), **more)
+    return ModelSource(snapshot(path), "", lambda: ir.load(path), variable=tuple(variable), **more)
 
 
 def loaded(folder: Path, made: onnx.ModelProto, **options: Any) -> Any:
@@ -136,5 +136,5 @@ def loaded(folder: Path, made: onnx.ModelProto, **options: Any) -> Any:
 
 def program(made: onnx.ModelProto, card: Any = None, **options: Any) -> Program:
     """A model for the host, or for a card."""
-    prepared, skeleton = _prepared(Source(snapshot(), "", lambda: ir.from_proto(made)))
+    prepared, skeleton = _prepared(ModelSource(snapshot(), "", lambda: ir.from_proto(made)))
     return Program(prepared, skeleton, (), Options(**options), card)

@@ -27,7 +27,7 @@ from mindspore_lite.engines.torch.kernels.table import KERNELS
 from mindspore_lite.engines.torch.kernels.taken import rows
 from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.passes.opset import upgraded
 
@@ -88,7 +88,7 @@ def run_file(path: Path, dynamic: bool = False) -> None:
 def translated(path: Path, given: Sequence[np.ndarray]) -> ir.Model:
     """The graph of a MindIR file, if need be for the shapes of these inputs."""
     key = Key(*KEYS[path.stem]) if path.stem in KEYS else None
-    file = Given("MINDIR", path, key=key)
+    file = ModelInput("MINDIR", path, key=key)
     try:
         return source_of(file).translate()
     except OpenRankError as exc:

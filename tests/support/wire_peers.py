@@ -15,13 +15,13 @@ import numpy as np
 
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.remote.wire.bodies import Description
-from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.client import Model, WireSession
 from mindspore_lite.remote.wire.handshake import VERSION, Welcome
 from mindspore_lite.remote.wire.memory import Block, Made
-from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.listener import abstract_listener
 from mindspore_lite.remote.worker.served_model import Hosted, Running
-from mindspore_lite.remote.worker.server import Host
+from mindspore_lite.remote.worker.server import WorkerServer
 from mindspore_lite.serving.call import Call
 from mindspore_lite.tensor import Tensor
 
@@ -122,30 +122,30 @@ class Twice(Hosted):
 
 
 @contextmanager
-def hosted(guest: Guest | None = None) -> Iterator[socket.socket]:
+def hosted(client_session: ClientSession | None = None) -> Iterator[socket.socket]:
     """A connection to a worker inside of this process, before the greeting."""
-    host = Host(abstract_listener())
+    host = WorkerServer(abstract_listener())
     host._listener.address = "/run/user/1000/twice.sock"
-    if guest is not None:
-        host._guests[guest.token] = guest
+    if client_session is not None:
+        host._client_sessions[client_session.token] = client_session
     with _running(host) as sock:
         yield sock
 
 
 @contextmanager
-def session_at(model: Hosted) -> Iterator[tuple[Session, Model, Guest]]:
+def session_at(model: Hosted) -> Iterator[tuple[WireSession, Model, ClientSession]]:
     """A session at a worker inside of this process, the model there, and what the worker has."""
-    host = Host(abstract_listener())
+    host = WorkerServer(abstract_listener())
     with _running(host) as sock:
-        session = Session(sock)
-        (guest,) = host._guests.values()
-        guest._models[1] = model
-        yield session, Model(session, 1, model.description(), []), guest
+        session = WireSession(sock)
+        (client_session,) = host._client_sessions.values()
+        client_session._models[1] = model
+        yield session, Model(session, 1, model.description(), []), client_session
         session.close()
 
 
 @contextmanager
-def _running(host: Host) -> Iterator[socket.socket]:
+def _running(host: WorkerServer) -> Iterator[socket.socket]:
     ours, theirs = socket.socketpair()
     ours.settimeout(LIMIT_S)
     thread = threading.Thread(target=host.run, args=(theirs,))

@@ -20,12 +20,12 @@ import mindspore_lite
 from mindspore_lite.engines.base import Stop, TensorInfo
 from mindspore_lite.errors import CancelledError, StoppedError
 from mindspore_lite.remote.wire.bodies import MODEL, Build, Description
-from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.client import Model, WireSession
 from mindspore_lite.remote.wire.handshake import greet
-from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.listener import abstract_listener
 from mindspore_lite.remote.worker.served_model import Hosted, Running
-from mindspore_lite.remote.worker.server import Host
+from mindspore_lite.remote.worker.server import WorkerServer
 from mindspore_lite.serving.call import Call
 
 ROOT = Path(mindspore_lite.__file__).parent.parent
@@ -74,21 +74,21 @@ class FakeModel(Hosted):
 
 
 class HostHere:
-    """A Host in this process, running on a thread of its own."""
+    """A WorkerServer in this process, running on a thread of its own."""
 
     def __init__(self, *, stays: bool = True, parent: bool = False, **settings: float) -> None:
-        self.sessions: list[Session] = []
+        self.sessions: list[WireSession] = []
         self.listener = abstract_listener()
-        self.host = Host(self.listener, stays=stays, **settings)
+        self.host = WorkerServer(self.listener, stays=stays, **settings)
         self.address = "\0" + self.listener.address[1:]
         ours, theirs = socket.socketpair() if parent else (None, None)
         self.parent = ours
         self.thread = threading.Thread(target=self.host.run, args=(theirs,), daemon=True)
         self.thread.start()
 
-    def session(self) -> Session:
+    def session(self) -> WireSession:
         """A client, which leaves at the end of the test."""
-        self.sessions.append(Session(self.connection()))
+        self.sessions.append(WireSession(self.connection()))
         return self.sessions[-1]
 
     def connection(self) -> socket.socket:
@@ -97,14 +97,14 @@ class HostHere:
         sock.connect(self.address)
         return sock
 
-    def guest(self, session: Session) -> Guest:
-        return self.host._guests[session._token]
+    def client_session(self, session: WireSession) -> ClientSession:
+        return self.host._client_sessions[session._token]
 
-    def model(self, session: Session, hosted: Hosted) -> Model:
+    def model(self, session: WireSession, hosted: Hosted) -> Model:
         """Have the worker host something, as if it had been built."""
-        guest = self.guest(session)
-        key = next(guest._numbers)
-        guest._models[key] = hosted
+        client_session = self.client_session(session)
+        key = next(client_session._numbers)
+        client_session._models[key] = hosted
         description = hosted.description()
         return Model(session, key, description, [])
 
@@ -167,7 +167,7 @@ def process(
 
 
 @contextmanager
-def child(first: str = "") -> Iterator[tuple[subprocess.Popen[str], Session]]:
+def child(first: str = "") -> Iterator[tuple[subprocess.Popen[str], WireSession]]:
     """A worker with an inherited socket, and a session with it; it runs the code `first` first."""
     ours, theirs = socket.socketpair()
     with theirs:
@@ -176,7 +176,7 @@ def child(first: str = "") -> Iterator[tuple[subprocess.Popen[str], Session]]:
         )
         with running as made:
             theirs.close()
-            session = Session(ours)
+            session = WireSession(ours)
             try:
                 yield made, session
             finally:
@@ -195,9 +195,9 @@ def listening(path: Path, *arguments: object, first: str = "") -> Iterator[subpr
 
 
 @contextmanager
-def connected(path: Path) -> Iterator[Session]:
+def connected(path: Path) -> Iterator[WireSession]:
     """A session at a worker on a path, closed at the end."""
-    session = Session.connect(str(path))
+    session = WireSession.connect(str(path))
     try:
         yield session
     finally:

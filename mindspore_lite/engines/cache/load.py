@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mindspore_lite.core import heap
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.sandbox import JailedSource
@@ -23,14 +23,14 @@ from mindspore_lite.weights.identity import Identity
 T = TypeVar("T")
 
 
-def store_of(source: Source) -> cache.Cache | None:
+def store_of(source: ModelSource) -> cache.Cache | None:
     """Where what is compiled of a model goes; None: it stays in memory."""
     if isinstance(source, JailedSource):
         return source.store
     return cache.usable() if source.storable else None
 
 
-def in_memory_because(source: Source, trouble: cache.CacheTroubleError) -> str:
+def in_memory_because(source: ModelSource, trouble: cache.CacheTroubleError) -> str:
     """Why a model is compiled in memory after all.
 
     Raises:
@@ -45,7 +45,7 @@ def in_memory_because(source: Source, trouble: cache.CacheTroubleError) -> str:
 
 
 def builder(
-    source: Source,
+    source: ModelSource,
     options: Options,
     engine: str,
     where: tuple[cache.Cache, str, digest.Content],
@@ -63,7 +63,7 @@ def builder(
 
 
 def identity(
-    source: Source, content: digest.Content, engine: str, makers: str, more: Mapping[str, str]
+    source: ModelSource, content: digest.Content, engine: str, makers: str, more: Mapping[str, str]
 ) -> Identity:
     """Whatever decides what is compiled, but for the CPU.
 

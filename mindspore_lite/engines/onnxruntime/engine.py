@@ -1,4 +1,4 @@
-"""The CPU engine: a Source goes in, an ONNX Runtime session on mapped weights comes out.
+"""The CPU engine: a ModelSource goes in, an ONNX Runtime session on mapped weights comes out.
 
 A model is compiled once, into an artefact of the cache, and always opened from there; without a
 cache it is compiled in memory. See artefact.py for what is stored.
@@ -21,7 +21,7 @@ import numpy as np
 from mindspore_lite.core import binding, heap
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.engines import time_limit
-from mindspore_lite.engines.base import Keep, Options, Session, Source
+from mindspore_lite.engines.base import Keep, ModelSource, Options, Session
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import load as cached
 from mindspore_lite.engines.cache import store as cache
@@ -57,7 +57,7 @@ class OnnxRuntimeEngine:
     name = "onnxruntime"
     queues = False
 
-    def load(self, source: Source, options: Options, keep: Keep | None = None) -> Session:
+    def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; binding and precision are checked first."""
         binding.check(options.cores, options.threads)
         profile.check(options.profile)
@@ -87,13 +87,13 @@ class OnnxRuntimeEngine:
             cache.warn(store.place, trouble)
         return session
 
-    def identity(self, source: Source, options: Options) -> Identity:
+    def identity(self, source: ModelSource, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
         store = cache.usable(quietly=True)
         content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, _precision_entries(options.precision))
 
-    def compile(self, source: Source, options: Options, folder: Path) -> None:
+    def compile(self, source: ModelSource, options: Options, folder: Path) -> None:
         """Translate and optimise; precision is all that counts of the options."""
         entries = _precision_entries(options.precision)
         _compile(folder, _parts_of(source), entries, options.max_seconds)
@@ -110,7 +110,7 @@ class OnnxRuntimeEngine:
         return session
 
 
-def _parts_of(source: Source) -> Parts:
+def _parts_of(source: ModelSource) -> Parts:
     # these load onnx, as translating does
     from mindspore_lite.passes.check_nodes import check_nodes
 
@@ -176,7 +176,7 @@ def quantiser() -> Any:
 
 def _load_cached(
     store: cache.Cache,
-    source: Source,
+    source: ModelSource,
     parts: Callable[[], Parts],
     options: Options,
     entries: dict[str, str],
@@ -213,7 +213,7 @@ def _load_cached(
     return cached.find_or_build(store, key, opened, how)
 
 
-def _identity(source: Source, content: digest.Content, entries: dict[str, str]) -> Identity:
+def _identity(source: ModelSource, content: digest.Content, entries: dict[str, str]) -> Identity:
     makers = digest.code_of("widen", "quirks", "variable")
     engine = f"{OnnxRuntimeEngine.name} {VERSION}"
     return cached.identity(source, content, engine, makers, {"precision": str(entries)})
@@ -247,7 +247,7 @@ def _compile(folder: Path, parts: Parts, entries: dict[str, str], limit_s: float
 
 
 def _open_stored(
-    folder: Path, options: Options, entries: dict[str, str], source: Source | None = None
+    folder: Path, options: Options, entries: dict[str, str], source: ModelSource | None = None
 ) -> OrtSession:
     """Open an artefact; without a source it has no weights that may change."""
     skeleton = (folder / artefact.SKELETON).read_bytes()

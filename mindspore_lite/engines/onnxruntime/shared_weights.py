@@ -45,7 +45,7 @@ _PACKED_PLACE = re.compile(r"\|\d+;")
 
 
 @dataclass(frozen=True)
-class Place:
+class WeightPlace:
     """Where a weight lies: its data file as it was then, and what the graph says of it."""
 
     file: Path
@@ -75,7 +75,7 @@ class SharedWeights:
 
     def __init__(self) -> None:
         self._lock = ForkLock()
-        self._known: dict[Likeness, tuple[Place, ...]] = {}
+        self._known: dict[Likeness, tuple[WeightPlace, ...]] = {}
 
     def opened(self, folder: Path, load: Load[T]) -> T:
         """Load the model of an artefact, reading from elsewhere what the group holds already."""
@@ -94,7 +94,7 @@ class SharedWeights:
             self._learn(own)
             return session
 
-    def _equal(self, own: list[Place]) -> dict[int, Place]:
+    def _equal(self, own: list[WeightPlace]) -> dict[int, WeightPlace]:
         """The known places of equal weights, by the number of ours."""
         found = {}
         with ExitStack() as files:
@@ -106,7 +106,7 @@ class SharedWeights:
                         break
         return found
 
-    def _learn(self, places: Iterable[Place]) -> None:
+    def _learn(self, places: Iterable[WeightPlace]) -> None:
         """Remember where these lie, and forget places that are no more."""
         self._known = {
             likeness: there
@@ -127,7 +127,7 @@ class _Reader:
         self._files = files
         self._opened: dict[Path, int | None] = {}
 
-    def equal(self, one: Place, other: Place) -> bool:
+    def equal(self, one: WeightPlace, other: WeightPlace) -> bool:
         """Whether two weights of the same length are; a file that is not there equals nothing."""
         first, second = self._file(one.file), self._file(other.file)
         if first is None or second is None:
@@ -159,17 +159,19 @@ def _read(file: Path) -> onnx.ModelProto:
         raise EngineError(f"the compiled model {str(file)!r} is damaged: {exc}") from exc
 
 
-def _places(model: onnx.ModelProto, file: Path) -> list[Place]:
+def _places(model: onnx.ModelProto, file: Path) -> list[WeightPlace]:
     """Where the weights of a compiled model lie."""
     entries = [
         {entry.key: entry.value for entry in tensor.external_data if entry.key != "location"}
         for tensor in stored_outside(model.graph)
     ]
     now = stamp(file) if entries else ()
-    return [Place(file, now, each) for each in entries]
+    return [WeightPlace(file, now, each) for each in entries]
 
 
-def _move(model: onnx.ModelProto, own: list[Place], shared: Mapping[int, Place]) -> None:
+def _move(
+    model: onnx.ModelProto, own: list[WeightPlace], shared: Mapping[int, WeightPlace]
+) -> None:
     """Let every weight of a model name its file by the way from the root, be it its own or not."""
     for at, tensor in enumerate(stored_outside(model.graph)):
         place = shared.get(at, own[at])

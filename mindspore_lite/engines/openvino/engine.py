@@ -1,4 +1,4 @@
-"""The second CPU engine: a Source goes in, a session of OpenVINO comes out.
+"""The second CPU engine: a ModelSource goes in, a session of OpenVINO comes out.
 
 What is kept in the cache is what OpenVINO compiled, weights included, to be mapped by a later
 start. It packs many of the weights once more when it opens that, for itself: streams of a session
@@ -27,7 +27,7 @@ from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines import time_limit
-from mindspore_lite.engines.base import Keep, Options, Source, TensorInfo
+from mindspore_lite.engines.base import Keep, ModelSource, Options, TensorInfo
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import load as cached
 from mindspore_lite.engines.cache import store as cache
@@ -58,7 +58,9 @@ class OpenVinoEngine:
     name = "openvino"
     queues = True
 
-    def load(self, source: Source, options: Options, keep: Keep | None = None) -> OpenVinoSession:
+    def load(
+        self, source: ModelSource, options: Options, keep: Keep | None = None
+    ) -> OpenVinoSession:
         """Compile, or find compiled, and open; settings are checked first."""
         _check(options)
         store = cached.store_of(source)
@@ -73,13 +75,13 @@ class OpenVinoEngine:
             cache.warn(store.place, trouble)
         return session
 
-    def identity(self, source: Source, options: Options) -> Identity:
+    def identity(self, source: ModelSource, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
         store = cache.usable(quietly=True)
         content = digest.read(source.snapshot, None if store is None else store.seen)
         return _identity(source, content, options)
 
-    def compile(self, source: Source, options: Options, folder: Path) -> None:
+    def compile(self, source: ModelSource, options: Options, folder: Path) -> None:
         """Translate and compile; precision is all that counts of the options."""
         _write(folder, reading.parts_of(source), options)
         if not (folder / artefact.BLOB).exists():
@@ -137,13 +139,13 @@ def _settings(options: Options) -> dict[str, Any]:
     }
 
 
-def _identity(source: Source, content: digest.Content, options: Options) -> Identity:
+def _identity(source: ModelSource, content: digest.Content, options: Options) -> Identity:
     engine, makers = f"{OpenVinoEngine.name} {VERSION}", digest.code_of(*_MAKERS)
     return cached.identity(source, content, engine, makers, {"precision": options.precision})
 
 
 def _load_cached(
-    store: cache.Cache, source: Source, options: Options, keep: Keep | None
+    store: cache.Cache, source: ModelSource, options: Options, keep: Keep | None
 ) -> OpenVinoSession:
     """The session on a cached artefact, which is built first if need be."""
     content = digest.read(source.snapshot, store.seen)

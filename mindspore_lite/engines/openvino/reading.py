@@ -26,7 +26,7 @@ from mindspore_lite.engines.prepare import variable
 from mindspore_lite.engines.prepare.skeleton import Parts, take_apart
 from mindspore_lite.engines.prepare.widen import Kernels, widen
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.source import Source
+from mindspore_lite.graph.source import ModelSource
 from mindspore_lite.passes.check_nodes import check_nodes
 from mindspore_lite.passes.element_types import Signature
 from mindspore_lite.passes.folding import refuse_unknown
@@ -78,7 +78,7 @@ def _bound_opsets(model: ir.Model) -> None:
             model.opset_imports[domain] = min(version, _NEWEST)
 
 
-def parts_of(source: Source) -> Parts:
+def parts_of(source: ModelSource) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
     check_nodes(model)

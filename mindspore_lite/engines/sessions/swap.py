@@ -14,7 +14,7 @@ from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.engines.base import Session, Stop
 
 
-class Flip:
+class SessionSwap:
     """Some sessions of one model, one after the other in several states."""
 
     def __init__(self, sessions: Sequence[Session]) -> None:
@@ -24,9 +24,9 @@ class Flip:
 
     def faces(self) -> list[Session]:
         """One session for each, which stays the same when they are exchanged."""
-        return [FlipSession(self, at) for at in range(len(self.now))]
+        return [SwappedSession(self, at) for at in range(len(self.now))]
 
-    def flip(self, sessions: Sequence[Session]) -> None:
+    def swap(self, sessions: Sequence[Session]) -> None:
         """Let other sessions take over; those that come too late are closed."""
         with self._lock:
             if not self._closed:
@@ -43,33 +43,33 @@ class Flip:
             session.close()
 
 
-class FlipSession:
-    """One place of a Flip; see engines/base.py for the contract."""
+class SwappedSession:
+    """One place of a SessionSwap; see engines/base.py for the contract."""
 
-    def __init__(self, flip: Flip, at: int) -> None:
-        first = flip.now[at]
+    def __init__(self, swap: SessionSwap, at: int) -> None:
+        first = swap.now[at]
         self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
         self.variables, self.mapped = first.variables, first.mapped
-        self._flip = flip
+        self._swap = swap
         self._at = at
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs with the session that is in place now."""
-        return self._flip.now[self._at].run(inputs, stop)
+        return self._swap.now[self._at].run(inputs, stop)
 
     def held(self) -> Session:
         """The session that is in place now, for several runs that belong together."""
-        return self._flip.now[self._at]
+        return self._swap.now[self._at]
 
     def skeleton(self) -> bytes:
         """The graph, which is the same in all states."""
-        return self._flip.now[self._at].skeleton()
+        return self._swap.now[self._at].skeleton()
 
     def close(self) -> None:
         """Close the sessions of all places: they end together."""
-        self._flip.close()
+        self._swap.close()
 
 
 def held(session: Session) -> Session:
     """A session that stays as it is, whatever is exchanged meanwhile."""
-    return session.held() if isinstance(session, FlipSession) else session
+    return session.held() if isinstance(session, SwappedSession) else session

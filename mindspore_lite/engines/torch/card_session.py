@@ -26,7 +26,7 @@ from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import ipc, rows
 from mindspore_lite.engines.torch.cards import Card
 from mindspore_lite.engines.torch.program import Program, Shapes
-from mindspore_lite.engines.torch.replay import Lane, Replay
+from mindspore_lite.engines.torch.replay import Recording, Replay
 from mindspore_lite.engines.torch.session import (
     Base,
     check_stop,
@@ -54,7 +54,7 @@ class CardSession(Base):
         self._replays: OrderedDict[Shapes, Replay] = OrderedDict()
         self._batches = self._usable_batches(program)
         with self._failures("to prepare the model"):
-            self._lane = Lane(self._card)
+            self._lane = Recording(self._card)
             self._prepare(program)
 
     # --- the contract ---

@@ -1,4 +1,4 @@
-"""The torch engine: a Source goes in, a session on the host or on a card comes out.
+"""The torch engine: a ModelSource goes in, a session on the host or on a card comes out.
 
 What is kept in the cache is the graph after the passes, with its weights beside it: a later start
 neither translates nor copies, and sessions on the host use the mapped pages themselves. What torch
@@ -17,7 +17,7 @@ import torch
 from google.protobuf.message import DecodeError
 
 from mindspore_lite.core import binding
-from mindspore_lite.engines.base import Keep, Options, Source
+from mindspore_lite.engines.base import Keep, ModelSource, Options
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import load as cached
 from mindspore_lite.engines.cache import store as cache
@@ -56,7 +56,7 @@ class TorchEngine:
     name = "torch"
     queues = False
 
-    def load(self, source: Source, options: Options, keep: Keep | None = None) -> AnySession:
+    def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> AnySession:
         """Prepare the graph, or find it prepared, and open it; settings are checked first."""
         card = _checked(options)
         store = cache.usable() if source.storable else None
@@ -72,7 +72,7 @@ class TorchEngine:
             cache.warn(store.place, trouble)
         return session
 
-    def identity(self, source: Source, options: Options) -> Identity:
+    def identity(self, source: ModelSource, options: Options) -> Identity:
         """Read or recall what the files hold; the cache is only asked, and need not be usable."""
         store = cache.usable(quietly=True)
         content = digest.read(source.snapshot, None if store is None else store.seen)
@@ -102,14 +102,14 @@ def _checked(options: Options) -> Card | None:
     return None if options.device == "cpu" else card_for(options.device)
 
 
-def _identity(source: Source, content: digest.Content, options: Options) -> Identity:
+def _identity(source: ModelSource, content: digest.Content, options: Options) -> Identity:
     engine, makers = f"{TorchEngine.name} {VERSION}", digest.code_of(*_MAKERS)
     kind = {"kind of device": options.device.partition(":")[0]}
     return cached.identity(source, content, engine, makers, kind)
 
 
 def _load_cached(
-    store: cache.Cache, source: Source, options: Options, card: Card | None, keep: Keep | None
+    store: cache.Cache, source: ModelSource, options: Options, card: Card | None, keep: Keep | None
 ) -> AnySession:
     """The session on a cached graph, which is prepared first if need be."""
     content = digest.read(source.snapshot, store.seen)
@@ -139,7 +139,7 @@ def _load_cached(
     return _opened(*cached.find_or_build(store, key, read, build), source, options, card)
 
 
-def _prepared(source: Source) -> tuple[ir.Model, bytes]:
+def _prepared(source: ModelSource) -> tuple[ir.Model, bytes]:
     """The graph after the passes, and its skeleton from before them."""
     model = source.translate()
     check_nodes(model)
@@ -173,7 +173,7 @@ def _opened(
     model: ir.Model,
     skeleton: bytes,
     folder: Path,
-    source: Source | None,
+    source: ModelSource | None,
     options: Options,
     card: Card | None,
     extra: bytes = b"",
@@ -184,7 +184,7 @@ def _opened(
 
 
 def _in_memory(
-    model: ir.Model, skeleton: bytes, source: Source, options: Options, card: Card | None
+    model: ir.Model, skeleton: bytes, source: ModelSource, options: Options, card: Card | None
 ) -> AnySession:
     """A session on a model that is stored nowhere."""
     tensors = {name: value.const_value for name, value in model.graph.initializers.items()}
@@ -194,7 +194,9 @@ def _in_memory(
     return _session(program, source, b"", mapped=False)
 
 
-def _session(program: Program, source: Source | None, extra: bytes, mapped: bool) -> AnySession:
+def _session(
+    program: Program, source: ModelSource | None, extra: bytes, mapped: bool
+) -> AnySession:
     replaced = {} if source is None else source.replaced
     if program.card is None:
         return on_host(program, replaced, mapped)

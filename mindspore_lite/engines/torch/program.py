@@ -36,7 +36,7 @@ _warned: set[str] = set()
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExecutionPlan:
     """How outputs are computed for inputs of given shapes."""
 
     shapes: Shapes
@@ -79,7 +79,7 @@ class Program:
         names = frozenset(one.name for one in variables)
         device = torch.device("cpu") if card is None else card.device
         self._target = Target(device, half_of(options.precision), names)
-        self._plans: OrderedDict[Shapes, Plan] = OrderedDict()
+        self._plans: OrderedDict[Shapes, ExecutionPlan] = OrderedDict()
         self._lock = threading.Lock()  # of the plans
 
     @property
@@ -87,7 +87,7 @@ class Program:
         """Where it runs."""
         return self._target.device
 
-    def plan(self, shapes: Shapes) -> Plan:
+    def plan(self, shapes: Shapes) -> ExecutionPlan:
         """What computes inputs of these shapes, made first if need be."""
         found = self._found(shapes)
         if found is not None:
@@ -130,31 +130,31 @@ class Program:
 
         return compute
 
-    def _found(self, shapes: Shapes) -> Plan | None:
+    def _found(self, shapes: Shapes) -> ExecutionPlan | None:
         with self._lock:
             found = self._plans.get(shapes)
             if found is not None:
                 self._plans.move_to_end(shapes)
             return found
 
-    def _made(self, shapes: Shapes) -> Plan:
+    def _made(self, shapes: Shapes) -> ExecutionPlan:
         compiler.tell(f"preparing inputs of {', '.join(str(list(dims)) for dims in shapes)}")
         place = self._place(shapes)
         if place is not None:
             with self._on_card():
                 run = plan_cache.find(place, self.store, self.device, self._examples(shapes))
             if run is not None:
-                return Plan(shapes, run)
+                return ExecutionPlan(shapes, run)
         lowered = lower(self._model, shapes, self._target)
         self.store.fill(lowered)
         if lowered.dynamic:
             if self.card is not None:
                 warn_of_steps(self.name, lowered.dynamic[0])
-            return Plan(shapes, lowered.module, lowered.dynamic[0])
+            return ExecutionPlan(shapes, lowered.module, lowered.dynamic[0])
         if self.card is None or self.card.kind != "cuda":  # torch_npu has no compiler of its own
-            return Plan(shapes, lowered.module)
+            return ExecutionPlan(shapes, lowered.module)
         with self._on_card():
-            return Plan(shapes, self._compiled(lowered, self._examples(shapes), place))
+            return ExecutionPlan(shapes, self._compiled(lowered, self._examples(shapes), place))
 
     def _compiled(
         self, lowered: Lowered, examples: Sequence[torch.Tensor], place: plan_cache.Kept | None

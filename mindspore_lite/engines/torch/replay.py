@@ -9,7 +9,7 @@ Few calls are made for a run, for after each the interpreter's lock must be wait
 clients want it: one, where there is CUDA and a C compiler (one_run.py). Elsewhere rows of many
 clients are copied by one call, right from their arrays, and only a large array is staged by torch.
 
-All Replays of a session use one stream and the same memory (Lane): they never run at the same time,
+All Replays of a session use one stream and the same memory (Recording): they never run at the same time,
 and what one wrote is copied away before another is started.
 """
 
@@ -29,7 +29,7 @@ from mindspore_lite.engines.torch.compile import BUILDING
 from mindspore_lite.engines.torch.fused_launch import OneRun
 from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.engines.torch.precision import switched
-from mindspore_lite.engines.torch.program import Plan, Program, warn_of_steps
+from mindspore_lite.engines.torch.program import ExecutionPlan, Program, warn_of_steps
 
 _WARM_UPS = 3  # the first loads code, the second may still choose kernels
 _SMALL_BYTES = 64 << 10  # copied within a few microseconds; guess
@@ -39,7 +39,7 @@ _THREADS_BYTES = 4 << 20  # from here on torch copies an array, with several thr
 Given = Any  # an array, or a tensor of the card
 
 
-class Lane:
+class Recording:
     """What all Replays of a session have in common: its stream, and memory that each uses alone."""
 
     def __init__(self, card: Card) -> None:
@@ -78,7 +78,7 @@ class Replay:
     the host, and one that leaves them on the card, for tensors that lie there already.
     """
 
-    def __init__(self, program: Program, plan: Plan, lane: Lane) -> None:
+    def __init__(self, program: Program, plan: ExecutionPlan, lane: Recording) -> None:
         self._lane = lane
         self._card, self._stream = lane.card, lane.stream
         self._plan = plan

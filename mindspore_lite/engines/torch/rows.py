@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.core.nearly_equal import alike
+from mindspore_lite.core.nearly_equal import nearly_equal
 from mindspore_lite.engines.base import TensorInfo
 
 Arrays = Sequence[np.ndarray]
@@ -73,6 +73,6 @@ def independent(
     first, second = (made_up(inputs, with_rows(shapes, 1), seed) for seed in (1, 2))
     among = three([np.concatenate([a, b, a]) for a, b in zip(first, second, strict=True)])
     return all(
-        a.shape[:1] == b.shape[:1] == (1,) and alike(np.concatenate([a, b, a]), c)
+        a.shape[:1] == b.shape[:1] == (1,) and nearly_equal(np.concatenate([a, b, a]), c)
         for a, b, c in zip(alone(first), alone(second), among, strict=True)
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import Writer, back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen, tensor_type, type_id
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand, tensor_type, type_id
 
 
 def scalar(value: float, like: Operand) -> np.ndarray:
@@ -17,7 +17,7 @@ def scalar(value: float, like: Operand) -> np.ndarray:
 
 
 def _same(primitive: str) -> Writer:
-    def write(p: Pen, x: Operand) -> Made:
+    def write(p: MindirWriter, x: Operand) -> Made:
         return p.call(primitive, x)
 
     return write
@@ -30,7 +30,7 @@ for _onnx, _primitive in {
 
 
 @back("HardSigmoid")
-def hard_sigmoid(p: Pen, x: Operand, *, alpha: float = 0.2, beta: float = 0.5) -> Made:
+def hard_sigmoid(p: MindirWriter, x: Operand, *, alpha: float = 0.2, beta: float = 0.5) -> Made:
     """A straight line within 0 and 1; MindSpore's has a slope of 1/6."""
     if np.float32(alpha) == np.float32(1 / 6) and beta == 0.5:
         return p.call("HSigmoid", x)
@@ -39,19 +39,19 @@ def hard_sigmoid(p: Pen, x: Operand, *, alpha: float = 0.2, beta: float = 0.5) -
 
 
 @back("Softmax")
-def softmax(p: Pen, x: Operand, *, axis: int = -1) -> Made:
+def softmax(p: MindirWriter, x: Operand, *, axis: int = -1) -> Made:
     """Along one axis."""
     return p.call("Softmax", x, (axis,))
 
 
 @back("LogSoftmax")
-def log_softmax(p: Pen, x: Operand, *, axis: int = -1) -> Made:
+def log_softmax(p: MindirWriter, x: Operand, *, axis: int = -1) -> Made:
     """Along one axis."""
     return p.call("LogSoftmax", x, axis)
 
 
 @back("Gelu")
-def gelu(p: Pen, x: Operand, *, approximate: str = "none") -> Made:
+def gelu(p: MindirWriter, x: Operand, *, approximate: str = "none") -> Made:
     """The exact one in the order that ONNX Runtime takes for one operator."""
     if approximate == "tanh":
         return p.call("GeLU", x)
@@ -61,7 +61,9 @@ def gelu(p: Pen, x: Operand, *, approximate: str = "none") -> Made:
 
 
 @back("Clip")
-def clip(p: Pen, x: Operand, low: Operand | None = None, high: Operand | None = None) -> Made:
+def clip(
+    p: MindirWriter, x: Operand, low: Operand | None = None, high: Operand | None = None
+) -> Made:
     """Within bounds, each of which may be missing."""
     bounds = [v for v in (low, high) if v is not None]
     if not bounds:
@@ -79,13 +81,15 @@ def clip(p: Pen, x: Operand, low: Operand | None = None, high: Operand | None = 
 
 
 @back("Elu")
-def elu(p: Pen, x: Operand, *, alpha: float = 1.0) -> Made:
+def elu(p: MindirWriter, x: Operand, *, alpha: float = 1.0) -> Made:
     """alpha * (exp(x) - 1) below zero."""
     return p.call("Elu", x, alpha)
 
 
 @back("Selu")
-def selu(p: Pen, x: Operand, *, alpha: float = 1.67326319, gamma: float = 1.05070102) -> Made:
+def selu(
+    p: MindirWriter, x: Operand, *, alpha: float = 1.67326319, gamma: float = 1.05070102
+) -> Made:
     """Elu times a factor; the usual two numbers have a primitive."""
     if np.allclose([alpha, gamma], [1.67326324, 1.05070098], rtol=1e-6):
         return p.call("SeLU", x)
@@ -95,13 +99,13 @@ def selu(p: Pen, x: Operand, *, alpha: float = 1.67326319, gamma: float = 1.0507
 
 
 @back("Celu")
-def celu(p: Pen, x: Operand, *, alpha: float = 1.0) -> Made:
+def celu(p: MindirWriter, x: Operand, *, alpha: float = 1.0) -> Made:
     """alpha * (exp(x / alpha) - 1) below zero."""
     return p.call("CeLU", x, alpha)
 
 
 @back("LeakyRelu")
-def leaky_relu(p: Pen, x: Operand, *, alpha: float = 0.01) -> Made:
+def leaky_relu(p: MindirWriter, x: Operand, *, alpha: float = 0.01) -> Made:
     """PReLU with one slope, which is read as LeakyRelu again."""
     if x.rank > 1:
         return p.call("PReLU", x, np.asarray([alpha], x.dtype))
@@ -109,7 +113,7 @@ def leaky_relu(p: Pen, x: Operand, *, alpha: float = 0.01) -> Made:
 
 
 @back("PRelu")
-def prelu(p: Pen, x: Operand, slope: Operand) -> Made:
+def prelu(p: MindirWriter, x: Operand, slope: Operand) -> Made:
     """One slope for all or one per channel has a primitive."""
     dims = (1,) * (x.rank - slope.rank) + slope.shape
     if x.rank > 1 and all(d == 1 for axis, d in enumerate(dims) if axis != 1):
@@ -117,7 +121,7 @@ def prelu(p: Pen, x: Operand, slope: Operand) -> Made:
     return _steep(p, x, slope)
 
 
-def _steep(p: Pen, x: Operand, slope: Any) -> Made:
+def _steep(p: MindirWriter, x: Operand, slope: Any) -> Made:
     below = p.call("Less", x, scalar(0, x))
     return p.call("Select", below, p.call("Mul", x, slope), x)
 
@@ -126,13 +130,13 @@ def _steep(p: Pen, x: Operand, slope: Any) -> Made:
 
 
 @back("ThresholdedRelu")
-def thresholded_relu(p: Pen, x: Operand, *, alpha: float = 1.0) -> Made:
+def thresholded_relu(p: MindirWriter, x: Operand, *, alpha: float = 1.0) -> Made:
     """x above alpha, else zero."""
     return p.call("Select", p.call("Greater", x, scalar(alpha, x)), x, scalar(0, x))
 
 
 @back("Shrink")
-def shrink(p: Pen, x: Operand, *, bias: float = 0.0, lambd: float = 0.5) -> Made:
+def shrink(p: MindirWriter, x: Operand, *, bias: float = 0.0, lambd: float = 0.5) -> Made:
     """Zero within [-lambd, lambd], and the rest moved towards zero by the bias."""
     if x.dtype.kind == "f" and lambd >= 0 and bias in (0, lambd):
         return p.call("SoftShrink" if bias else "HShrink", x, lambd)
@@ -144,7 +148,7 @@ def shrink(p: Pen, x: Operand, *, bias: float = 0.0, lambd: float = 0.5) -> Made
 
 
 @back("Swish")
-def swish(p: Pen, x: Operand, *, alpha: float = 1.0) -> Made:
+def swish(p: MindirWriter, x: Operand, *, alpha: float = 1.0) -> Made:
     """x * sigmoid(alpha * x)."""
     if alpha == 1:
         return p.call("SiLU", x)
@@ -152,7 +156,7 @@ def swish(p: Pen, x: Operand, *, alpha: float = 1.0) -> Made:
 
 
 @back("Hardmax")
-def hardmax(p: Pen, x: Operand, *, axis: int = -1) -> Made:
+def hardmax(p: MindirWriter, x: Operand, *, axis: int = -1) -> Made:
     """One at the first largest along an axis, else zero."""
     depth = x.shape[axis]
     p.require(depth is not None, "sizes known only at run time")
@@ -164,7 +168,7 @@ def hardmax(p: Pen, x: Operand, *, axis: int = -1) -> Made:
 
 @back("Dropout")
 def dropout(
-    p: Pen, x: Operand, ratio: Operand | None = None, training: Operand | None = None, *,
+    p: MindirWriter, x: Operand, ratio: Operand | None = None, training: Operand | None = None, *,
     seed: int = 0,
 ) -> Any:  # fmt: skip
     """Nothing in inference; the mask keeps all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mindspore_lite.ops.to_mindir.elementwise import binary, unary
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _BINARY = {  # ONNX operator: the primitive that computes just that
     "Equal": "Equal", "Greater": "Greater", "GreaterOrEqual": "GreaterEqual", "Less": "Less",
@@ -19,12 +19,12 @@ for _onnx, _primitive in {"Not": "LogicalNot", "BitwiseNot": "Invert"}.items():
 
 
 @back("Where")
-def where(p: Pen, condition: Operand, x: Operand, y: Operand) -> Made:
+def where(p: MindirWriter, condition: Operand, x: Operand, y: Operand) -> Made:
     """x where the condition holds, else y."""
     return p.call("Select", condition, x, y)
 
 
 @back("BitShift")
-def bit_shift(p: Pen, x: Operand, y: Operand, *, direction: str) -> Made:
+def bit_shift(p: MindirWriter, x: Operand, y: Operand, *, direction: str) -> Made:
     """ONNX shifts unsigned numbers alone."""
     return p.call("LeftShift" if direction == "LEFT" else "RightShift", x, y)

@@ -7,14 +7,14 @@ from typing import Any
 
 from mindspore_lite.ops.to_mindir.spatial import Ints, Window, joined, sizes, window, with_axis
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _NCHW, _NCDHW = 0, 14  # MindSpore's numbers of layouts
 
 
 @back("Conv")
 def conv(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     w: Operand,
     b: Operand | None = None,
@@ -49,7 +49,7 @@ def _settings(how: Window, group: int, results: Any) -> dict[str, Any]:
 
 
 def _conv2d(
-    p: Pen, x: Any, w: Any, b: Operand | None, how: Window, group: int, results: Any
+    p: MindirWriter, x: Any, w: Any, b: Operand | None, how: Window, group: int, results: Any
 ) -> Made:
     made = p.call(
         "Conv2D",
@@ -64,7 +64,7 @@ def _conv2d(
 
 
 def _conv3d(
-    p: Pen, x: Any, w: Any, b: Operand | None, how: Window, group: int, results: Any
+    p: MindirWriter, x: Any, w: Any, b: Operand | None, how: Window, group: int, results: Any
 ) -> Made:
     made = p.call(
         "Conv3D",
@@ -86,7 +86,7 @@ def _conv3d(
 
 @back("ConvTranspose")
 def conv_transpose(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     w: Operand,
     b: Operand | None = None,
@@ -143,7 +143,9 @@ def _to_shape(
     return Window(how.kernel, how.strides, how.dilations, begins, ends), further
 
 
-def _transposed(p: Pen, x: Operand, w: Operand, how: Window, group: int, results: int) -> Made:
+def _transposed(
+    p: MindirWriter, x: Operand, w: Operand, how: Window, group: int, results: int
+) -> Made:
     if how.dims == 3:
         return p.call(
             "Conv3DTranspose",
@@ -177,7 +179,7 @@ def _spans(how: Window) -> list[tuple[int, int]]:
     return [(s, d * (k - 1) + 1 - s - b - e) for k, s, d, b, e in each]
 
 
-def _whole(p: Pen, size: Any, span: tuple[int, int]) -> Any:
+def _whole(p: MindirWriter, size: Any, span: tuple[int, int]) -> Any:
     factor, offset = span
     if isinstance(size, int):
         return size * factor + offset
@@ -185,7 +187,7 @@ def _whole(p: Pen, size: Any, span: tuple[int, int]) -> Any:
 
 
 def _transposed2d(
-    p: Pen, x: Any, w: Any, size: Any, how: Window, group: int, given: int | None
+    p: MindirWriter, x: Any, w: Any, size: Any, how: Window, group: int, given: int | None
 ) -> Made:
     """MindSpore calls the channels of x those of the output: it is a convolution's gradient."""
     return p.call(

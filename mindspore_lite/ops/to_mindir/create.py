@@ -8,14 +8,14 @@ import numpy as np
 
 from mindspore_lite.ops.to_mindir.shape import numbers
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen, type_id
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand, type_id
 
 _MAX_LENGTH = 1_000_000  # of a Range known only at run time; MindSpore wants a bound, and has this
 
 
 @back("Constant")
 def constant(
-    p: Pen,
+    p: MindirWriter,
     *,
     value: np.ndarray | None = None,
     value_float: float | None = None,
@@ -30,14 +30,14 @@ def constant(
 
 
 @back("ConstantOfShape")
-def constant_of_shape(p: Pen, shape: Operand, *, value: np.ndarray | None = None) -> Made:
+def constant_of_shape(p: MindirWriter, shape: Operand, *, value: np.ndarray | None = None) -> Made:
     """One number everywhere, a float32 zero if none is given."""
     number = np.zeros((), np.float32) if value is None else value.reshape(())
     return p.call("FillV2", numbers(p, shape), number)
 
 
 @back("Range")
-def range_(p: Pen, start: Operand, limit: Operand, delta: Operand) -> Made:
+def range_(p: MindirWriter, start: Operand, limit: Operand, delta: Operand) -> Made:
     """Numbers in equal steps; where sizes are open, MindSpore wants scalars, not tensors."""
     bounds = start, limit, delta
     if start.dtype in (np.int64, np.float32):  # what a scalar of a file can be
@@ -45,12 +45,12 @@ def range_(p: Pen, start: Operand, limit: Operand, delta: Operand) -> Made:
     return p.call("Range", *bounds, _MAX_LENGTH)
 
 
-def _scalar(p: Pen, x: Operand) -> Any:
+def _scalar(p: MindirWriter, x: Operand) -> Any:
     return x.number() if x.const is not None else p.call("TensorToScalar", x)
 
 
 @back("EyeLike")
-def eye_like(p: Pen, x: Operand, *, dtype: int | None = None, k: int = 0) -> Made:
+def eye_like(p: MindirWriter, x: Operand, *, dtype: int | None = None, k: int = 0) -> Made:
     """Ones on a diagonal."""
     rows, columns = x.fixed
     if k == 0:
@@ -59,7 +59,9 @@ def eye_like(p: Pen, x: Operand, *, dtype: int | None = None, k: int = 0) -> Mad
 
 
 @back("OneHot")
-def one_hot(p: Pen, indices: Operand, depth: Operand, values: Operand, *, axis: int = -1) -> Made:
+def one_hot(
+    p: MindirWriter, indices: Operand, depth: Operand, values: Operand, *, axis: int = -1
+) -> Made:
     """A negative index counts from the end; to MindSpore it is outside."""
     count = int(depth.number())
     wide = p.cast(indices, np.int64)
@@ -71,7 +73,7 @@ def one_hot(p: Pen, indices: Operand, depth: Operand, values: Operand, *, axis: 
     return p.call("OneHot", places, count, on, off, -1 if along == indices.rank else along)
 
 
-def _pair(p: Pen, values: Operand) -> list[Any]:
+def _pair(p: MindirWriter, values: Operand) -> list[Any]:
     """The two numbers of a vector as tensors without axes."""
     if values.const is not None:
         return [number.reshape(()) for number in values.const]

@@ -10,16 +10,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 KIND = "ONNX"  # the attribute reg_op_name of such a primitive
 
 
-def carried(pen: Pen, node: ir.Node, inside: Sequence[ir.Value], opset: int) -> tuple[Made, ...]:
+def carried(
+    writer: MindirWriter, node: ir.Node, inside: Sequence[ir.Value], opset: int
+) -> tuple[Made, ...]:
     """Write a node as it is; `inside` are the outer values that its sub-graphs use."""
     given = list(dict.fromkeys(v for v in (*node.inputs, *inside) if v is not None))
     blob = ir.serde.serialize_node(node).SerializeToString()
-    made = pen.call(
+    made = writer.call(
         "Custom",
         *[Operand(value) for value in given],
         reg_op_name=KIND,
@@ -29,7 +31,7 @@ def carried(pen: Pen, node: ir.Node, inside: Sequence[ir.Value], opset: int) -> 
     )
     if len(node.outputs) == 1:
         return (made,)
-    return tuple(pen.item(made, index) for index in range(len(node.outputs)))
+    return tuple(writer.item(made, index) for index in range(len(node.outputs)))
 
 
 def captured(node: ir.Node) -> list[ir.Value]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import Writer, back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _UNARY = {  # ONNX operator: the primitive that computes just that
     "Abs": "Abs", "Acos": "ACos", "Acosh": "Acosh", "Asin": "Asin", "Asinh": "Asinh",
@@ -22,7 +22,7 @@ _BINARY = {"Add": "Add", "Sub": "Sub", "Mul": "Mul"}
 def unary(primitive: str) -> Writer:
     """A primitive of one tensor."""
 
-    def write(p: Pen, x: Operand) -> Made:
+    def write(p: MindirWriter, x: Operand) -> Made:
         return p.call(primitive, x)
 
     return write
@@ -31,7 +31,7 @@ def unary(primitive: str) -> Writer:
 def binary(primitive: str) -> Writer:
     """A primitive of two tensors, broadcast."""
 
-    def write(p: Pen, a: Operand, b: Operand) -> Made:
+    def write(p: MindirWriter, a: Operand, b: Operand) -> Made:
         return p.call(primitive, a, b)
 
     return write
@@ -49,19 +49,19 @@ def is_float(x: Operand) -> bool:
 
 
 @back("Div")
-def div(p: Pen, a: Operand, b: Operand) -> Made:
+def div(p: MindirWriter, a: Operand, b: Operand) -> Made:
     """Integers are divided towards zero; MindSpore's Div would make floats of them."""
     return p.call("Div" if is_float(a) else "TruncateDiv", a, b)
 
 
 @back("Mod")
-def mod(p: Pen, a: Operand, b: Operand, *, fmod: int = 0) -> Made:
+def mod(p: MindirWriter, a: Operand, b: Operand, *, fmod: int = 0) -> Made:
     """The rest has the divisor's sign, or with fmod the dividend's."""
     return p.call("TruncateMod" if fmod else "FloorMod", a, b)
 
 
 @back("Pow")
-def power(p: Pen, a: Operand, b: Operand) -> Made:
+def power(p: MindirWriter, a: Operand, b: Operand) -> Made:
     """The result has the type of the base; types that differ meet in float64."""
     if a.dtype == b.dtype:
         return p.call("Pow", a, b)
@@ -71,7 +71,7 @@ def power(p: Pen, a: Operand, b: Operand) -> Made:
 
 
 def _folded(primitive: str) -> Writer:
-    def write(p: Pen, *inputs: Operand) -> Any:
+    def write(p: MindirWriter, *inputs: Operand) -> Any:
         if len(inputs) == 1:
             return p.call("TensorMove", *inputs)
         made: Any = inputs[0]
@@ -87,7 +87,7 @@ back("Min")(_folded("Minimum"))
 
 
 @back("Sum")
-def sum_(p: Pen, *inputs: Operand) -> Any:
+def sum_(p: MindirWriter, *inputs: Operand) -> Any:
     """AddN takes tensors of one shape alone."""
     shapes = {x.dims for x in inputs}
     if len(inputs) > 2 and len(shapes) == 1 and None not in (*shapes, *inputs[0].shape):
@@ -96,13 +96,15 @@ def sum_(p: Pen, *inputs: Operand) -> Any:
 
 
 @back("Mean")
-def mean(p: Pen, *inputs: Operand) -> Made:
+def mean(p: MindirWriter, *inputs: Operand) -> Made:
     """The sum by the number of tensors."""
     return p.call("Div", sum_(p, *inputs), np.asarray(len(inputs), inputs[0].dtype))
 
 
 @back("IsInf")
-def is_inf(p: Pen, x: Operand, *, detect_negative: int = 1, detect_positive: int = 1) -> Made:
+def is_inf(
+    p: MindirWriter, x: Operand, *, detect_negative: int = 1, detect_positive: int = 1
+) -> Made:
     """Both infinities, or the one that is asked for."""
     if detect_negative and detect_positive:
         return p.call("IsInf", x)
@@ -111,14 +113,16 @@ def is_inf(p: Pen, x: Operand, *, detect_negative: int = 1, detect_positive: int
 
 
 @back("Cast")
-def cast(p: Pen, x: Operand, *, to: int, saturate: int = 1, round_mode: str = "up") -> Made:
+def cast(
+    p: MindirWriter, x: Operand, *, to: int, saturate: int = 1, round_mode: str = "up"
+) -> Made:
     """The last two attributes speak of float8 alone, which has no primitive."""
     return p.cast(x, p.out.dtype)
 
 
 @back("CastLike")
 def cast_like(
-    p: Pen, x: Operand, like: Operand, *, saturate: int = 1, round_mode: str = "up"
+    p: MindirWriter, x: Operand, like: Operand, *, saturate: int = 1, round_mode: str = "up"
 ) -> Made:
     """The type is known now."""
     return p.cast(x, like.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _LINEAR = 0
 _GRID_EDGES = {"zeros": 0, "border": 1, "reflection": 2}
@@ -15,7 +15,7 @@ _GRID_EDGES = {"zeros": 0, "border": 1, "reflection": 2}
 
 @back("GridSample")
 def grid_sample(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     grid: Operand,
     *,
@@ -33,7 +33,7 @@ def grid_sample(
 
 
 @back("AffineGrid")
-def affine_grid(p: Pen, theta: Operand, size: Operand, *, align_corners: int = 0) -> Made:
+def affine_grid(p: MindirWriter, theta: Operand, size: Operand, *, align_corners: int = 0) -> Made:
     """The places that a matrix for each image makes of a size."""
     sizes = size.numbers()
     # ONNX puts a lone aligned pixel at -1, MindSpore at 0
@@ -43,7 +43,7 @@ def affine_grid(p: Pen, theta: Operand, size: Operand, *, align_corners: int = 0
 
 @back("RoiAlign")
 def roi_align(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     rois: Operand,
     batch_indices: Operand,
@@ -79,7 +79,7 @@ def roi_align(
 
 @back("NonMaxSuppression")
 def non_max_suppression(
-    p: Pen,
+    p: MindirWriter,
     boxes: Operand,
     scores: Operand,
     most: Operand | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import MAX_MADE_UP, Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import MAX_MADE_UP, Made, MindirWriter, Operand
 
 
 def from_front(x: Operand, indices: Operand, axis: int) -> Any:
@@ -20,21 +20,21 @@ def from_front(x: Operand, indices: Operand, axis: int) -> Any:
 
 
 @back("Gather")
-def gather(p: Pen, x: Operand, indices: Operand, *, axis: int = 0) -> Made:
+def gather(p: MindirWriter, x: Operand, indices: Operand, *, axis: int = 0) -> Made:
     """Rows of an axis by number."""
     along = axis % x.rank
     return p.call("Gather", x, from_front(x, indices, along), along, 0)
 
 
 @back("GatherElements")
-def gather_elements(p: Pen, x: Operand, indices: Operand, *, axis: int = 0) -> Made:
+def gather_elements(p: MindirWriter, x: Operand, indices: Operand, *, axis: int = 0) -> Made:
     """One element of an axis per place."""
     along = axis % x.rank
     return p.call("GatherD", x, along, from_front(x, indices, along))
 
 
 @back("GatherND")
-def gather_nd(p: Pen, x: Operand, indices: Operand, *, batch_dims: int = 0) -> Made:
+def gather_nd(p: MindirWriter, x: Operand, indices: Operand, *, batch_dims: int = 0) -> Made:
     """Elements or slices by coordinates; batch axes become coordinates of their own."""
     if batch_dims == 0:
         return p.call("GatherNd", x, indices)
@@ -49,7 +49,7 @@ def gather_nd(p: Pen, x: Operand, indices: Operand, *, batch_dims: int = 0) -> M
 
 
 @back("Compress")
-def compress(p: Pen, x: Operand, condition: Operand, *, axis: int | None = None) -> Made:
+def compress(p: MindirWriter, x: Operand, condition: Operand, *, axis: int | None = None) -> Made:
     """The rows of an axis, or the elements, where a condition holds; it may be shorter."""
     source: Any = x
     if axis is None:
@@ -59,7 +59,7 @@ def compress(p: Pen, x: Operand, condition: Operand, *, axis: int | None = None)
 
 
 @back("NonZero")
-def non_zero(p: Pen, x: Operand) -> Made:
+def non_zero(p: MindirWriter, x: Operand) -> Made:
     """Coordinates, one column for each element; MindSpore makes rows."""
     p.require(x.rank > 0, "a tensor without axes")
     return p.call("Transpose", p.call("NonZero", x), (1, 0))

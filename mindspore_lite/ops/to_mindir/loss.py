@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 
 @back("NegativeLogLikelihoodLoss")
 def nll_loss(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     target: Operand,
     weight: Operand | None = None,
@@ -26,7 +26,7 @@ def nll_loss(
 
 @back("SoftmaxCrossEntropyLoss")
 def cross_entropy(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     target: Operand,
     weight: Operand | None = None,
@@ -40,7 +40,7 @@ def cross_entropy(
 
 
 def _picked(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     logs: Any,
     target: Operand,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 
 @back("MatMul")
-def matmul(p: Pen, a: Operand, b: Operand) -> Made:
+def matmul(p: MindirWriter, a: Operand, b: Operand) -> Made:
     """Two matrices, batches of them, or anything that NumPy's rules allow."""
     if a.rank == b.rank == 2:
         return p.call("MatMul", a, b, False, False)
@@ -26,7 +26,7 @@ def _same_batch(a: Operand, b: Operand) -> bool:
 
 @back("Gemm")
 def gemm(
-    p: Pen,
+    p: MindirWriter,
     a: Operand,
     b: Operand,
     c: Operand | None = None,
@@ -48,7 +48,7 @@ def gemm(
 
 
 @back("Einsum")
-def einsum(p: Pen, *operands: Operand, equation: str) -> Made:
+def einsum(p: MindirWriter, *operands: Operand, equation: str) -> Made:
     """A product of matrices where it is one; MindSpore has no Einsum on CPUs."""
     equation = equation.replace(" ", "")
     terms, arrow, result = equation.partition("->")
@@ -80,11 +80,11 @@ def _product(terms: list[str], result: str) -> list[tuple[int, ...]] | None:
     ]
 
 
-def _ordered(p: Pen, x: Any, perm: tuple[int, ...]) -> Any:
+def _ordered(p: MindirWriter, x: Any, perm: tuple[int, ...]) -> Any:
     return x if perm == tuple(range(len(perm))) else p.call("Transpose", x, perm)
 
 
 @back("Det")
-def det(p: Pen, x: Operand) -> Made:
+def det(p: MindirWriter, x: Operand) -> Made:
     """Of each matrix."""
     return p.call("MatrixDeterminant", x)

@@ -9,14 +9,14 @@ import numpy as np
 
 from mindspore_lite.ops.to_mindir.spatial import joined, sizes
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Dims, Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Dims, Made, MindirWriter, Operand
 
 _NCHW = 0
 
 
 @back("BatchNormalization")
 def batch_norm(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     scale: Operand,
     bias: Operand,
@@ -49,7 +49,7 @@ def _covers(scale: Operand, dims: Dims) -> bool:
 
 @back("LayerNormalization")
 def layer_norm(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     scale: Operand,
     bias: Operand | None = None,
@@ -79,7 +79,7 @@ def layer_norm(
 
 @back("InstanceNormalization")
 def instance_norm(
-    p: Pen, x: Operand, scale: Operand, bias: Operand, *, epsilon: float = 1e-5
+    p: MindirWriter, x: Operand, scale: Operand, bias: Operand, *, epsilon: float = 1e-5
 ) -> Made:
     """Every channel is a group; it is read as InstanceNormalization again."""
     channels = x.shape[1] or scale.shape[0]
@@ -89,7 +89,7 @@ def instance_norm(
 
 @back("GroupNormalization")
 def group_norm(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     scale: Operand,
     bias: Operand,
@@ -104,7 +104,7 @@ def group_norm(
 
 @back("RMSNormalization", "SimplifiedLayerNormalization")
 def rms_norm(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     scale: Operand,
     *,
@@ -128,7 +128,13 @@ def rms_norm(
 
 @back("LRN")
 def lrn(
-    p: Pen, x: Operand, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+    p: MindirWriter,
+    x: Operand,
+    *,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
 ) -> Made:
     """ONNX divides alpha by the size."""
     p.require(size % 2, "an even size")
@@ -145,20 +151,20 @@ def lrn(
 
 
 @back("LpNormalization")
-def lp_normalization(pen: Pen, x: Operand, *, axis: int = -1, p: int = 2) -> Made:
+def lp_normalization(writer: MindirWriter, x: Operand, *, axis: int = -1, p: int = 2) -> Made:
     """x over its norm along an axis; zeros stay."""
-    pen.require(x.dtype.itemsize >= 4, "half floats, whose squares vanish")
+    writer.require(x.dtype.itemsize >= 4, "half floats, whose squares vanish")
     least = np.finfo(x.dtype).tiny
     if p == 2 and x.dtype == np.float32:  # the type of attributes
-        return pen.call("L2Normalize", x, axis=[axis], epsilon=float(least))
-    parts = pen.call("Abs", x) if p == 1 else pen.call("Mul", x, x)
-    total = pen.call("ReduceSum", parts, (axis,), True, False)
-    norm = total if p == 1 else pen.call("Sqrt", total)
-    return pen.call("Div", x, pen.call("Maximum", norm, np.asarray(least, x.dtype)))
+        return writer.call("L2Normalize", x, axis=[axis], epsilon=float(least))
+    parts = writer.call("Abs", x) if p == 1 else writer.call("Mul", x, x)
+    total = writer.call("ReduceSum", parts, (axis,), True, False)
+    norm = total if p == 1 else writer.call("Sqrt", total)
+    return writer.call("Div", x, writer.call("Maximum", norm, np.asarray(least, x.dtype)))
 
 
 @back("MeanVarianceNormalization")
-def mean_variance(p: Pen, x: Operand, *, axes: Sequence[int] = (0, 2, 3)) -> Made:
+def mean_variance(p: MindirWriter, x: Operand, *, axes: Sequence[int] = (0, 2, 3)) -> Made:
     """By the mean and the root of the variance plus 1e-9.
 
     The variance is that of the centred numbers: the mean square less the squared mean, as ONNX

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "circular"}
 _END = 2**31 - 1  # beyond every axis, and within what MindSpore's slices take
@@ -16,7 +16,7 @@ _END = 2**31 - 1  # beyond every axis, and within what MindSpore's slices take
 
 @back("Pad")
 def pad(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     pads: Operand,
     value: Operand | None = None,
@@ -41,14 +41,18 @@ def pad(
     return padded(p, x, pairs, mode, filler)
 
 
-def _turned(p: Pen, pads: Operand, count: int) -> Made:
+def _turned(p: MindirWriter, pads: Operand, count: int) -> Made:
     """All begins, then all ends, each from the last axis on."""
     rows = p.call("ReverseV2", p.call("Reshape", pads, (2, count)), (1,))
     return p.call("Reshape", rows, (-1,))
 
 
 def padded(
-    p: Pen, x: Any, pairs: Sequence[tuple[int, int]], mode: str = "constant", filler: Any = None
+    p: MindirWriter,
+    x: Any,
+    pairs: Sequence[tuple[int, int]],
+    mode: str = "constant",
+    filler: Any = None,
 ) -> Made:
     """With (before, after) of each axis in numbers."""
     if min(n for pair in pairs for n in pair) < 0:
@@ -66,7 +70,9 @@ def padded(
                   paddings_contiguous=True)  # fmt: skip
 
 
-def _by_border(p: Pen, x: Any, pairs: Sequence[tuple[int, int]], first: int, mode: str) -> Made:
+def _by_border(
+    p: MindirWriter, x: Any, pairs: Sequence[tuple[int, int]], first: int, mode: str
+) -> Made:
     """These modes of PadV3 know two axes that are left alone, and then one to three others."""
     rank = len(pairs)
     count = max(rank - first, rank - 2)
@@ -83,7 +89,7 @@ def _from_last(pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(n for pair in reversed(pairs) for n in pair)
 
 
-def _cropped(p: Pen, x: Any, pairs: Sequence[tuple[int, int]]) -> Made:
+def _cropped(p: MindirWriter, x: Any, pairs: Sequence[tuple[int, int]]) -> Made:
     begins = tuple(max(-before, 0) for before, _ in pairs)
     ends = tuple(after if after < 0 else _END for _, after in pairs)
     return p.call("StridedSlice", x, begins, ends, (1,) * len(pairs), 0, 0, 0, 0, 0)
@@ -91,7 +97,7 @@ def _cropped(p: Pen, x: Any, pairs: Sequence[tuple[int, int]]) -> Made:
 
 @back("CenterCropPad")
 def center_crop_pad(
-    p: Pen, x: Operand, shape: Operand, *, axes: Sequence[int] | None = None
+    p: MindirWriter, x: Operand, shape: Operand, *, axes: Sequence[int] | None = None
 ) -> Made:
     """The middle of each axis, or zeros around it; an odd one is cut or put at the end."""
     where = [a % x.rank for a in axes] if axes else list(range(x.rank))

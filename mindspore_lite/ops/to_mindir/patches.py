@@ -9,11 +9,11 @@ import numpy as np
 
 from mindspore_lite.ops.to_mindir.spatial import Ints, joined, sizes, window
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 
 @back("DepthToSpace")
-def depth_to_space(p: Pen, x: Operand, *, blocksize: int, mode: str = "DCR") -> Made:
+def depth_to_space(p: MindirWriter, x: Operand, *, blocksize: int, mode: str = "DCR") -> Made:
     """Channels to blocks of pixels; CRD has the channel before the place in the block."""
     if mode == "DCR":
         return p.call("DepthToSpace", x, block_size=blocksize, format="NCHW")
@@ -26,19 +26,19 @@ def depth_to_space(p: Pen, x: Operand, *, blocksize: int, mode: str = "DCR") -> 
     return p.call("Reshape", turned, joined(p, [batch, fewer, *image]))
 
 
-def _times(p: Pen, size: Any, factor: int) -> Any:
+def _times(p: MindirWriter, size: Any, factor: int) -> Any:
     return size * factor if isinstance(size, int) else p.call("ScalarMul", size, factor)
 
 
 @back("SpaceToDepth")
-def space_to_depth(p: Pen, x: Operand, *, blocksize: int) -> Made:
+def space_to_depth(p: MindirWriter, x: Operand, *, blocksize: int) -> Made:
     """Blocks of pixels to channels."""
     return p.call("SpaceToDepth", x, block_size=blocksize, format="NCHW")
 
 
 @back("Col2Im")
 def col2im(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     image_shape: Operand,
     block_shape: Operand,

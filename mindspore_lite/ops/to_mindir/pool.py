@@ -9,7 +9,7 @@ import numpy as np
 from mindspore_lite.ops.to_mindir.pad import padded
 from mindspore_lite.ops.to_mindir.spatial import Ints, Window, window, with_axis
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import MAX_MADE_UP, Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import MAX_MADE_UP, Made, MindirWriter, Operand
 
 _NCHW, _SAME, _VALID = 0, 1, 2  # MindSpore's numbers of layouts and pad modes
 _INT64 = 4  # its number for the type of indices
@@ -18,7 +18,7 @@ _WIDE = "pads of more than half a window"
 
 @back("MaxPool")
 def max_pool(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     *,
     kernel_shape: Ints,
@@ -44,7 +44,7 @@ def max_pool(
     return y, p.call("Add", places, planes * np.prod(image, dtype=np.int64))
 
 
-def _narrow(p: Pen, x: Operand, how: Window, ceil: bool) -> tuple[Any, Window]:
+def _narrow(p: MindirWriter, x: Operand, how: Window, ceil: bool) -> tuple[Any, Window]:
     """Pads of more than half a window, which MindSpore does not take, as elements of x."""
     if not _is_wide(how):
         return x, how
@@ -53,7 +53,7 @@ def _narrow(p: Pen, x: Operand, how: Window, ceil: bool) -> tuple[Any, Window]:
     return padded_by(p, x, how, np.asarray(least, x.dtype))
 
 
-def padded_by(p: Pen, x: Any, how: Window, filler: np.ndarray) -> tuple[Made, Window]:
+def padded_by(p: MindirWriter, x: Any, how: Window, filler: np.ndarray) -> tuple[Made, Window]:
     """Elements of one's own for the pads, and the window without them."""
     pairs = [(0, 0), (0, 0), *zip(how.begins, how.ends, strict=True)]
     none = (0,) * how.dims
@@ -65,7 +65,7 @@ def _is_wide(how: Window) -> bool:
     return any(2 * max(b, e) > k for k, b, e in zip(how.kernel, how.begins, how.ends, strict=True))
 
 
-def _largest(p: Pen, x: Any, how: Window, ceil: bool) -> Made:
+def _largest(p: MindirWriter, x: Any, how: Window, ceil: bool) -> Made:
     if how.dims == 1:
         made: Made = with_axis(p, lambda x: _largest(p, x, how.at_front(), ceil), x)
         return made
@@ -89,7 +89,7 @@ def _largest(p: Pen, x: Any, how: Window, ceil: bool) -> Made:
     return made
 
 
-def _max_pool3d(p: Pen, x: Any, how: Window, ceil: bool) -> Made:
+def _max_pool3d(p: MindirWriter, x: Any, how: Window, ceil: bool) -> Made:
     return p.call("MaxPool3D", x, ceil_mode=int(ceil), **_volume(how))
 
 
@@ -104,7 +104,7 @@ def _volume(how: Window) -> dict[str, Any]:
     }
 
 
-def _with_places(p: Pen, x: Any, how: Window, ceil: bool) -> tuple[Made, Made]:
+def _with_places(p: MindirWriter, x: Any, how: Window, ceil: bool) -> tuple[Made, Made]:
     """-> (largest, its place within its channel)."""
     if how.dims == 1:
         pair: tuple[Made, Made] = with_axis(
@@ -139,7 +139,7 @@ def _with_places(p: Pen, x: Any, how: Window, ceil: bool) -> tuple[Made, Made]:
 
 @back("AveragePool")
 def average_pool(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     *,
     kernel_shape: Ints,
@@ -161,7 +161,9 @@ def average_pool(
     return averages(p, *padded_by(p, x, how, np.zeros((), x.dtype)), False, True)
 
 
-def averages(p: Pen, x: Any, how: Window, ceil: bool, counted: bool, divisor: int = 0) -> Made:
+def averages(
+    p: MindirWriter, x: Any, how: Window, ceil: bool, counted: bool, divisor: int = 0
+) -> Made:
     """Means of windows, or their sums over a divisor."""
     if how.dims == 1:
         made: Made = with_axis(
@@ -186,13 +188,13 @@ def averages(p: Pen, x: Any, how: Window, ceil: bool, counted: bool, divisor: in
 
 
 @back("GlobalAveragePool")
-def global_average_pool(p: Pen, x: Operand) -> Made:
+def global_average_pool(p: MindirWriter, x: Operand) -> Made:
     """The mean over all image axes."""
     return p.call("ReduceMean", x, _image_axes(x), True)
 
 
 @back("GlobalMaxPool")
-def global_max_pool(p: Pen, x: Operand) -> Made:
+def global_max_pool(p: MindirWriter, x: Operand) -> Made:
     """The largest over all image axes."""
     return p.call("ReduceMax", x, _image_axes(x), True)
 
@@ -202,15 +204,15 @@ def _image_axes(x: Operand) -> tuple[int, ...]:
 
 
 @back("GlobalLpPool")
-def global_lp_pool(pen: Pen, x: Operand, *, p: int = 2) -> Made:
+def global_lp_pool(writer: MindirWriter, x: Operand, *, p: int = 2) -> Made:
     """The norm over all image axes."""
     axes = list(_image_axes(x))
-    return pen.call("LpNorm", x, axis=axes, p=p, keep_dims=True, epsilon=0.0)
+    return writer.call("LpNorm", x, axis=axes, p=p, keep_dims=True, epsilon=0.0)
 
 
 @back("LpPool")
 def lp_pool(
-    pen: Pen,
+    writer: MindirWriter,
     x: Operand,
     *,
     kernel_shape: Ints,
@@ -223,21 +225,21 @@ def lp_pool(
 ) -> Made:
     """The norm of each window, by sums of powers."""
     how = window(kernel_shape or (), strides, dilations, pads, auto_pad)
-    pen.require(how.dims in (1, 2, 3), f"a pooling over {how.dims} axes")
-    pen.require(not how.is_dilated, "dilations")
-    pen.require(not how.same, "SAME_UPPER")
+    writer.require(how.dims in (1, 2, 3), f"a pooling over {how.dims} axes")
+    writer.require(not how.is_dilated, "dilations")
+    writer.require(not how.same, "SAME_UPPER")
     order = np.asarray(p, x.dtype)
-    powers = pen.call("Pow", pen.call("Abs", x), order)
+    powers = writer.call("Pow", writer.call("Abs", x), order)
     if _is_wide(how):
-        pen.require(not ceil_mode, _WIDE)
-        powers, how = padded_by(pen, powers, how, np.zeros((), x.dtype))
-    sums = averages(pen, powers, how, bool(ceil_mode), counted=True, divisor=1)
-    return pen.call("Pow", sums, np.asarray(1 / p, x.dtype))
+        writer.require(not ceil_mode, _WIDE)
+        powers, how = padded_by(writer, powers, how, np.zeros((), x.dtype))
+    sums = averages(writer, powers, how, bool(ceil_mode), counted=True, divisor=1)
+    return writer.call("Pow", sums, np.asarray(1 / p, x.dtype))
 
 
 @back("MaxUnpool")
 def max_unpool(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     places: Operand,
     output_shape: Operand | None = None,

@@ -13,12 +13,14 @@ import numpy as np
 
 from mindspore_lite.ops.to_mindir.spatial import joined, sizes
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import MAX_MADE_UP, Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import MAX_MADE_UP, Made, MindirWriter, Operand
 
 _WAYS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 
-def _plain(p: Pen, lengths: Operand | None, x: Operand, layout: int, **options: Any) -> None:
+def _plain(
+    p: MindirWriter, lengths: Operand | None, x: Operand, layout: int, **options: Any
+) -> None:
     """MindSpore has none of these options."""
     for name, value in options.items():
         p.require(not value, name)
@@ -28,20 +30,22 @@ def _plain(p: Pen, lengths: Operand | None, x: Operand, layout: int, **options: 
         p.require(whole and set(lengths.numbers()) <= {steps}, "sequences of different lengths")
 
 
-def _usual(p: Pen, given: Sequence[str] | None, ways: int, usual: Sequence[str]) -> None:
+def _usual(p: MindirWriter, given: Sequence[str] | None, ways: int, usual: Sequence[str]) -> None:
     found = [name.lower() for name in given or list(usual) * ways]
     p.require(found == list(usual) * ways, f"activations {', '.join(found)}")
 
 
-def _time_first(p: Pen, x: Any, layout: int) -> Any:
+def _time_first(p: MindirWriter, x: Any, layout: int) -> Any:
     return p.call("Transpose", x, (1, 0, 2)) if layout else x
 
 
-def _backwards(p: Pen, x: Any, direction: str) -> Any:
+def _backwards(p: MindirWriter, x: Any, direction: str) -> Any:
     return p.call("ReverseV2", x, (0,)) if direction == "reverse" else x
 
 
-def _state(p: Pen, x: Operand, given: Operand | None, layout: int, ways: int, hidden: int) -> Any:
+def _state(
+    p: MindirWriter, x: Operand, given: Operand | None, layout: int, ways: int, hidden: int
+) -> Any:
     """[directions, batch, hidden]; zeros where none is given."""
     if given is not None:
         return _time_first(p, given, layout)
@@ -51,19 +55,27 @@ def _state(p: Pen, x: Operand, given: Operand | None, layout: int, ways: int, hi
     return p.call("FillV2", p.tuple(shape), np.zeros((), x.dtype))
 
 
-def _cut(p: Pen, x: Any, way: int, begin: int, end: int) -> Made:
+def _cut(p: MindirWriter, x: Any, way: int, begin: int, end: int) -> Made:
     """Rows of one direction's weights [directions, rows, ...] or biases, without that axis."""
     return p.call("StridedSlice", x, (way, begin), (way + 1, end), (1, 1), 0, 0, 0, 0, 1)
 
 
-def _gates(p: Pen, x: Any, way: int, hidden: int, order: Sequence[int], first: int = 0) -> Made:
+def _gates(
+    p: MindirWriter, x: Any, way: int, hidden: int, order: Sequence[int], first: int = 0
+) -> Made:
     """One direction's weights with their gates in another order."""
     parts = [_cut(p, x, way, (first + g) * hidden, (first + g + 1) * hidden) for g in order]
     return p.call("Concat", p.tuple(parts), 0)
 
 
 def _outputs(
-    p: Pen, y: Made, ends: Sequence[Made], direction: str, layout: int, hidden: int, x: Operand
+    p: MindirWriter,
+    y: Made,
+    ends: Sequence[Made],
+    direction: str,
+    layout: int,
+    hidden: int,
+    x: Operand,
 ) -> tuple[Made, ...]:
     """MindSpore's [T, N, directions * H] as ONNX has it, and the last states."""
     ways = _WAYS[direction]
@@ -82,7 +94,7 @@ def _outputs(
 
 @back("LSTM")
 def lstm(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     w: Operand,
     r: Operand,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.ops.to_mindir.table import Writer, back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen, type_id
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand, type_id
 
 _BOOL = {"ReduceMax": "ReduceAny", "ReduceMin": "ReduceAll"}
 
@@ -23,7 +23,7 @@ def axes_of(x: Operand, axes: Operand | None, noop: int) -> tuple[int, ...] | No
     return None if noop and not found else found
 
 
-def reduced(p: Pen, primitive: str, x: Any, axes: tuple[int, ...], keepdims: int) -> Made:
+def reduced(p: MindirWriter, primitive: str, x: Any, axes: tuple[int, ...], keepdims: int) -> Made:
     """One of MindSpore's reductions; ReduceSum has a flag more."""
     more = (False,) if primitive == "ReduceSum" else ()
     return p.call(primitive, x, axes, bool(keepdims), *more)
@@ -31,7 +31,7 @@ def reduced(p: Pen, primitive: str, x: Any, axes: tuple[int, ...], keepdims: int
 
 def _plain(primitive: str) -> Writer:
     def write(
-        p: Pen,
+        p: MindirWriter,
         x: Operand,
         axes: Operand | None = None,
         *,
@@ -55,7 +55,7 @@ def _composed(before: str, after: str) -> Writer:
     """A sum of something, and something of the sum."""
 
     def write(
-        p: Pen,
+        p: MindirWriter,
         x: Operand,
         axes: Operand | None = None,
         *,
@@ -84,7 +84,7 @@ for _name, _around in {
 
 @back("ReduceLogSumExp")
 def reduce_log_sum_exp(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     axes: Operand | None = None,
     *,
@@ -110,7 +110,7 @@ def reduce_log_sum_exp(
 
 def _extreme(primitive: str) -> Writer:
     def write(
-        p: Pen, x: Operand, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0
+        p: MindirWriter, x: Operand, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0
     ) -> Made:
         along = axis_of(x, axis)
         source: Any = x
@@ -124,7 +124,7 @@ def _extreme(primitive: str) -> Writer:
     return write
 
 
-def _last(p: Pen, x: Operand, axis: int) -> Any:
+def _last(p: MindirWriter, x: Operand, axis: int) -> Any:
     """The number of the last element of an axis."""
     size = x.shape[axis]
     if size is not None:
@@ -141,7 +141,9 @@ back("ArgMin")(_extreme("Argmin"))
 
 
 def _running(primitive: str) -> Writer:
-    def write(p: Pen, x: Operand, axis: Operand, *, exclusive: int = 0, reverse: int = 0) -> Made:
+    def write(
+        p: MindirWriter, x: Operand, axis: Operand, *, exclusive: int = 0, reverse: int = 0
+    ) -> Made:
         return p.call(primitive, x, axis_of(x, axis.number()), bool(exclusive), bool(reverse))
 
     return write

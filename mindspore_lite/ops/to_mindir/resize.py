@@ -16,7 +16,7 @@ import numpy as np
 from mindspore_lite.ops.resize import mindspore_places
 from mindspore_lite.ops.to_mindir.spatial import Ints, joined, sizes, with_axis
 from mindspore_lite.ops.to_mindir.table import NoEquivalentError, back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _CENTRED = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
 # the first is tried first: ONNX Runtime has a kernel of its own for it
@@ -61,7 +61,7 @@ class Axis:
 
 @back("Resize")
 def resize(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     roi: Operand | None = None,
     scales: Operand | None = None,
@@ -104,7 +104,7 @@ def resize(
 
 
 def _image(
-    p: Pen, x: Operand, scales: Operand | None, wanted: Operand | None, axes: Ints
+    p: MindirWriter, x: Operand, scales: Operand | None, wanted: Operand | None, axes: Ints
 ) -> list[Axis]:
     """The axes after batch and channels, which must not change."""
     where = [a % x.rank for a in axes] if axes else list(range(x.rank))
@@ -126,7 +126,7 @@ def _image(
     return found[2:]
 
 
-def _scaled(p: Pen, length: int | None, size: Any, factor: float) -> Any:
+def _scaled(p: MindirWriter, length: int | None, size: Any, factor: float) -> Any:
     if length is not None:
         return int(np.float32(factor) * np.float32(length))
     if factor == 1:
@@ -135,7 +135,7 @@ def _scaled(p: Pen, length: int | None, size: Any, factor: float) -> Any:
     return p.call("ScalarMul", size, int(factor))
 
 
-def _at_run_time(p: Pen, x: Operand, wanted: Operand, where: list[int]) -> list[Axis]:
+def _at_run_time(p: MindirWriter, x: Operand, wanted: Operand, where: list[int]) -> list[Axis]:
     """Sizes that are computed; those of batch and channels must be known not to change."""
     kept, result = (_dims(value) for value in (x, p.out))
     for axis in {0, 1} & set(where):
@@ -155,14 +155,14 @@ def _dims(x: Operand) -> list[int | str | None]:
     return [d if isinstance(d, int | None) else d.value for d in dims]
 
 
-def _size(p: Pen, image: Sequence[Axis]) -> Any:
+def _size(p: MindirWriter, image: Sequence[Axis]) -> Any:
     return joined(p, [axis.size for axis in image])
 
 
 # --- forms ----------------------------------------------------------------------------------------
 
 
-def _linear(p: Pen, x: Operand, image: list[Axis], how: str) -> Made:
+def _linear(p: MindirWriter, x: Operand, image: list[Axis], how: str) -> Made:
     if not all(axis.by_ratio for axis in image) and how != "align_corners":
         names = {3: "UpsampleLinear1D", 4: "UpsampleBilinear2D", 5: "UpsampleTrilinear3D"}
         p.require(how == "half_pixel", "a factor that is not the ratio of sizes")
@@ -175,7 +175,7 @@ def _linear(p: Pen, x: Operand, image: list[Axis], how: str) -> Made:
     return _upsampled(p, "UpsampleTrilinear3D", x, image, how)
 
 
-def _upsampled(p: Pen, primitive: str, x: Operand, image: list[Axis], how: str) -> Made:
+def _upsampled(p: MindirWriter, primitive: str, x: Operand, image: list[Axis], how: str) -> Made:
     """By factors where they are not the ratio of sizes, else to a size."""
     align = how == "align_corners"
     if align or all(axis.by_ratio for axis in image):
@@ -185,7 +185,7 @@ def _upsampled(p: Pen, primitive: str, x: Operand, image: list[Axis], how: str) 
     return p.call(primitive, x, None, tuple(axis.factor for axis in image), align)
 
 
-def _nearest(p: Pen, x: Operand, image: list[Axis], how: str, rounding: str) -> Made:
+def _nearest(p: MindirWriter, x: Operand, image: list[Axis], how: str, rounding: str) -> Made:
     if not all(axis.is_known for axis in image):
         whole = all(axis.whole_factor for axis in image)
         plain = (how, rounding) == ("asymmetric", "floor")
@@ -204,7 +204,7 @@ def _nearest(p: Pen, x: Operand, image: list[Axis], how: str, rounding: str) -> 
     return made  # type: ignore[no-any-return]
 
 
-def _by_places(p: Pen, x: Operand, image: list[Axis], how: str) -> Made:
+def _by_places(p: MindirWriter, x: Operand, image: list[Axis], how: str) -> Made:
     size = [axis.size for axis in image]
     if x.rank == 4:
         return p.call("ResizeNearestNeighborV2", x, joined(p, size), *_FLAGS[how])

@@ -8,7 +8,7 @@ import numpy as np
 
 from mindspore_lite.ops.to_mindir.index import from_front
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _BY_COORDINATES = {
     "none": "TensorScatterUpdate",
@@ -22,7 +22,7 @@ _ALONG_AXIS = {"none": 0, "add": 1}  # MindSpore's Reduce
 
 @back("ScatterND")
 def scatter_nd(
-    p: Pen, x: Operand, indices: Operand, updates: Operand, *, reduction: str = "none"
+    p: MindirWriter, x: Operand, indices: Operand, updates: Operand, *, reduction: str = "none"
 ) -> Made:
     """By coordinates."""
     p.require(x.dtype != np.bool_ or reduction == "none", "truth values that are reduced")
@@ -40,7 +40,7 @@ def _from_front(x: Operand, indices: Operand) -> Any:
 
 @back("ScatterElements")
 def scatter_elements(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     indices: Operand,
     updates: Operand,

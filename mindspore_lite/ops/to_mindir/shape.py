@@ -7,11 +7,11 @@ from typing import Any
 
 from mindspore_lite.mindir.tensors import MAX_RANK
 from mindspore_lite.ops.to_mindir.table import NoEquivalentError, back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 
 @back("Identity")
-def identity(p: Pen, x: Operand) -> Made:
+def identity(p: MindirWriter, x: Operand) -> Made:
     """The same numbers."""
     return p.call("TensorMove", x)
 
@@ -20,7 +20,7 @@ def identity(p: Pen, x: Operand) -> Made:
 
 
 @back("Shape")
-def shape(p: Pen, x: Operand, *, start: int = 0, end: int | None = None) -> Made:
+def shape(p: MindirWriter, x: Operand, *, start: int = 0, end: int | None = None) -> Made:
     """A 1-D int64 tensor, or a stretch of it."""
     whole = p.call("TensorShape", x)
     if start == 0 and end is None:
@@ -30,7 +30,7 @@ def shape(p: Pen, x: Operand, *, start: int = 0, end: int | None = None) -> Made
 
 
 @back("Size")
-def size(p: Pen, x: Operand) -> Made:
+def size(p: MindirWriter, x: Operand) -> Made:
     """The number of elements as a tensor; MindSpore's Size is a plain number."""
     return p.call("ReduceProd", p.call("TensorShape", x), (), False)
 
@@ -38,7 +38,7 @@ def size(p: Pen, x: Operand) -> Made:
 # --- the same elements in another shape -----------------------------------------------------------
 
 
-def numbers(p: Pen, x: Operand) -> Any:
+def numbers(p: MindirWriter, x: Operand) -> Any:
     """A vector as the plain numbers that primitives want, known now or at run time."""
     if x.const is not None:
         return tuple(x.numbers())
@@ -57,7 +57,7 @@ def known(shape: Operand) -> list[int | None]:
 
 
 @back("Reshape")
-def reshape(p: Pen, x: Operand, shape: Operand, *, allowzero: int = 0) -> Made:
+def reshape(p: MindirWriter, x: Operand, shape: Operand, *, allowzero: int = 0) -> Made:
     """A 0 takes over the dim of x unless allowzero is set; to MindSpore it is a size of zero."""
     dims = known(shape)
     copied = [] if allowzero else [i for i, d in enumerate(dims) if d == 0]
@@ -78,7 +78,7 @@ def reshape(p: Pen, x: Operand, shape: Operand, *, allowzero: int = 0) -> Made:
 
 
 @back("Flatten")
-def flatten(p: Pen, x: Operand, *, axis: int = 1) -> Made:
+def flatten(p: MindirWriter, x: Operand, *, axis: int = 1) -> Made:
     """Two axes: those before `axis` in one, and the rest."""
     at = axis + x.rank if axis < 0 else axis
     if at == 1 and x.rank > 1:
@@ -91,20 +91,20 @@ def flatten(p: Pen, x: Operand, *, axis: int = 1) -> Made:
 
 
 @back("Transpose")
-def transpose(p: Pen, x: Operand, *, perm: list[int] | None = None) -> Made:
+def transpose(p: MindirWriter, x: Operand, *, perm: list[int] | None = None) -> Made:
     """Axes in a new order, the reverse one if none is given."""
     reverse = range(x.rank)[::-1]
     return p.call("Transpose", x, tuple(perm or reverse))
 
 
 @back("Squeeze")
-def squeeze(p: Pen, x: Operand, axes: Operand | None = None) -> Made:
+def squeeze(p: MindirWriter, x: Operand, axes: Operand | None = None) -> Made:
     """Axes of size 1 removed; () means all of them."""
     return p.call("Squeeze", x, () if axes is None else tuple(axes.numbers()))
 
 
 @back("Unsqueeze")
-def unsqueeze(p: Pen, x: Operand, axes: Operand) -> Made:
+def unsqueeze(p: MindirWriter, x: Operand, axes: Operand) -> Made:
     """New axes of size 1; they are numbers of the result's axes."""
     rank = x.rank + len(axes.numbers())
     p.require(rank <= MAX_RANK, f"more than {MAX_RANK} axes")
@@ -118,7 +118,7 @@ def unsqueeze(p: Pen, x: Operand, axes: Operand) -> Made:
 
 
 @back("Expand")
-def expand(p: Pen, x: Operand, shape: Operand) -> Made:
+def expand(p: MindirWriter, x: Operand, shape: Operand) -> Made:
     """Both shapes may stretch each other; MindSpore wants the result's, or -1 for x's own."""
     wanted = known(shape)
     rank = max(len(wanted), x.rank)
@@ -134,7 +134,7 @@ def expand(p: Pen, x: Operand, shape: Operand) -> Made:
 
 
 @back("Tile")
-def tile(p: Pen, x: Operand, repeats: Operand) -> Made:
+def tile(p: MindirWriter, x: Operand, repeats: Operand) -> Made:
     """Repeated along each axis."""
     return p.call("Tile", x, numbers(p, repeats))
 
@@ -143,7 +143,7 @@ def tile(p: Pen, x: Operand, repeats: Operand) -> Made:
 
 
 @back("Concat")
-def concat(p: Pen, *inputs: Operand, axis: int) -> Made:
+def concat(p: MindirWriter, *inputs: Operand, axis: int) -> Made:
     """Joined along an axis."""
     if len(inputs) == 1:
         return p.call("TensorMove", *inputs)
@@ -152,7 +152,7 @@ def concat(p: Pen, *inputs: Operand, axis: int) -> Made:
 
 @back("Split")
 def split(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     sizes: Operand | None = None,
     *,
@@ -183,14 +183,14 @@ def _lengths(x: Operand, sizes: Operand | None, axis: int, count: int) -> list[i
 
 @back("ReverseSequence")
 def reverse_sequence(
-    p: Pen, x: Operand, lengths: Operand, *, batch_axis: int = 1, time_axis: int = 0
+    p: MindirWriter, x: Operand, lengths: Operand, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Made:
     """The first elements of an axis run backwards, as many as each batch entry says."""
     return p.call("ReverseSequence", x, lengths, seq_dim=time_axis, batch_dim=batch_axis)
 
 
 @back("Trilu")
-def trilu(p: Pen, x: Operand, k: Operand | None = None, *, upper: int = 1) -> Made:
+def trilu(p: MindirWriter, x: Operand, k: Operand | None = None, *, upper: int = 1) -> Made:
     """One triangle of each matrix."""
     diagonal = 0 if k is None else k.number()
     if upper:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mindspore_lite.ops.to_mindir.table import NoEquivalentError, back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 _FAR = 2**31 - 1  # what exporters write for 'to the end', or more
 # below the first element ONNX takes that one then, MindSpore none
@@ -24,7 +24,7 @@ class Cut:
 
 @back("Slice")
 def slice_(
-    p: Pen,
+    p: MindirWriter,
     x: Operand,
     starts: Operand,
     ends: Operand,
@@ -74,7 +74,7 @@ def _is_far(bound: int, step: int) -> bool:
 
 
 def _computed(
-    p: Pen, x: Operand, starts: Operand, ends: Operand, axes: list[int], steps: list[int]
+    p: MindirWriter, x: Operand, starts: Operand, ends: Operand, axes: list[int], steps: list[int]
 ) -> Made:
     """Bounds from tensors; the axes without any are left whole."""
     p.require(all(step > 0 for step in steps), _BACKWARDS)
@@ -86,7 +86,9 @@ def _computed(
     return p.call("StridedSlice", x, begins, stops, by, begin_mask, end_mask, 0, 0, 0)
 
 
-def _bounds(p: Pen, bound: Operand, places: list[int | None], steps: list[int]) -> tuple[Any, int]:
+def _bounds(
+    p: MindirWriter, bound: Operand, places: list[int | None], steps: list[int]
+) -> tuple[Any, int]:
     """One bound for each axis, and the mask of those that are open in the direction of `steps`."""
     if bound.const is not None:
         held = bound.numbers()

@@ -8,12 +8,12 @@ import numpy as np
 
 from mindspore_lite.ops.to_mindir.elementwise import is_float
 from mindspore_lite.ops.to_mindir.table import back
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 
 @back("TopK")
 def top_k(
-    p: Pen, x: Operand, k: Operand, *, axis: int = -1, largest: int = 1, sorted: int = 1
+    p: MindirWriter, x: Operand, k: Operand, *, axis: int = -1, largest: int = 1, sorted: int = 1
 ) -> tuple[Made, Made]:
     """MindSpore's takes the largest of the last axis, and numbers them in int32."""
     last, along = x.rank - 1, axis % x.rank
@@ -32,7 +32,9 @@ def top_k(
 
 
 @back("Unique")
-def unique(p: Pen, x: Operand, *, axis: int | None = None, sorted: int = 1) -> tuple[Made, ...]:
+def unique(
+    p: MindirWriter, x: Operand, *, axis: int | None = None, sorted: int = 1
+) -> tuple[Made, ...]:
     """Distinct elements in the order they come."""
     p.require(not sorted, "sorted values")
     p.require(axis is None, "rows of an axis")

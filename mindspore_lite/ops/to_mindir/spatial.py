@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mindspore_lite.ops.to_mindir.table import NoEquivalentError
-from mindspore_lite.ops.to_mindir.writer import Made, Operand, Pen
+from mindspore_lite.ops.to_mindir.writer import Made, MindirWriter, Operand
 
 Ints = Sequence[int] | None
 
@@ -103,7 +103,7 @@ def _same(sizes: tuple[int, ...], steps: tuple[int, ...], apart: tuple[int, ...]
     return Window(sizes, steps, apart, begins, ends)
 
 
-def with_axis(p: Pen, run: Callable[..., Made | tuple[Made, ...]], *values: Any) -> Any:
+def with_axis(p: MindirWriter, run: Callable[..., Made | tuple[Made, ...]], *values: Any) -> Any:
     """Run with an axis of one element at place 2 of the values, and take it from the results."""
     made = run(*(p.call("ExpandDims", value, 2) for value in values))
     if isinstance(made, tuple):
@@ -111,7 +111,7 @@ def with_axis(p: Pen, run: Callable[..., Made | tuple[Made, ...]], *values: Any)
     return p.call("Squeeze", made, (2,))
 
 
-def sizes(p: Pen, x: Operand) -> list[Any]:
+def sizes(p: MindirWriter, x: Operand) -> list[Any]:
     """The dims of a value: numbers, or scalars of the run time where they are open."""
     known = x.shape
     if None not in known:
@@ -120,7 +120,7 @@ def sizes(p: Pen, x: Operand) -> list[Any]:
     return [p.item(shape, i) if n is None else n for i, n in enumerate(known)]
 
 
-def joined(p: Pen, numbers: Sequence[Any]) -> Any:
+def joined(p: MindirWriter, numbers: Sequence[Any]) -> Any:
     """Numbers and scalars of the run time as one tuple."""
     if all(isinstance(n, int) for n in numbers):
         return tuple(numbers)

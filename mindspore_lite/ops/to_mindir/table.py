@@ -45,7 +45,7 @@ def back(*op_types: str) -> Callable[[Writer], Writer]:
     """Register one function as the way to write the named ONNX operators."""
 
     def add(write: Writer) -> Writer:
-        _, *params = inspect.signature(write).parameters.values()  # the first one is the pen
+        _, *params = inspect.signature(write).parameters.values()  # the first one is the writer
         named = [p for p in params if p.kind is inspect.Parameter.KEYWORD_ONLY]
         inputs = tuple(p for p in params if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         for op_type in op_types:
@@ -57,7 +57,7 @@ def back(*op_types: str) -> Callable[[Writer], Writer]:
     return add
 
 
-def write(row: Row, pen: Any, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+def write(row: Row, writer: Any, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     """Call a row's function; what its signature does not know has no equivalent."""
     if unknown := sorted(set(attributes) - row.attributes):
         raise NoEquivalentError(f"attribute {', '.join(unknown)}")
@@ -69,4 +69,4 @@ def write(row: Row, pen: Any, inputs: Sequence[Any], attributes: Mapping[str, An
             if given.pop() is not None:
                 raise NoEquivalentError(f"{len(inputs)} inputs")
         given += [None] * (len(row.inputs) - len(given))
-    return row.write(pen, *given, **attributes)
+    return row.write(writer, *given, **attributes)

@@ -102,7 +102,7 @@ class Made:
     name: str
 
 
-class Pen:
+class MindirWriter:
     """The nodes of one MindIR graph in the making."""
 
     def __init__(self, graph: str, name_of: Callable[[ir.Value], str], names: Names) -> None:

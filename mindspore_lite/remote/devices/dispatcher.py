@@ -36,17 +36,17 @@ from mindspore_lite.errors import (
 from mindspore_lite.remote.devices import report
 from mindspore_lite.remote.devices.process import WorkerProcess
 from mindspore_lite.remote.devices.report import MultiDeviceStatistics
-from mindspore_lite.remote.devices.request import Flight, Request, Result
+from mindspore_lite.remote.devices.request import Flight, Result, SplitRequest
 from mindspore_lite.remote.devices.supervisor import (
     ANSWER_S,
     REAP_S,
+    DevicePlace,
     Life,
-    Place,
-    Post,
     Start,
     State,
+    Supervisor,
 )
-from mindspore_lite.remote.devices.weight_rollout import LEAVING, Look, Renewal
+from mindspore_lite.remote.devices.weight_rollout import LEAVING, Look, WeightRollout
 from mindspore_lite.remote.devices.weights import Group
 from mindspore_lite.remote.wire.client import LATE_S, owned
 from mindspore_lite.serving.call import Arrays, Call
@@ -54,14 +54,14 @@ from mindspore_lite.serving.call import Arrays, Call
 T = TypeVar("T")
 
 _MOST_LANES = 8  # that one request may use at once on a device; guess
-_END_S = 20.0  # for a post to end, which has its own limits: this one is only a net
+_END_S = 20.0  # for a supervisor to end, which has its own limits: this one is only a net
 
 
-class Crew:
+class Dispatcher:
     """The devices, and who computes what."""
 
     def __init__(
-        self, places: Sequence[Place], *, retries: int = 0, start: Start = WorkerProcess
+        self, places: Sequence[DevicePlace], *, retries: int = 0, start: Start = WorkerProcess
     ) -> None:
         """Start all workers and build the model in each, all at once.
 
@@ -75,8 +75,10 @@ class Crew:
         self._closed = False  # it takes no more requests
         self._ending = False  # it computes no more
         self._forked = False
-        self.posts = [Post(i, place, self._changed, start) for i, place in enumerate(places)]
-        self.weights = Renewal(self.posts, self._changed, self._lives)
+        self.supervisors = [
+            Supervisor(i, place, self._changed, start) for i, place in enumerate(places)
+        ]
+        self.weights = WeightRollout(self.supervisors, self._changed, self._lives)
         try:
             self._start_all()
             self.lives = self._wait_for_all()
@@ -87,31 +89,37 @@ class Crew:
 
     def _start_all(self) -> None:
         try:
-            for post in self.posts:
-                post.start()
+            for supervisor in self.supervisors:
+                supervisor.start()
         except RuntimeError as exc:
             raise ResourceError(f"no thread can be started to watch a device: {exc}") from exc
 
     def _wait_for_all(self) -> list[Life]:
         with self._changed:
             while True:
-                for post in self.posts:
-                    if post.error is not None:
-                        raise post.error
-                lives = [post.life for post in self.posts if post.life is not None]
-                if len(lives) == len(self.posts):
+                for supervisor in self.supervisors:
+                    if supervisor.error is not None:
+                        raise supervisor.error
+                lives = [
+                    supervisor.life
+                    for supervisor in self.supervisors
+                    if supervisor.life is not None
+                ]
+                if len(lives) == len(self.supervisors):
                     return lives
                 self._changed.wait()
 
     def usable(self) -> int:
         """How many devices there are to compute on, now or soon."""
         with self._changed:
-            ready = sum(post.state is State.READY for post in self.posts)
-            return ready or sum(_is_coming(post) for post in self.posts)
+            ready = sum(supervisor.state is State.READY for supervisor in self.supervisors)
+            return ready or sum(_is_coming(supervisor) for supervisor in self.supervisors)
 
-    def request(self, parts: Sequence[Arrays], call: Call, *, keeps_going: bool = False) -> Request:
+    def request(
+        self, parts: Sequence[Arrays], call: Call, *, keeps_going: bool = False
+    ) -> SplitRequest:
         """A request that was not taken yet."""
-        return Request(parts, call, retries=self._retries, keeps_going=keeps_going)
+        return SplitRequest(parts, call, retries=self._retries, keeps_going=keeps_going)
 
     def take(self) -> None:
         """Promise that a request will be computed; run() or each() must follow."""
@@ -123,7 +131,7 @@ class Crew:
             self._inside += 1
 
     @contextmanager
-    def any_life(self, request: Request) -> Iterator[Life]:
+    def any_life(self, request: SplitRequest) -> Iterator[Life]:
         """A device to ask something before a request is taken; waits while all are started again.
 
         Raises:
@@ -158,7 +166,7 @@ class Crew:
         self._check_forked()
         self.weights.update(groups, look)
 
-    def run(self, request: Request, use: Callable[[list[list[np.ndarray]]], T]) -> T:
+    def run(self, request: SplitRequest, use: Callable[[list[list[np.ndarray]]], T]) -> T:
         """Compute all parts of a taken request, and return what `use` makes of their outputs.
 
         The outputs are valid only while `use` runs.
@@ -185,7 +193,7 @@ class Crew:
             self._tidy(request)
             self.ended(end, request)
 
-    def each(self, request: Request) -> list[Result]:
+    def each(self, request: SplitRequest) -> list[Result]:
         """The outputs of all parts of a taken request in their own memory, or of a part its error.
 
         What ends the whole request, as its deadline does, is the error of all that have no result.
@@ -208,7 +216,7 @@ class Crew:
             self._tidy(request)
             self.ended(end, request)
 
-    def ended(self, how: str, request: Request | None = None) -> None:
+    def ended(self, how: str, request: SplitRequest | None = None) -> None:
         """A request that was taken came to its end; None: before any part of it was sent."""
         with self._changed:
             self._counts[how] += 1
@@ -219,7 +227,7 @@ class Crew:
             if self._closed:
                 self._changed.notify_all()
 
-    def cancel(self, request: Request) -> bool:
+    def cancel(self, request: SplitRequest) -> bool:
         """End a request from another thread; whether it was this call that did."""
         if self._forked or not request.cancel():
             return False
@@ -230,7 +238,7 @@ class Crew:
     def is_ready(self, timeout_s: float) -> bool:
         """Whether every process answers."""
         with self._changed:
-            lives = [post.life for post in self.posts]
+            lives = [supervisor.life for supervisor in self.supervisors]
         if self._forked or self._closed:
             return False
         for life in lives:
@@ -241,19 +249,19 @@ class Crew:
             except LiteError:
                 return False
         with self._changed:
-            return all(map(Post.has, self.posts, lives))
+            return all(map(Supervisor.has, self.supervisors, lives))
 
     def statistics(self) -> MultiDeviceStatistics:
         """What was done so far, and how the devices are; of each that answers also its runner's."""
         with self._changed:
-            lives = [post.life for post in self.posts]
+            lives = [supervisor.life for supervisor in self.supervisors]
         due_s = monotonic() + ANSWER_S  # for all together: several may hang
         runners = [
             {} if life is None else report.of_runner(life, max(LATE_S, due_s - monotonic()))
             for life in lives
         ]
         with self._changed:
-            return report.taken(self._counts, self.posts, runners)
+            return report.taken(self._counts, self.supervisors, runners)
 
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, wait for those under way, end the workers."""
@@ -264,31 +272,35 @@ class Crew:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._inside, timeout_s)
             self._ending = True
-        for post in self.posts:
-            post.stop()
-        for post in self.posts:
-            post.join(_END_S)
+        for supervisor in self.supervisors:
+            supervisor.stop()
+        for supervisor in self.supervisors:
+            supervisor.join(_END_S)
 
     def abandon(self) -> None:
         """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
         it wherever one happens."""
         if not self._forked:
             self._closed = self._ending = True
-            for post in self.posts:
-                post.stop()
+            for supervisor in self.supervisors:
+                supervisor.stop()
 
-    def _lives(self) -> list[tuple[Post, Life]]:
+    def _lives(self) -> list[tuple[Supervisor, Life]]:
         """The devices that are ready, with the lock held; none, if some will be soon."""
         if self._closed:
             raise _closed()
-        lives = [(post, post.life) for post in self.posts if post.life is not None]
+        lives = [
+            (supervisor, supervisor.life)
+            for supervisor in self.supervisors
+            if supervisor.life is not None
+        ]
         if not lives:
-            self._check_hope(self.posts)
+            self._check_hope(self.supervisors)
         return lives
 
     # --- flying ---
 
-    def _fly(self, request: Request) -> None:
+    def _fly(self, request: SplitRequest) -> None:
         while request.waiting or request.flying:
             while request.waiting and self._send_one(request):
                 pass
@@ -297,7 +309,7 @@ class Crew:
             for part in list(request.flying) if is_last else self._answered(request):
                 self._land(request, part)
 
-    def _send_one(self, request: Request) -> bool:
+    def _send_one(self, request: SplitRequest) -> bool:
         """Send the next part; False when this request fills all devices, and must wait."""
         part = request.waiting[0]
         if request.left_s() == 0:
@@ -307,83 +319,85 @@ class Crew:
         found = self._free_post(request, part)
         if found is None:
             return False
-        post, life = found
+        supervisor, life = found
         request.waiting.popleft()
         try:
             call = life.model.start(request.call(part))
         except LEAVING:  # before it got the part, so nothing was lost
-            self._freed(post)
-            self._await_end(request, post, life)
+            self._freed(supervisor)
+            self._await_end(request, supervisor, life)
             request.waiting.appendleft(part)
         except RequestTimeoutError:
-            self._freed(post, failed=1)
-            post.suspect(life, 0)
-            self._give_up(request, part, request.silent([post]))
+            self._freed(supervisor, failed=1)
+            supervisor.suspect(life, 0)
+            self._give_up(request, part, request.silent([supervisor]))
         except Exception as exc:  # noqa: BLE001 - it is this part's result
-            self._freed(post, failed=1)
-            self._settle(request, part, post, exc)
+            self._freed(supervisor, failed=1)
+            self._settle(request, part, supervisor, exc)
         except BaseException:
-            self._freed(post, failed=1)
+            self._freed(supervisor, failed=1)
             raise
         else:
-            request.took_off(part, Flight(post, life, call))
+            request.took_off(part, Flight(supervisor, life, call))
         return True
 
-    def _await_end(self, request: Request, post: Post, life: Life) -> None:
+    def _await_end(self, request: SplitRequest, supervisor: Supervisor, life: Life) -> None:
         """Wait until a worker that is gone is seen to be gone."""
         life.process.died(request.patience_s(REAP_S))
-        if not post.await_end(life, request.left_s()):
-            raise request.silent([post])
+        if not supervisor.await_end(life, request.left_s()):
+            raise request.silent([supervisor])
 
-    def _free_post(self, request: Request, part: int) -> tuple[Post, Life] | None:
+    def _free_post(self, request: SplitRequest, part: int) -> tuple[Supervisor, Life] | None:
         """The device for a part: the least busy one; None when this request fills them all.
 
         Waits while every device is being started again. None also when no device is left with the
         weights that the request began with: it begins anew, with those of now.
         """
-        flying = [flight.post.index for flight in request.flying.values()]
+        flying = [flight.supervisor.index for flight in request.flying.values()]
         lost_at = request.lost_at.get(part, ())
-        posts = [post for post in self.posts if post.index not in lost_at]
+        supervisors = [
+            supervisor for supervisor in self.supervisors if supervisor.index not in lost_at
+        ]
         with self._changed:
             while True:
                 request.check()
                 weights = self.weights.of(request)
-                found = [(post, post.life_with(weights)) for post in posts]
-                ready = [(post, life) for post, life in found if life is not None]
+                found = [(supervisor, supervisor.life_with(weights)) for supervisor in supervisors]
+                ready = [(supervisor, life) for supervisor, life in found if life is not None]
                 room = [one for one in ready if flying.count(one[0].index) < _room(one[0])]
                 if room:
-                    post, life = min(room, key=lambda one: self._preference(one[0], part))
-                    post.load += 1
-                    return post, life
+                    supervisor, life = min(room, key=lambda one: self._preference(one[0], part))
+                    supervisor.load += 1
+                    return supervisor, life
                 if ready or request.flying:
                     return None
                 if weights is not self.weights.now:
                     self.weights.let_go(weights)
                     request.begin_anew()
                     return None
-                self._check_hope(posts)
+                self._check_hope(supervisors)
                 self._wait(request)
 
-    def _wait(self, request: Request) -> None:
+    def _wait(self, request: SplitRequest) -> None:
         """Wait for a change of the devices, with the lock held."""
         if not self._changed.wait(request.left_s()):
             raise request.late("all devices are being started again")
 
-    def _check_hope(self, posts: Sequence[Post]) -> None:
+    def _check_hope(self, supervisors: Sequence[Supervisor]) -> None:
         """Raise when no device will be ready soon."""
         if self._ending:
             raise _closed()
-        coming = [post for post in posts if _is_coming(post)]
+        coming = [supervisor for supervisor in supervisors if _is_coming(supervisor)]
         if not coming:
-            raise WorkerDiedError(f"no device is left: {_reasons(self.posts)}")
-        if all(isinstance(post.error, ResourceError) for post in coming):
-            raise ResourceError(f"no device can be started now: {_reasons(self.posts)}")
+            raise WorkerDiedError(f"no device is left: {_reasons(self.supervisors)}")
+        if all(isinstance(supervisor.error, ResourceError) for supervisor in coming):
+            raise ResourceError(f"no device can be started now: {_reasons(self.supervisors)}")
 
-    def _preference(self, post: Post, part: int) -> tuple[int, int]:
+    def _preference(self, supervisor: Supervisor, part: int) -> tuple[int, int]:
         """The least busy device; part i goes to device i where all are alike."""
-        return post.load, (post.index - part) % len(self.posts)
+        return supervisor.load, (supervisor.index - part) % len(self.supervisors)
 
-    def _answered(self, request: Request) -> list[int]:
+    def _answered(self, request: SplitRequest) -> list[int]:
         """Parts whose answers are there; waits for one if any is under way."""
         if not request.flying:
             return []
@@ -395,52 +409,58 @@ class Crew:
         found = poll.poll(None if left_s is None else (left_s + LATE_S) * 1000)
         request.check()
         if not found:
-            raise request.silent([flight.post for flight in request.flying.values()])
+            raise request.silent([flight.supervisor for flight in request.flying.values()])
         return [parts[descriptor] for descriptor, _ in found]
 
-    def _land(self, request: Request, part: int) -> None:
+    def _land(self, request: SplitRequest, part: int) -> None:
         """Take a part's answer; waits for it."""
-        post, life, call = request.flying[part]
+        supervisor, life, call = request.flying[part]
         try:
             outputs = call.fetched()
         except Exception as exc:  # noqa: BLE001 - it is this part's result
             request.landed(part)
             was_answered = call.answered
             call.release()
-            self._freed(post, failed=1)
+            self._freed(supervisor, failed=1)
             if not isinstance(exc, RequestTimeoutError):
-                self._settle(request, part, post, self._reason(request, life, exc))
+                self._settle(request, part, supervisor, self._reason(request, life, exc))
             elif was_answered:
-                post.doubt(life)
+                supervisor.doubt(life)
                 why = str(exc).partition(": ")[2]  # its deadline was shorter than the caller's
-                self._give_up(request, part, request.late(f"device {post.place.device}: {why}"))
+                self._give_up(
+                    request, part, request.late(f"device {supervisor.place.device}: {why}")
+                )
             else:
-                post.suspect(life, call.request)
-                self._give_up(request, part, request.silent([post]))
+                supervisor.suspect(life, call.request)
+                self._give_up(request, part, request.silent([supervisor]))
             return
         request.landed(part)
-        self._freed(post, done=1)
-        if request.keeps_going or len(request.parts) > len(self.posts):  # lanes are used again
+        self._freed(supervisor, done=1)
+        if request.keeps_going or len(request.parts) > len(
+            self.supervisors
+        ):  # lanes are used again
             request.results[part] = [owned(array) for array in outputs]
             call.release()
         else:
             request.results[part] = outputs
             request.held.append(call)
 
-    def _settle(self, request: Request, part: int, post: Post, error: Exception) -> None:
+    def _settle(
+        self, request: SplitRequest, part: int, supervisor: Supervisor, error: Exception
+    ) -> None:
         """A part came to nothing: try it elsewhere, or give it up."""
         lost_at = request.lost_at.setdefault(part, set())
         if isinstance(error, WorkerDiedError) and len(lost_at) < request.retries:
-            lost_at.add(post.index)
+            lost_at.add(supervisor.index)
             with self._changed:
-                others = [p for p in self.posts if p.index not in lost_at]
+                others = [p for p in self.supervisors if p.index not in lost_at]
                 if any(p.life is not None or _is_coming(p) for p in others):
                     self._counts["retried"] += 1
                     request.waiting.appendleft(part)
                     return
         self._give_up(request, part, error)
 
-    def _give_up(self, request: Request, part: int, error: Exception) -> None:
+    def _give_up(self, request: SplitRequest, part: int, error: Exception) -> None:
         """Keep the error of a part, or raise it."""
         if request.keeps_going:  # without its frames, which hold the request
             request.results[part] = error.with_traceback(None)
@@ -450,7 +470,7 @@ class Crew:
         finally:
             del error  # it holds this frame: without a circle, the inputs go when it goes
 
-    def _reason(self, request: Request, life: Life, error: Exception) -> Exception:
+    def _reason(self, request: SplitRequest, life: Life, error: Exception) -> Exception:
         """What the caller shall see: of a worker that died, or ends, how it did."""
         if not isinstance(error, LEAVING):
             return error
@@ -458,21 +478,21 @@ class Crew:
             return ClosedError("the runner was closed, and the request did not end in time")
         return life.process.died(request.patience_s(REAP_S))
 
-    def _tidy(self, request: Request) -> None:
+    def _tidy(self, request: SplitRequest) -> None:
         """Give lanes back, and call off what is still under way: nobody wants it any more."""
         for call in request.held:
             call.release()
-        for post, life, call in request.abandoned():
-            self._freed(post, failed=1)
+        for supervisor, life, call in request.abandoned():
+            self._freed(supervisor, failed=1)
             call.abandon()
-            post.suspect(life, call.request)
+            supervisor.suspect(life, call.request)
         request.forget()
 
-    def _freed(self, post: Post, *, done: int = 0, failed: int = 0) -> None:
+    def _freed(self, supervisor: Supervisor, *, done: int = 0, failed: int = 0) -> None:
         with self._changed:
-            post.load -= 1
-            post.done += done
-            post.failed += failed
+            supervisor.load -= 1
+            supervisor.done += done
+            supervisor.failed += failed
 
     def _check_forked(self) -> None:
         if self._forked:
@@ -486,16 +506,18 @@ class Crew:
         self._changed = threading.Condition()  # the old one may be held for ever
 
 
-def _room(post: Post) -> int:
-    return max(1, min(_MOST_LANES, len(post.place.cores)))
+def _room(supervisor: Supervisor) -> int:
+    return max(1, min(_MOST_LANES, len(supervisor.place.cores)))
 
 
-def _is_coming(post: Post) -> bool:
-    return post.state in (State.DOWN, State.STARTING)
+def _is_coming(supervisor: Supervisor) -> bool:
+    return supervisor.state in (State.DOWN, State.STARTING)
 
 
-def _reasons(posts: Sequence[Post]) -> str:
-    return "; ".join(str(post.error) for post in posts if post.error is not None)
+def _reasons(supervisors: Sequence[Supervisor]) -> str:
+    return "; ".join(
+        str(supervisor.error) for supervisor in supervisors if supervisor.error is not None
+    )
 
 
 def _closed() -> ClosedError:
@@ -503,9 +525,9 @@ def _closed() -> ClosedError:
 
 
 def _after_fork() -> None:
-    for crew in list(_CREWS):
-        crew._leave_to_parent()
+    for dispatcher in list(_CREWS):
+        dispatcher._leave_to_parent()
 
 
-_CREWS: weakref.WeakSet[Crew] = weakref.WeakSet()
+_CREWS: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_after_fork)

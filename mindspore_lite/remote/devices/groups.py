@@ -26,7 +26,7 @@ from mindspore_lite.errors import EngineError
 
 
 @dataclass(frozen=True)
-class Group:
+class CoreGroup:
     """Where a device's process runs."""
 
     cores: tuple[int, ...]  # its affinity mask
@@ -64,7 +64,7 @@ def masks(target: str, ids: Sequence[int], core_list: Sequence[int] = ()) -> lis
     return [group.cores[: group.threads] if is_scarce else group.cores for group in found]
 
 
-def groups(cores: Cores, ids: Sequence[int]) -> list[Group]:
+def groups(cores: Cores, ids: Sequence[int]) -> list[CoreGroup]:
     """The group of each id: device i is the i-th of (greatest id + 1) disjoint groups.
 
     Raises:
@@ -81,7 +81,7 @@ def groups(cores: Cores, ids: Sequence[int]) -> list[Group]:
     return [found[i] for i in ids]
 
 
-def shared_groups(cores: Cores, ids: Sequence[int]) -> list[Group]:
+def shared_groups(cores: Cores, ids: Sequence[int]) -> list[CoreGroup]:
     """The group of each id of made-up devices, of which there may be more than cores.
 
     The devices that are named share all the cores; with too few cores they get them in turn.
@@ -91,7 +91,7 @@ def shared_groups(cores: Cores, ids: Sequence[int]) -> list[Group]:
     return [found[named.index(i) % len(found)] for i in ids]
 
 
-def _groups(cores: Cores, count: int) -> list[Group]:
+def _groups(cores: Cores, count: int) -> list[CoreGroup]:
     physical = {core.id: core.physical for core in cores.topology}
     node = {i: at for at, members in enumerate(cores.nodes) for i in members}
     order = sorted(cores.ids, key=lambda i: (node[i], min(physical[i]), i))
@@ -107,13 +107,13 @@ def _groups(cores: Cores, count: int) -> list[Group]:
         for size, end in zip(sizes, accumulate(sizes), strict=True)
     ]
     threads = _threads([len({physical[i] for i in mask}) for mask in masks], cores.limit)
-    return [Group(mask, number) for mask, number in zip(masks, threads, strict=True)]
+    return [CoreGroup(mask, number) for mask, number in zip(masks, threads, strict=True)]
 
 
 def _sizes(nodes: Sequence[int], count: int) -> list[int]:
     """Units per group, from the node of each unit: near equal, reaching across few nodes.
 
-    Group by group, and for each number of groups that got one more so far, the best way to come
+    CoreGroup by group, and for each number of groups that got one more so far, the best way to come
     there is kept. Among equals the larger groups come first.
     """
     each, more = divmod(len(nodes), count)

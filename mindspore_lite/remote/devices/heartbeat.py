@@ -27,7 +27,7 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])  # in user mode, and in the kernel
 
 
-class Pulse:
+class Heartbeat:
     """What is known of one process; one thread at a time may ask."""
 
     def __init__(

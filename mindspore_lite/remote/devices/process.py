@@ -23,7 +23,7 @@ from typing import TextIO
 
 from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineError, ResourceError, WorkerDiedError
-from mindspore_lite.remote.wire.client import Session
+from mindspore_lite.remote.wire.client import WireSession
 
 _LOG = logging.getLogger(__name__)
 _START_S = 300.0  # for Python and its packages to be loaded, on a busy machine from a slow disk
@@ -69,7 +69,7 @@ class WorkerProcess:
         self.device = device
         self.cores = tuple(cores)
         self._output = output
-        self._session: Session | None = None
+        self._session: WireSession | None = None
         self._on_end = on_end
         self._why = ""  # it was ended by us
         self._words: deque[str] = deque(maxlen=_LINES)
@@ -123,7 +123,7 @@ class WorkerProcess:
         return ResourceError(f"no worker process can be started for device {self.device}: {exc}")
 
     @property
-    def session(self) -> Session:
+    def session(self) -> WireSession:
         """The session with it; the first use waits until the process answers.
 
         Raises:
@@ -131,7 +131,7 @@ class WorkerProcess:
         """
         if self._session is None:
             try:
-                self._session = Session(self._ours, _START_S)
+                self._session = WireSession(self._ours, _START_S)
             except BaseException:
                 self._ours.close()
                 raise

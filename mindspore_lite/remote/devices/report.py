@@ -8,7 +8,7 @@ from typing import Any
 
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import LiteError
-from mindspore_lite.remote.devices.supervisor import Life, Post
+from mindspore_lite.remote.devices.supervisor import Life, Supervisor
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def of_runner(life: Life, timeout_s: float) -> dict[str, Any]:
 
 
 def taken(
-    counts: Mapping[str, int], posts: Sequence[Post], runners: Sequence[dict[str, Any]]
+    counts: Mapping[str, int], supervisors: Sequence[Supervisor], runners: Sequence[dict[str, Any]]
 ) -> MultiDeviceStatistics:
-    """The books of a crew, read under its lock."""
+    """The books of a dispatcher, read under its lock."""
     ended = {name: counts.get(name, 0) for name in ("done", "failed", "timed_out", "cancelled")}
     sent = counts.get("sent", 0)
     return MultiDeviceStatistics(
@@ -60,20 +60,20 @@ def taken(
         running=sent - sum(ended.values()),
         **ended,
         retried=counts.get("retried", 0),
-        devices=tuple(map(_device, posts, runners)),
+        devices=tuple(map(_device, supervisors, runners)),
     )
 
 
-def _device(post: Post, runner: dict[str, Any]) -> DeviceStatistics:
-    process = post.process
+def _device(supervisor: Supervisor, runner: dict[str, Any]) -> DeviceStatistics:
+    process = supervisor.process
     return DeviceStatistics(
-        device=post.place.device,
-        state=post.state.value,
+        device=supervisor.place.device,
+        state=supervisor.state.value,
         pid=process.pid if process is not None and process.alive else 0,
-        cores=post.place.cores,
-        restarts=post.restarts,
-        done=post.done,
-        failed=post.failed,
-        error="" if post.error is None else str(post.error),
+        cores=supervisor.place.cores,
+        restarts=supervisor.restarts,
+        done=supervisor.done,
+        failed=supervisor.failed,
+        error="" if supervisor.error is None else str(supervisor.error),
         runner=runner,
     )

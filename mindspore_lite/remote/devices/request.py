@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mindspore_lite.errors import CancelledError, RequestTimeoutError
-from mindspore_lite.remote.devices.supervisor import Life, Post
+from mindspore_lite.remote.devices.supervisor import Life, Supervisor
 from mindspore_lite.remote.devices.weights import Weights
 from mindspore_lite.remote.wire.client import LATE_S, Pending
 from mindspore_lite.serving.call import Arrays, Call
@@ -26,12 +26,12 @@ Result = list[np.ndarray] | Exception
 class Flight(NamedTuple):
     """A part under way."""
 
-    post: Post
+    supervisor: Supervisor
     life: Life
     call: Pending
 
 
-class Request:
+class SplitRequest:
     """The parts of a request, and where they are.
 
     Args:
@@ -58,7 +58,7 @@ class Request:
         self.flying: dict[int, Flight] = {}  # by part
         self.held: list[Pending] = []  # whose outputs lie in shared memory still
         self.results: list[Result | None] = [None] * len(parts)
-        self.lost_at: dict[int, set[int]] = {}  # for each part, the posts that lost it
+        self.lost_at: dict[int, set[int]] = {}  # for each part, the supervisors that lost it
         self.weights: Weights | None = None  # that all parts are computed with, once one is sent
         self.is_cancelled = False
         self._is_over = False
@@ -83,9 +83,9 @@ class Request:
         limit_s = "None" if self.timeout_s is None else f"{self.timeout_s:g}"
         return RequestTimeoutError(f"no answer within timeout_s={limit_s}: {why}")
 
-    def silent(self, posts: Sequence[Post]) -> RequestTimeoutError:
+    def silent(self, supervisors: Sequence[Supervisor]) -> RequestTimeoutError:
         """The error of a deadline that passed without a word from devices."""
-        devices = sorted({post.place.device for post in posts})
+        devices = sorted({supervisor.place.device for supervisor in supervisors})
         told = f"device {devices[0]} is" if len(devices) == 1 else f"devices {devices} are"
         return self.late(f"{told} silent")
 

@@ -48,7 +48,7 @@ _SHOWN = 4  # shapes in a message; there may be a thousand parts
 
 
 @dataclass(frozen=True)
-class Plan:
+class SplitPlan:
     """The inputs of each part, and what is needed to join its outputs."""
 
     parts: list[list[np.ndarray]]  # C-contiguous views of what was given, in the model's order
@@ -73,7 +73,7 @@ def plan(
     arrays: Sequence[np.ndarray],
     devices: int,
     scatter: Scatter = None,
-) -> Plan:
+) -> SplitPlan:
     """Cut a request for so many devices.
 
     Args:
@@ -93,14 +93,16 @@ def plan(
     size = _size(given, batches, least)
     rows = [least] * (size // least) if least else _even(size, devices)
     if len(rows) < 2:
-        return Plan([list(arrays)], ())
+        return SplitPlan([list(arrays)], ())
     columns = [
         _cut(one.array, [one.first] * k if k else rows)
         if k or _carries(one, size)
         else [one.array] * len(rows)
         for one, k in zip(given, batches, strict=True)
     ]
-    return Plan([list(part) for part in zip(*columns, strict=True)], tuple(rows), fixed=least > 0)
+    return SplitPlan(
+        [list(part) for part in zip(*columns, strict=True)], tuple(rows), fixed=least > 0
+    )
 
 
 def joined(
@@ -118,8 +120,8 @@ def joined(
     Args:
         outputs: What the model says about its outputs.
         parts: The outputs of each part.
-        rows: As in the Plan.
-        fixed: As in the Plan; a wrong one would join what must not be, so there is no default.
+        rows: As in the SplitPlan.
+        fixed: As in the SplitPlan; a wrong one would join what must not be, so there is no default.
 
     Raises:
         EngineError: An output neither carries the batch nor is the same in all parts.

@@ -1,4 +1,4 @@
-"""A vigil over a worker that builds: a process goes in, and is ended when it falls silent.
+"""A start_watched over a worker that builds: a process goes in, and is ended when it falls silent.
 
 A build may take as long as it likes, so there is no deadline. But a worker answers questions while
 it builds: one that does not, for much longer than a build may keep its interpreter busy, hangs.
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.errors import LiteError
-from mindspore_lite.remote.devices.heartbeat import Pulse
+from mindspore_lite.remote.devices.heartbeat import Heartbeat
 from mindspore_lite.remote.devices.process import WorkerProcess
 
 EVERY_S = 10.0  # how often it is asked; most builds are over by then
@@ -24,13 +24,16 @@ _LOG = logging.getLogger(__name__)
 
 
 @contextmanager
-def vigil(process: WorkerProcess) -> Iterator[None]:
+def start_watched(process: WorkerProcess) -> Iterator[None]:
     """Have a process, whose session is there, ended if it falls silent within the `with` block."""
     over = threading.Event()
 
     def begin() -> None:
         threading.Thread(
-            target=_ask, args=(process, over), name=f"mslite-vigil-{process.device}", daemon=True
+            target=_ask,
+            args=(process, over),
+            name=f"mslite-start_watched-{process.device}",
+            daemon=True,
         ).start()
 
     entry = WATCHDOG.watch(time.monotonic() + EVERY_S, begin)
@@ -42,10 +45,10 @@ def vigil(process: WorkerProcess) -> Iterator[None]:
 
 
 def _ask(process: WorkerProcess, over: threading.Event) -> None:
-    pulse = Pulse(process)
+    heartbeat = Heartbeat(process)
     while not over.is_set() and process.alive:  # who builds says how one that died has ended
         try:
-            silent_s = pulse.ask()
+            silent_s = heartbeat.ask()
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
             _LOG.warning("device %d cannot be asked: %s", process.device, exc)
             silent_s = 0.0

@@ -4,9 +4,9 @@
         │                                     ▲ │
         └───── could not be built, or died ───┘ └── failed too often ──▶ OUT
 
-A post has one thread, which alone changes its state, under the crew's lock; others read it under
+A supervisor has one thread, which alone changes its state, under the dispatcher's lock; others read it under
 that lock, and ask for things by `suspect`, `doubt`, `retire` and `stop`. When weights change, the
-crew has the model built once more in the process of a post that is ready, and exchanges the life of
+dispatcher has the model built once more in the process of a supervisor that is ready, and exchanges the life of
 that for the new one; the old one stays for as long as requests need it.
 
 A device whose first build fails is out at once. Later it is taken out after MOST_DEATHS within
@@ -42,9 +42,9 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
-from mindspore_lite.remote.devices.heartbeat import Pulse
+from mindspore_lite.remote.devices.heartbeat import Heartbeat
 from mindspore_lite.remote.devices.process import WorkerProcess
-from mindspore_lite.remote.devices.start_watch import vigil
+from mindspore_lite.remote.devices.start_watch import start_watched
 from mindspore_lite.remote.devices.weights import Weights
 from mindspore_lite.remote.wire.bodies import Build
 from mindspore_lite.remote.wire.client import HANGS, Model
@@ -81,7 +81,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class DevicePlace:
     """What a device is: its number, the cores of its process, and what to build there."""
 
     device: int
@@ -143,13 +143,13 @@ class Start(Protocol):
         """A new process; `on_end` is called when it has ended."""
 
 
-class Post:
+class Supervisor:
     """A device that is kept alive, from start() to stop()."""
 
     def __init__(
         self,
         index: int,
-        place: Place,
+        place: DevicePlace,
         changed: threading.Condition,
         start: Start = WorkerProcess,
         clock: Callable[[], float] = time.monotonic,
@@ -159,11 +159,11 @@ class Post:
         self.state = State.STARTING
         self.life: Life | None = None  # while it is ready
         self.old: list[Life] = []  # in the same process, with weights of before; requests need them
-        self.wanted = Weights()  # those to be ready with; the crew's
+        self.wanted = Weights()  # those to be ready with; the dispatcher's
         self.process: WorkerProcess | None = None  # the last one
         self.error: Exception | None = None  # why it is not ready
         self.restarts = 0
-        self.load = self.done = self.failed = 0  # parts of requests; the crew's books
+        self.load = self.done = self.failed = 0  # parts of requests; the dispatcher's books
         self._changed = changed
         self._start = start
         self._clock = clock
@@ -197,7 +197,7 @@ class Post:
     def made(self, process: WorkerProcess, weights: Weights) -> Life:
         """Build the model in a process, which is ended if it hangs, and give it these weights."""
         session = process.session
-        with vigil(process):
+        with start_watched(process):
             life = Life(process, session.build(self.place.build), weights)
             try:
                 self.place.check_unchanged()
@@ -301,20 +301,22 @@ class Post:
         self._get_ready(process)
         self._was_ready = True
         since_s = self._clock()
-        pulse = Pulse(process)
+        heartbeat = Heartbeat(process)
         while not self._stopping and process.alive:
             try:
-                self._next_event(pulse)()  # and keep nothing of it: it may refer to large weights
+                self._next_event(
+                    heartbeat
+                )()  # and keep nothing of it: it may refer to large weights
             except Exception:  # noqa: BLE001 - the device must be watched all the same
                 _LOG.exception("device %d could not be looked after", self.place.device)
         self._ready_s += self._clock() - since_s
 
-    def _next_event(self, pulse: Pulse) -> Callable[[], object]:
+    def _next_event(self, heartbeat: Heartbeat) -> Callable[[], object]:
         """What to do next: look after the worker where nobody wants anything for some time."""
         try:
             return self._events.get(timeout=EVERY_S)
         except queue.Empty:
-            return partial(self._look_after, pulse)
+            return partial(self._look_after, heartbeat)
 
     def _get_ready(self, process: WorkerProcess) -> None:
         """Be ready with the weights that count then: they may change while the model is built."""
@@ -375,14 +377,14 @@ class Post:
             self._end(life, "a run in it could not be stopped")
         return bool(found.get("running"))
 
-    def _look_after(self, pulse: Pulse) -> None:
+    def _look_after(self, heartbeat: Heartbeat) -> None:
         """End a worker that has requests, and neither answers nor computes."""
         life = self.life
         if life is None or not self.load:  # nobody waits for it
-            pulse.forget()
+            heartbeat.forget()
             return
         try:
-            silent_s = pulse.ask_for_work()
+            silent_s = heartbeat.ask_for_work()
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
             _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindspore_lite.core.nearly_equal import alike
+from mindspore_lite.core.nearly_equal import nearly_equal
 from mindspore_lite.engines.base import TensorInfo
 from mindspore_lite.errors import EngineError
 from mindspore_lite.remote.devices import split
@@ -42,7 +42,7 @@ def difference(
     except EngineError as exc:
         return str(exc)
     for info, joined, together in zip(outputs, whole, outcome.together, strict=True):
-        if not alike(joined, together):
+        if not nearly_equal(joined, together):
             return (
                 f"output {info.name!r} has shape {list(together.shape)} for two rows and "
                 f"{list(joined.shape)} when they are computed apart and joined"

@@ -5,7 +5,7 @@ gives it the new weights; when all have, requests begin with these models. Those
 the weights that they began with, all their parts and retries, and the old models go when the last
 of them has ended. A process that ends meanwhile starts again with the weights that count then.
 
-`now`, and who uses which weights, is read and changed under the crew's lock.
+`now`, and who uses which weights, is read and changed under the dispatcher's lock.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
-from mindspore_lite.remote.devices.request import Request
-from mindspore_lite.remote.devices.start_watch import vigil
-from mindspore_lite.remote.devices.supervisor import REAP_S, Life, Post, told
+from mindspore_lite.remote.devices.request import SplitRequest
+from mindspore_lite.remote.devices.start_watch import start_watched
+from mindspore_lite.remote.devices.supervisor import REAP_S, Life, Supervisor, told
 from mindspore_lite.remote.devices.weights import Group, Weights
 from mindspore_lite.weights.all_or_none import all_or_none
 
@@ -32,32 +32,35 @@ from mindspore_lite.weights.all_or_none import all_or_none
 # the end of its session, and says so while it still can
 LEAVING = (WorkerDiedError, ClosedError, CancelledError)
 
-Lives = list[tuple[Post, Life]]
+Lives = list[tuple[Supervisor, Life]]
 Look = Callable[[Life], object]
-Done = Callable[[tuple[Post, Life]], None]
+Done = Callable[[tuple[Supervisor, Life]], None]
 
 
-class Renewal:
+class WeightRollout:
     """The weights that requests begin with, and how they change.
 
     Args:
-        posts: All devices, not started yet.
-        changed: The crew's lock.
+        supervisors: All devices, not started yet.
+        changed: The dispatcher's lock.
         lives: With it held, tells the devices that are ready; none, if some will be; or raises.
     """
 
     def __init__(
-        self, posts: Sequence[Post], changed: threading.Condition, lives: Callable[[], Lives]
+        self,
+        supervisors: Sequence[Supervisor],
+        changed: threading.Condition,
+        lives: Callable[[], Lives],
     ) -> None:
         self.now = Weights()
-        for post in posts:
-            post.wanted = self.now
-        self._posts = posts
+        for supervisor in supervisors:
+            supervisor.wanted = self.now
+        self._supervisors = supervisors
         self._changed = changed
         self._lives = lives
         self._updating = threading.Lock()  # one after the other
 
-    def of(self, request: Request) -> Weights:
+    def of(self, request: SplitRequest) -> Weights:
         """What a request began with, or begins with now. With the lock held."""
         if request.weights is None:
             request.weights = self.now
@@ -73,13 +76,13 @@ class Renewal:
         """Change weights on all devices, or on none; see Crew.update."""
         with self._updating:
             wanted = self.now.after(groups)
-            made: dict[Post, Life] = {}
+            made: dict[Supervisor, Life] = {}
             with all_or_none(_retire) as done:
                 while lacking := self._flip(wanted, made):
                     _make(lacking, wanted, made, done)
                     _show(made, look)
 
-    def _flip(self, wanted: Weights, made: dict[Post, Life]) -> Lives:
+    def _flip(self, wanted: Weights, made: dict[Supervisor, Life]) -> Lives:
         """Have requests begin with other weights, if all devices that are ready have them.
 
         Else nothing is changed; returns those that do not have them.
@@ -87,13 +90,17 @@ class Renewal:
         with self._changed:
             while not (lives := self._lives()):
                 self._changed.wait()
-            lacking = [(post, life) for post, life in lives if not post.has(made.get(post))]
+            lacking = [
+                (supervisor, life)
+                for supervisor, life in lives
+                if not supervisor.has(made.get(supervisor))
+            ]
             if lacking:
                 return lacking
-            for post in self._posts:
-                post.wanted = wanted
-            for post, _ in lives:
-                post.exchange(made[post])
+            for supervisor in self._supervisors:
+                supervisor.wanted = wanted
+            for supervisor, _ in lives:
+                supervisor.exchange(made[supervisor])
             before, self.now = self.now, wanted
             self._dismiss(before)
             return []
@@ -101,16 +108,16 @@ class Renewal:
     def _dismiss(self, weights: Weights) -> None:
         """Weights go when nobody uses them, nor ever will."""
         if weights is not self.now and not weights.users:
-            for post in self._posts:
-                post.dismiss(weights)
+            for supervisor in self._supervisors:
+                supervisor.dismiss(weights)
 
 
-def _retire(built: tuple[Post, Life]) -> None:
-    post, life = built
-    post.retire(life)
+def _retire(built: tuple[Supervisor, Life]) -> None:
+    supervisor, life = built
+    supervisor.retire(life)
 
 
-def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life], done: Done) -> None:
+def _make(lacking: Lives, wanted: Weights, made: dict[Supervisor, Life], done: Done) -> None:
     """Build the model with other weights in processes, all at once; `made` gets what was built.
 
     `done` is called with it, too. A process that ends meanwhile has none, and its end has been seen
@@ -120,27 +127,30 @@ def _make(lacking: Lives, wanted: Weights, made: dict[Post, Life], done: Done) -
         Exception: What the first device says that refuses them.
     """
 
-    def make(post: Post, life: Life) -> None:
+    def make(supervisor: Supervisor, life: Life) -> None:
         try:
-            made[post] = post.made(life.process, wanted)
-            done((post, made[post]))
+            made[supervisor] = supervisor.made(life.process, wanted)
+            done((supervisor, made[supervisor]))
         except LEAVING:
             life.process.died(REAP_S)
-            post.await_end(life)
+            supervisor.await_end(life)
         except LiteError as exc:
-            raise told(exc, post.place.device) from exc.__cause__
+            raise told(exc, supervisor.place.device) from exc.__cause__
 
     try:
         with ThreadPoolExecutor(len(lacking), thread_name_prefix="mslite-update") as threads:
-            tasks = [threads.submit(make, post, life) for post, life in lacking]
+            tasks = [threads.submit(make, supervisor, life) for supervisor, life in lacking]
     except RuntimeError as exc:
         raise ResourceError(f"no thread can be started to update a device: {exc}") from exc
     for task in tasks:
         task.result()
 
 
-def _show(made: dict[Post, Life], look: Look) -> None:
+def _show(made: dict[Supervisor, Life], look: Look) -> None:
     """Have a model with the new weights looked at while nobody waits for it."""
     for life in list(made.values())[:1]:
-        with suppress(LiteError), vigil(life.process):  # it may have died: that is seen elsewhere
+        with (
+            suppress(LiteError),
+            start_watched(life.process),
+        ):  # it may have died: that is seen elsewhere
             look(life)

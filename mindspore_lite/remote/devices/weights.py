@@ -12,7 +12,7 @@ from mindspore_lite.remote.wire.bodies import Group as Group
 
 
 class Weights:
-    """One state of the weights; who runs with it is counted, under the crew's lock."""
+    """One state of the weights; who runs with it is counted, under the dispatcher's lock."""
 
     def __init__(self, version: int = 0, groups: Sequence[Group] = (), *, earlier: int = 0) -> None:
         self.version = version

@@ -16,7 +16,7 @@ from mindspore_lite.remote.wire.fields import MAX_US, Reader, Writer, microsecon
 from mindspore_lite.remote.wire.memory import Block, Made
 from mindspore_lite.remote.wire.tensors import (
     Described,
-    Place,
+    Region,
     read_arrays,
     read_tensor,
     write_arrays,
@@ -27,7 +27,7 @@ from mindspore_lite.settings.read import Sections
 
 _PREDICT = struct.Struct("<IQbIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
-NO_ROOM = Place(0, 0, 0)
+NO_ROOM = Region(0, 0, 0)
 MAX_KEY = 1024
 
 Group = Sequence[tuple[str, np.ndarray]]  # of weights: their names, or "" for one by its place
@@ -37,7 +37,7 @@ class Predict(NamedTuple):
     """A run: the model, where outputs may go, what is to be computed."""
 
     model: int
-    room: Place  # block 0: nowhere
+    room: Region  # block 0: nowhere
     call: Call
 
 
@@ -68,7 +68,7 @@ class Description:
     outputs: tuple[TensorInfo, ...]
 
 
-def write_predict(out: Writer, model: int, call: Call, room: Place) -> None:
+def write_predict(out: Writer, model: int, call: Call, room: Region) -> None:
     """Append the head of PREDICT; the list of inputs follows."""
     out.data += _PREDICT.pack(model, microseconds(call.timeout_s), call.priority, *room)
 
@@ -81,11 +81,11 @@ def read_predict(body: Reader, blocks: Mapping[int, Block]) -> Predict:
     inputs = read_arrays(body, blocks, "inputs")
     body.end("PREDICT")
     timeout_s = min(timeout_us, MAX_US) / 1e6 if timeout_us else None
-    return Predict(model, Place(*room), Call(inputs, timeout_s, priority))
+    return Predict(model, Region(*room), Call(inputs, timeout_s, priority))
 
 
 def write_build(
-    out: Writer, build: Build, content: Sequence[np.ndarray], places: Sequence[Place | None]
+    out: Writer, build: Build, content: Sequence[np.ndarray], places: Sequence[Region | None]
 ) -> None:
     """Append the body of BUILD; the content is the model's bytes, and its weights', as uint8."""
     out.u8(build.kind)
@@ -127,7 +127,7 @@ def read_build(body: Reader) -> Build:
 
 
 def write_update(
-    out: Writer, model: int, groups: Sequence[Group], places: Sequence[Place | None]
+    out: Writer, model: int, groups: Sequence[Group], places: Sequence[Region | None]
 ) -> None:
     """Append the body of UPDATE_WEIGHTS; the places are those of all groups in a row."""
     out.u32(model)

@@ -1,6 +1,6 @@
 """The client's side: models of a worker process are built and run from here.
 
-A Session is what one process has at one worker. It owns one connection that carries nothing: when
+A WireSession is what one process has at one worker. It owns one connection that carries nothing: when
 it closes, the worker knows that the client is gone. Requests go over lanes, further connections
 that carry one request at a time; as many are opened as there are requests at once, and kept. Every
 lane has a block of shared memory for inputs and one for outputs, which grow when they must.
@@ -35,7 +35,7 @@ from mindspore_lite.remote.wire.handshake import NEW_SESSION, TIMEOUT_S, Welcome
 from mindspore_lite.remote.wire.memory import Block, Made, aligned
 from mindspore_lite.remote.wire.tensors import (
     INLINE_BYTES,
-    Place,
+    Region,
     laid_out,
     put,
     read_arrays,
@@ -50,7 +50,7 @@ _SMALLEST_BLOCK = 1 << 16
 _QUICK_S = 200e-6  # an answer that takes no longer is awaited awake; benchmarks/devices.py
 _GONE_S = 1.0  # between the first and the last sign that a process has ended; guess
 
-_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
+_SESSIONS: weakref.WeakSet[WireSession] = weakref.WeakSet()
 
 
 def _leave_to_parent() -> None:
@@ -61,7 +61,7 @@ def _leave_to_parent() -> None:
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-class Session:
+class WireSession:
     """Everything that this process has at a worker. Safe from many threads, except close()."""
 
     def __init__(self, sock: socket.socket, timeout_s: float = TIMEOUT_S) -> None:
@@ -80,14 +80,14 @@ class Session:
         _SESSIONS.add(self)
 
     @classmethod
-    def connect(cls, path: str) -> Session:
+    def connect(cls, path: str) -> WireSession:
         """A session at a worker that listens on a path (`mslite worker --socket`)."""
         return cls(_connected(path, TIMEOUT_S))
 
     def build(self, build: Build, contents: Sequence[np.ndarray] = ()) -> Model:
         """Load a model there; contents are the bytes of the model, and of its weights, as uint8."""
 
-        def write(out: Writer, places: list[Place | None]) -> None:
+        def write(out: Writer, places: list[Region | None]) -> None:
             bodies.write_build(out, build, contents, places)
 
         body = self.ask_with(Message.BUILD, contents, write)
@@ -128,7 +128,7 @@ class Session:
         self,
         message: Message,
         arrays: Sequence[np.ndarray],
-        write: Callable[[Writer, list[Place | None]], None],
+        write: Callable[[Writer, list[Region | None]], None],
     ) -> Reader:
         """Send a request whose arrays are as large as models are; nothing like it follows soon.
 
@@ -223,7 +223,7 @@ class Session:
 class Lane:
     """One connection of a session, for one request at a time."""
 
-    def __init__(self, session: Session, channel: Channel) -> None:
+    def __init__(self, session: WireSession, channel: Channel) -> None:
         self.session = session
         self.request = 0  # the one that was sent and is not answered yet; 0: none
         self._channel = channel
@@ -237,7 +237,7 @@ class Lane:
         arrays: Sequence[np.ndarray],
         inline: int = INLINE_BYTES,
         due_s: float | None = None,
-    ) -> list[Place | None]:
+    ) -> list[Region | None]:
         """Copy arrays into this lane's memory; the small ones have no place, and travel inline."""
         places, size = laid_out(arrays, inline=inline)
         if size == 0:
@@ -264,7 +264,7 @@ class Lane:
             call = call.part(call.inputs, _left_s(due_s))
         out = Writer()
         room = self._outputs
-        place = bodies.NO_ROOM if room is None else Place(room.number, 0, room.size)
+        place = bodies.NO_ROOM if room is None else Region(room.number, 0, room.size)
         bodies.write_predict(out, model, call, place)
         write_arrays(out, names, call.inputs, places)
         self._send(Message.PREDICT, out.data)
@@ -398,7 +398,7 @@ class Model:
     """A model, or a runner, that a worker hosts."""
 
     def __init__(
-        self, session: Session, number: int, description: Description, notes: list[str]
+        self, session: WireSession, number: int, description: Description, notes: list[str]
     ) -> None:
         self.session = session
         self.number = number
@@ -445,7 +445,7 @@ class Model:
         """
         arrays = [array for group in groups for _, array in group]
 
-        def write(out: Writer, places: list[Place | None]) -> None:
+        def write(out: Writer, places: list[Region | None]) -> None:
             bodies.write_update(out, self.number, groups, places)
 
         self.session.ask_with(Message.UPDATE_WEIGHTS, arrays, write)

@@ -40,7 +40,7 @@ _U32, _U16 = struct.Struct("<I"), struct.Struct("<H")
 _LONGEST_HEAD = 8 + MAX_NAME + 8 * MAX_RANK
 
 
-class Place(NamedTuple):
+class Region(NamedTuple):
     """Where in which block some bytes are."""
 
     block: int
@@ -54,7 +54,7 @@ class Described(NamedTuple):
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
-    data: memoryview | Place | None
+    data: memoryview | Region | None
 
 
 @lru_cache(maxsize=256)
@@ -95,11 +95,11 @@ def _described(head: bytes) -> tuple[str, np.dtype, tuple[int, ...], int]:
 def write_tensor(
     out: Writer, name: str, dtype: np.dtype, shape: tuple[int, ...], data: object = None
 ) -> None:
-    """Append a tensor: a description, or with an array's bytes, or with the Place of them."""
+    """Append a tensor: a description, or with an array's bytes, or with the Region of them."""
     out.data += _head(name, dtype, shape)
     if data is None:
         out.u8(NO_DATA)
-    elif isinstance(data, Place):
+    elif isinstance(data, Region):
         out.data += _PLACE.pack(IN_BLOCK, *data)
     else:
         assert isinstance(data, np.ndarray)
@@ -111,14 +111,14 @@ def read_tensor(body: Reader) -> Described:
     """Take a tensor off a message; its sizes agree with each other afterwards."""
     name, dtype, shape, wanted = _described(body.tensor_head(MAX_NAME))
     place = body.u8("the place of a tensor")
-    data: memoryview | Place
+    data: memoryview | Region
     if place == NO_DATA:
         return Described(name, dtype, shape, None)
     if place == IN_FRAME:
         data = body.blob(f"the data of tensor {name!r}", MAX_BODY)
         size = len(data)
     elif place == IN_BLOCK:
-        data = Place(*body.place())
+        data = Region(*body.place())
         size = data.size
     else:
         raise WireError(f"the data of tensor {name!r} are at place {place}, wanted 0, 1 or 2")
@@ -138,7 +138,7 @@ def array_of(tensor: Described, blocks: Mapping[int, Block]) -> np.ndarray:
     data = tensor.data
     if data is None:
         raise WireError(f"tensor {tensor.name!r} came without data")
-    if isinstance(data, Place):
+    if isinstance(data, Region):
         block = blocks.get(data.block)
         if block is None:
             raise WireError(f"there is no block {data.block}; was it freed?")
@@ -185,7 +185,7 @@ def write_arrays(
     out: Writer,
     names: Sequence[str],
     arrays: Sequence[np.ndarray],
-    places: Sequence[Place | None],
+    places: Sequence[Region | None],
 ) -> None:
     """Append a list of tensors with data; those without a place travel in the frame."""
     out.u32(len(arrays))
@@ -195,9 +195,9 @@ def write_arrays(
 
 def laid_out(
     arrays: Sequence[np.ndarray], block: int = 0, inline: int = INLINE_BYTES
-) -> tuple[list[Place | None], int]:
+) -> tuple[list[Region | None], int]:
     """Where in a block those larger than `inline` bytes go, and how large it must be."""
-    places: list[Place | None] = []
+    places: list[Region | None] = []
     offset = 0
     left = INLINE_TOTAL
     for array in arrays:
@@ -206,12 +206,12 @@ def laid_out(
             places.append(None)
             left -= size
         else:
-            places.append(Place(block, offset, size))
+            places.append(Region(block, offset, size))
             offset = aligned(offset + size)
     return places, offset
 
 
-def put(arrays: Sequence[np.ndarray], places: Sequence[Place | None], block: Block) -> None:
+def put(arrays: Sequence[np.ndarray], places: Sequence[Region | None], block: Block) -> None:
     """Copy arrays to their places."""
     for array, place in zip(arrays, places, strict=True):
         if place is not None:

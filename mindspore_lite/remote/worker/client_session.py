@@ -37,7 +37,7 @@ from mindspore_lite.remote.wire.fields import Reader, Writer
 from mindspore_lite.remote.wire.frames import Frame, Message
 from mindspore_lite.remote.wire.handshake import TOKEN_BYTES
 from mindspore_lite.remote.wire.memory import MAX_BLOCK, Block, remedy
-from mindspore_lite.remote.wire.tensors import Place, array_of, laid_out, put, write_arrays
+from mindspore_lite.remote.wire.tensors import Region, array_of, laid_out, put, write_arrays
 from mindspore_lite.remote.worker.groups import Groups
 from mindspore_lite.remote.worker.served_model import Hosted, Running, built
 from mindspore_lite.tensor import Tensor
@@ -53,7 +53,7 @@ _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)
 Answer = tuple[Message, bytearray]
 
 
-class Guest:
+class ClientSession:
     """One client of a worker, from its first connection to the end of that."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Guest:
         return self._reply(model, outputs, room, asked.room)
 
     def _reply(
-        self, model: Hosted, outputs: list[np.ndarray], room: Block | None, place: Place
+        self, model: Hosted, outputs: list[np.ndarray], room: Block | None, place: Region
     ) -> Answer:
         """The outputs, in the room that the client offered, or in a new block."""
         places, size = laid_out(outputs)
@@ -151,7 +151,7 @@ class Guest:
             made.append(room.made)
         if size and room is not None:
             places = [
-                None if p is None else Place(room.number, p.offset + start, p.size) for p in places
+                None if p is None else Region(room.number, p.offset + start, p.size) for p in places
             ]
             put(outputs, places, room)
         out = Writer()

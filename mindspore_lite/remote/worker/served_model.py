@@ -28,7 +28,7 @@ from mindspore_lite.errors import (
     RequestTimeoutError,
     StoppedError,
 )
-from mindspore_lite.graph.source import Given
+from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.model import Model, ModelType
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build, Description
 from mindspore_lite.remote.worker.groups import others
@@ -266,9 +266,9 @@ def _runner(build: Build, contents: list[bytes], context: Context) -> ModelParal
     kind = ModelType(build.model_type).name  # the client says it, whatever the file is called
     if contents:
         weights = contents[1] if len(contents) > 1 else None
-        given = Given(kind, data=contents[0], weights=weights)
+        given = ModelInput(kind, data=contents[0], weights=weights)
     else:
         runner._checked(build.path, context)
-        given = Given(kind, Path(build.path))
+        given = ModelInput(kind, Path(build.path))
     runner._build(given, context)
     return runner

@@ -37,7 +37,7 @@ from mindspore_lite.remote.wire.handshake import (
     read_hello,
     refusal,
 )
-from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.listener import Listener
 from mindspore_lite.remote.worker.served_model import Running
 
@@ -55,7 +55,7 @@ class Connection:
     def __init__(self, sock: socket.socket, stall_s: float) -> None:
         self.sock = sock
         self.channel = Channel(sock, stall_s)
-        self.guest: Guest | None = None  # once it is welcome
+        self.client_session: ClientSession | None = None  # once it is welcome
         self.keeps = False  # whether its client stays for as long as it does
         self.lost = False  # the client hung up
         self.running: Running | None = None  # what is under way
@@ -73,7 +73,7 @@ class Connection:
         return bool(poll.poll(0))
 
 
-class Host:
+class WorkerServer:
     """All clients of this process."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Host:
         self._drain_s = DRAIN_S if drain_s is None else drain_s
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._guests: dict[bytes, Guest] = {}
+        self._client_sessions: dict[bytes, ClientSession] = {}
         self._connections: dict[int, Connection] = {}  # by descriptor
         self._parent: Connection | None = None
         self._served = self._asked = False
@@ -191,12 +191,12 @@ class Host:
                 return
         # its thread says what it begins before it asks whether it is lost: one sees the other
         connection.lost = True
-        guest, running = connection.guest, connection.running
+        client_session, running = connection.client_session, connection.running
         if running is not None:
             running.cancel()
-        if guest is not None and connection.keeps:
-            self._left(guest)
-            guest.cancel()
+        if client_session is not None and connection.keeps:
+            self._left(client_session)
+            client_session.cancel()
 
     # --- a connection's own thread ---
 
@@ -218,55 +218,55 @@ class Host:
         """The life of a connection."""
         descriptor = connection.sock.fileno()
         try:
-            guest = self._welcomed(connection)
-            if guest is not None:
-                self._serve(connection, guest)
+            client_session = self._welcomed(connection)
+            if client_session is not None:
+                self._serve(connection, client_session)
         except (OSError, LiteError) as exc:
             _LOG.info("a connection ended: %s", exc)
         finally:
             with self._lock:
                 del self._connections[descriptor]
                 connection.channel.close()
-            if connection.guest is not None:
-                connection.guest.lane_ended()
+            if connection.client_session is not None:
+                connection.client_session.lane_ended()
                 if connection.keeps:
-                    self._gone(connection.guest)
+                    self._gone(connection.client_session)
             if connection is self._parent:
                 self._over.set()
 
-    def _welcomed(self, connection: Connection) -> Guest | None:
+    def _welcomed(self, connection: Connection) -> ClientSession | None:
         """Greet a client; None when it was refused."""
         sock = connection.sock
         sock.settimeout(TIMEOUT_S)
         try:
             check_peer(sock)
-            guest = self._joined(connection, read_hello(sock).token)
+            client_session = self._joined(connection, read_hello(sock).token)
         except WireError as exc:
             _LOG.warning("a client was refused: %s", exc)
             with suppress(OSError):
                 sock.sendall(refusal(exc).encoded())
             return None
         address = self._listener.address
-        sock.sendall(Welcome(VERSION, 0, guest.token, os.getpid(), address).encoded())
+        sock.sendall(Welcome(VERSION, 0, client_session.token, os.getpid(), address).encoded())
         sock.settimeout(None)
-        return guest
+        return client_session
 
-    def _joined(self, connection: Connection, token: bytes) -> Guest:
-        """The guest that the connection belongs to; whoever ends it sees the connection, too."""
+    def _joined(self, connection: Connection, token: bytes) -> ClientSession:
+        """The client_session that the connection belongs to; whoever ends it sees the connection, too."""
         with self._lock:
             if self._over.is_set():
                 raise WireError("the worker is ending")
-            guest = self._guests.get(token)
+            client_session = self._client_sessions.get(token)
             if token == NEW_SESSION:
-                guest = Guest()
-                self._guests[guest.token] = guest
+                client_session = ClientSession()
+                self._client_sessions[client_session.token] = client_session
                 self._served = connection.keeps = True
-            elif guest is None:
+            elif client_session is None:
                 raise WireError("there is no such session; it may be over")
-            connection.guest = guest
-            return guest
+            connection.client_session = client_session
+            return client_session
 
-    def _serve(self, connection: Connection, guest: Guest) -> None:
+    def _serve(self, connection: Connection, client_session: ClientSession) -> None:
         channel, busy = connection.channel, connection.busy
         while True:
             try:
@@ -282,44 +282,44 @@ class Host:
                 connection.running = running = Running(frame.request)
                 if connection.lost:
                     return
-                message, body = guest.answer(frame, running)
+                message, body = client_session.answer(frame, running)
                 connection.running = None
                 if frame.message is Message.EXIT and message is Message.REPLY:
-                    self._say_farewell(guest, connection)
+                    self._say_farewell(client_session, connection)
                     channel.send(message, frame.request, body)
-                    self._gone(guest)
+                    self._gone(client_session)
                     return
                 _send(channel, message, frame.request, body)
 
     # --- the end of a client ---
 
-    def _say_farewell(self, guest: Guest, connection: Connection) -> None:
+    def _say_farewell(self, client_session: ClientSession, connection: Connection) -> None:
         """A client sent EXIT: what it still has under way is answered first."""
         with self._lock:
-            first, guest.said_farewell = not guest.said_farewell, True
-            others = [c for c in self._lanes(guest) if c is not connection]
+            first, client_session.said_farewell = not client_session.said_farewell, True
+            others = [c for c in self._lanes(client_session) if c is not connection]
         if first:
-            say(f"Receive exit message {guest.last_words} and start to exit")
+            say(f"Receive exit message {client_session.last_words} and start to exit")
             self._drain(others)
 
-    def _left(self, guest: Guest) -> None:
+    def _left(self, client_session: ClientSession) -> None:
         """A client is none any more; after the last one, or the parent, the worker ends."""
         with self._lock:
-            was_there = self._guests.pop(guest.token, None) is not None
-            was_last = was_there and not self._guests and not self._stays
-        if was_last or (self._parent is not None and self._parent.guest is guest):
+            was_there = self._client_sessions.pop(client_session.token, None) is not None
+            was_last = was_there and not self._client_sessions and not self._stays
+        if was_last or (self._parent is not None and self._parent.client_session is client_session):
             self._over.set()
 
-    def _gone(self, guest: Guest) -> None:
+    def _gone(self, client_session: ClientSession) -> None:
         """A client left, or died: what it had goes."""
-        self._left(guest)
+        self._left(client_session)
         with self._lock:
-            for lane in self._lanes(guest):
+            for lane in self._lanes(client_session):
                 lane.hang_up()
-        guest.close()
+        client_session.close()
 
-    def _lanes(self, guest: Guest) -> list[Connection]:
-        return [c for c in self._connections.values() if c.guest is guest]
+    def _lanes(self, client_session: ClientSession) -> list[Connection]:
+        return [c for c in self._connections.values() if c.client_session is client_session]
 
     # --- the end of the worker ---
 
@@ -335,8 +335,8 @@ class Host:
         with self._lock:
             self._listener.stop()
             connections = list(self._connections.values())
-            for guest in self._guests.values():
-                guest.refuses = "the worker is ending; it takes no new requests"
+            for client_session in self._client_sessions.values():
+                client_session.refuses = "the worker is ending; it takes no new requests"
         if self._asked:
             self._drain(connections)
         with self._lock:

@@ -27,7 +27,7 @@ from mindspore_lite.remote.worker.listener import (
     path_listener,
     private_listener,
 )
-from mindspore_lite.remote.worker.server import Host, say
+from mindspore_lite.remote.worker.server import WorkerServer, say
 
 _MOST_FILES = 1 << 16  # descriptors that a worker asks for, where it may: for blocks and lanes
 _LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def serve_descriptor(descriptor: int, cores: Sequence[int] = ()) -> NoReturn:
     client = _inherited(descriptor)
     _leave_ctrl_c_to_parent()
     with _prepare(cores) as signals:
-        _serve(Host(abstract_listener()), signals, _parent(), client)
+        _serve(WorkerServer(abstract_listener()), signals, _parent(), client)
 
 
 def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> NoReturn:
@@ -54,7 +54,7 @@ def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> 
         ResourceError: The worker cannot begin, or not there.
     """
     with _prepare(cores) as signals, closing(path_listener(path)) as listener:
-        host, parent = Host(listener, stays=stays), None if stays else _parent()
+        host, parent = WorkerServer(listener, stays=stays), None if stays else _parent()
         _told(listener)
         _serve(host, signals, parent)
 
@@ -68,7 +68,7 @@ def serve_private(cores: Sequence[int] = ()) -> NoReturn:
     """
     _leave_ctrl_c_to_parent()
     with _prepare(cores) as signals, closing(private_listener()) as listener:
-        host, parent = Host(listener), _parent()
+        host, parent = WorkerServer(listener), _parent()
         if not _told(listener):
             raise ResourceError("the process that started this worker has ended")
         _serve(host, signals, parent)
@@ -79,7 +79,10 @@ def _told(listener: Listener) -> bool:
 
 
 def _serve(
-    host: Host, signals: socket.socket, parent: int | None, client: socket.socket | None = None
+    host: WorkerServer,
+    signals: socket.socket,
+    parent: int | None,
+    client: socket.socket | None = None,
 ) -> NoReturn:
     """Serve until there is nothing left to do; the parent is watched, unless it is None."""
 
@@ -186,7 +189,7 @@ def _parent() -> int | None:
         return None
 
 
-def _watch(parent: int, host: Host) -> None:
+def _watch(parent: int, host: WorkerServer) -> None:
     """Wait for the end of the process that started this one; then end, too."""
     poll = select.poll()
     poll.register(parent, select.POLLIN)

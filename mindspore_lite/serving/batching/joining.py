@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mindspore_lite.core.budget import DEFAULT
-from mindspore_lite.core.nearly_equal import alike
+from mindspore_lite.core.nearly_equal import nearly_equal
 from mindspore_lite.engines.base import Session
 from mindspore_lite.errors import EngineError
 from mindspore_lite.serving.batching import row_trial
@@ -110,6 +110,6 @@ def _difference(session: Session, sizes: Sizes, limit_s: float) -> str:
             shape = list(found[-1].shape)
             return f"output {info.name!r} has shape {shape} for {sizes.together} rows"
         a, b, both = found
-        if not alike(np.concatenate([a[:1], b[:1]]), both[:2]):
+        if not nearly_equal(np.concatenate([a[:1], b[:1]]), both[:2]):
             return f"output {info.name!r} of a row depends on the other rows of its batch"
     return ""

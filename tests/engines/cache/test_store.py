@@ -16,7 +16,7 @@ import pytest
 from support.damage import fill_with_garbage, flip, truncate
 from support.snapshots import snapshot
 
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.onnxruntime import engine as engine_module
@@ -91,11 +91,11 @@ def test_cpu_features_are_read_from_the_first_processor(tmp_path: Path) -> None:
 
 def test_missing_model_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"gone\.onnx.*No such file"):
-        ENGINE.load(Source(snapshot(tmp_path / "gone.onnx"), "", lambda: None), Options())  # type: ignore
+        ENGINE.load(ModelSource(snapshot(tmp_path / "gone.onnx"), "", lambda: None), Options())  # type: ignore
 
 
 def test_model_without_large_weights_has_no_weights_file(
-    cache_place: Path, source_of: Callable[[Any], Source], endless: Source
+    cache_place: Path, source_of: Callable[[Any], ModelSource], endless: ModelSource
 ) -> None:
     from onnx import helper
 
@@ -238,7 +238,7 @@ import numpy as np, onnx_ir as ir
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import Options, ModelSource
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 path = Path(sys.argv[1])
 def translate():
@@ -247,7 +247,7 @@ def translate():
     return ir.load(path)
 print("ready", flush=True)
 sys.stdin.readline()  # the barrier: the parent lets all go at once
-session = OnnxRuntimeEngine().load(Source(Snapshot([open_file(path)]), "", translate), Options())
+session = OnnxRuntimeEngine().load(ModelSource(Snapshot([open_file(path)]), "", translate), Options())
 print(float(session.run([np.ones((1, 64), np.float32)])[0].sum()))
 """
 
@@ -533,13 +533,13 @@ import numpy as np, onnx_ir as ir
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import Options, ModelSource
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)  # writing more fails
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+    source = ModelSource(Snapshot([open_file(path)]), "", lambda: ir.load(path))
     session = OnnxRuntimeEngine().load(source, Options())
 print(len(caught), float(session.run([np.ones((1, 64), np.float32)])[0].sum()))
 """

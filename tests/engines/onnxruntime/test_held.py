@@ -19,14 +19,14 @@ from mindspore_lite.engines.cache import artefact
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.onnxruntime.held import Held
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 SIDE = 32  # a matrix of 4 KiB: large enough to lie outside of the graph
 
 
 def opened(made: onnx.ModelProto, *names: str) -> Session:
     entries = tuple((name, "") for name in names)
-    given = Given("ONNX", data=made.SerializeToString(), variable=entries)
+    given = ModelInput("ONNX", data=made.SerializeToString(), variable=entries)
     return OnnxRuntimeEngine().load(source_of(given), Options())
 
 

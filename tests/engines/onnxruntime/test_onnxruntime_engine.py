@@ -21,7 +21,7 @@ from onnx import TensorProto, helper
 from support.snapshots import snapshot
 
 from mindspore_lite.core.budget import Budget
-from mindspore_lite.engines.base import Options, Source, Stop
+from mindspore_lite.engines.base import ModelSource, Options, Stop
 from mindspore_lite.engines.onnxruntime import engine as engine_module
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine, OrtSession, readable
 from mindspore_lite.errors import (
@@ -36,7 +36,7 @@ from mindspore_lite.errors import (
 ENGINE = OnnxRuntimeEngine()
 LIMIT_S = 60.0  # for waits that end at once when all is well
 CACHES = pytest.mark.parametrize("cached", ["on", "off"])
-MakeSource = Callable[[onnx.ModelProto], Source]
+MakeSource = Callable[[onnx.ModelProto], ModelSource]
 
 
 def tensor(
@@ -352,7 +352,7 @@ def test_fired_stop_does_not_run(dense: Any) -> None:
         session.run([dense.x], stop)
 
 
-def test_stop_ends_a_run_under_way_and_no_other(endless: Source) -> None:
+def test_stop_ends_a_run_under_way_and_no_other(endless: ModelSource) -> None:
     session = ENGINE.load(endless, Options())
     begun = threading.Semaphore(0)
     Spy(session, begun.release)  # type: ignore[arg-type]
@@ -410,11 +410,11 @@ import numpy as np, onnx_ir as ir
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Source, Stop
+from mindspore_lite.engines.base import Options, ModelSource, Stop
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError
 path = Path(sys.argv[1])
-source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+source = ModelSource(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 load = lambda: OnnxRuntimeEngine().load(source, Options(threads=2))
 x = np.ones((1, 64), np.float32)
 session = load()
@@ -477,7 +477,7 @@ def test_errors_of_translation_come_through(dense: Any) -> None:
         raise OSError("no such weights")
 
     with pytest.raises(OSError, match="no such weights"):
-        ENGINE.load(Source(snapshot(dense.path), "", translate), Options())
+        ENGINE.load(ModelSource(snapshot(dense.path), "", translate), Options())
 
 
 @pytest.mark.parametrize(
@@ -504,11 +504,11 @@ import numpy as np
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Source, Stop
+from mindspore_lite.engines.base import Options, ModelSource, Stop
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 def translate():
     raise AssertionError("translated again")
-source = Source(Snapshot([open_file(Path(sys.argv[1]))]), "", translate)
+source = ModelSource(Snapshot([open_file(Path(sys.argv[1]))]), "", translate)
 session = OnnxRuntimeEngine().load(source, Options())
 session.run([np.ones((1, 64), np.float32)])
 print(sorted({"onnx", "onnx_ir", "google.protobuf"} & sys.modules.keys()))

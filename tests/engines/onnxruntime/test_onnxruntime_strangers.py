@@ -9,7 +9,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.onnxruntime import engine as engine_module
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine, readable
 from mindspore_lite.errors import InputError
@@ -28,7 +28,7 @@ def test_an_error_of_any_length_is_read_in_no_time() -> None:
 
 
 def test_a_request_without_elements_is_refused_where_sizes_are_divided_by(
-    source_of: Callable[[onnx.ModelProto], Source],
+    source_of: Callable[[onnx.ModelProto], ModelSource],
 ) -> None:
     made = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["": 23]> g (float[1,H,2,4] q) => (float[1,H,2,4] y) '

@@ -17,7 +17,7 @@ from onnx import helper
 from support.pages import weight_pages
 from support.snapshots import snapshot
 
-from mindspore_lite.engines.base import Group, Options, Session, Source
+from mindspore_lite.engines.base import Group, ModelSource, Options, Session
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.onnxruntime import shared_weights
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
@@ -28,7 +28,7 @@ SIDE = 256  # 256 KiB a weight, and as much packed
 PAGES = SIDE * SIDE * 4 // 4096
 
 
-def chain(path: Path, rows: int, seeds: list[int]) -> Source:
+def chain(path: Path, rows: int, seeds: list[int]) -> ModelSource:
     """x @ w0 @ w1 ... for x of so many rows, each weight as its seed says."""
     made = [np.random.default_rng(seed).random((SIDE, SIDE), np.float32) - 0.5 for seed in seeds]
     weights = {f"w{at}": weight for at, weight in enumerate(made)}
@@ -38,10 +38,10 @@ def chain(path: Path, rows: int, seeds: list[int]) -> Source:
     ]
     ends = [tensor("x", [rows, SIDE])], [tensor(f"x{len(nodes)}", [rows, SIDE])]
     path.write_bytes(model(nodes, *ends, weights).SerializeToString())
-    return Source(snapshot(path), "", lambda: ir.load(path))
+    return ModelSource(snapshot(path), "", lambda: ir.load(path))
 
 
-def load(source: Source, group: Group | None = None) -> Session:
+def load(source: ModelSource, group: Group | None = None) -> Session:
     return OnnxRuntimeEngine().load(source, Options(group=group))
 
 
@@ -118,7 +118,7 @@ def test_a_transposed_weight_is_another_although_its_raw_form_is_the_same(
         ends = [tensor("x", [1, SIDE])], [tensor("y", [1, SIDE])]
         path = tmp_path / f"{flag}.onnx"
         path.write_bytes(model(nodes, *ends, {"w": weight}).SerializeToString())
-        sessions.append(load(Source(snapshot(path), "", partial(ir.load, path)), group))
+        sessions.append(load(ModelSource(snapshot(path), "", partial(ir.load, path)), group))
     x = np.random.default_rng(9).random((1, SIDE), np.float32)
     for session, want in zip(sessions, (x @ weight, x @ weight.T), strict=True):
         (found,) = session.run([x])
@@ -134,7 +134,7 @@ def test_weights_below_a_page_stay_where_they_are(tmp_path: Path) -> None:
         ends = [tensor("x", [rows, 512])], [tensor("y", [rows, 512])]
         weights = {"w": np.arange(512, dtype=np.float32)}
         path.write_bytes(model(nodes, *ends, weights).SerializeToString())
-        made.append(Source(snapshot(path), "", partial(ir.load, path)))
+        made.append(ModelSource(snapshot(path), "", partial(ir.load, path)))
     group = shared()
     for rows, source in zip((2, 3), made, strict=True):
         session = load(source, group)
@@ -148,7 +148,7 @@ def test_a_model_without_large_weights_goes_well_with_a_group(tmp_path: Path) ->
     path = tmp_path / "plain.onnx"
     nodes = [helper.make_node("Neg", ["x"], ["y"])]
     path.write_bytes(model(nodes, [tensor("x", [2])], [tensor("y", [2])]).SerializeToString())
-    source = Source(snapshot(path), "", lambda: ir.load(path))
+    source = ModelSource(snapshot(path), "", lambda: ir.load(path))
     group = shared()
     for _ in range(2):
         (found,) = load(source, group).run([np.ones(2, np.float32)])
@@ -299,7 +299,7 @@ def test_long_weights_are_compared_to_the_end(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(data)
     entries = {"offset": "0", "length": str(3 << 20)}
     places = [
-        shared_weights.Place(tmp_path / name, digest.stamp(tmp_path / name), entries)
+        shared_weights.WeightPlace(tmp_path / name, digest.stamp(tmp_path / name), entries)
         for name in ("one", "other")
     ]
     shorter = replace(places[1], entries={"offset": "0", "length": str((3 << 20) - 1)})

@@ -16,7 +16,7 @@ from engines.conftest import loop_model, model, tensor
 from onnx import helper
 from support.snapshots import snapshot
 
-from mindspore_lite.engines.base import Group, Options, Source
+from mindspore_lite.engines.base import Group, ModelSource, Options
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.onnxruntime.workspace import Workspace
 
@@ -103,10 +103,10 @@ import numpy as np, onnx_ir as ir
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Group, Options, Source
+from mindspore_lite.engines.base import Group, Options, ModelSource
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 path = Path(sys.argv[1])
-source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+source = ModelSource(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 options = Options(group=Group(workspace=True))
 load = lambda: OnnxRuntimeEngine().load(source, options)
 x = np.ones((1, 64), np.float32)
@@ -135,7 +135,7 @@ import numpy as np, onnx_ir as ir
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Group, Options, Source
+from mindspore_lite.engines.base import Group, Options, ModelSource
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 
 def written():
@@ -144,7 +144,7 @@ def written():
 
 paths = [Path(name) for name in sys.argv[2:]]
 def source_of(path):
-    return Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+    return ModelSource(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 
 sources = [source_of(path) for path in paths]
 options = Options(group=Group(workspace=True) if sys.argv[1] == "together" else None)
@@ -191,7 +191,7 @@ def test_sessions_that_run_in_turn_use_the_same_memory(tmp_path: Path) -> None:
 def test_many_threads_get_right_results_from_the_same_allocator(tmp_path: Path) -> None:
     path = tmp_path / "loop.onnx"
     path.write_bytes(loop_model().SerializeToString())
-    source = Source(snapshot(path), "", lambda: ir.load(path))
+    source = ModelSource(snapshot(path), "", lambda: ir.load(path))
     sessions = [ENGINE.load(source, TOGETHER) for _ in range(2)]
     alone = ENGINE.load(source, Options())
     rng = np.random.default_rng(0)
@@ -235,6 +235,6 @@ def test_a_model_that_cannot_be_loaded_leaves_the_allocator_to_nobody(tmp_path: 
     path = tmp_path / "bad.onnx"
     path.write_bytes(made.SerializeToString())
     with pytest.raises(engine.EngineError) as caught:
-        ENGINE.load(Source(snapshot(path), "", lambda: ir.load(path)), TOGETHER)
+        ENGINE.load(ModelSource(snapshot(path), "", lambda: ir.load(path)), TOGETHER)
     del caught  # its traceback holds the frames that hold the lease
     assert engine._workspace._lease() is None

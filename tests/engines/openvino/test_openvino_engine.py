@@ -16,14 +16,14 @@ import pytest
 from support.onnx_graphs import BOOL, F32, I64, body, model, node
 
 from mindspore_lite.engines import sharing
-from mindspore_lite.engines.base import Group, Options, Source
+from mindspore_lite.engines.base import Group, ModelSource, Options
 from mindspore_lite.engines.cache import artefact
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.errors import EngineError, RequestTimeoutError
 
 ENGINE = OpenVinoEngine()
 CACHES = pytest.mark.parametrize("cached", ["on", "off"])
-MakeSource = Callable[[onnx.ModelProto], Source]
+MakeSource = Callable[[onnx.ModelProto], ModelSource]
 
 
 def properties(session: Any, *names: str) -> list[Any]:

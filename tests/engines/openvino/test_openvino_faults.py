@@ -11,12 +11,12 @@ import onnx
 import pytest
 from support.onnx_graphs import BOOL, F32, I64, model, node
 
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.errors import UnsupportedOpError
 
 ENGINE = OpenVinoEngine()
-MakeSource = Callable[[onnx.ModelProto], Source]
+MakeSource = Callable[[onnx.ModelProto], ModelSource]
 
 
 @pytest.mark.parametrize("op", ["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])

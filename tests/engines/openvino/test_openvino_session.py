@@ -16,13 +16,13 @@ import onnx
 import pytest
 from support.onnx_graphs import model, node
 
-from mindspore_lite.engines.base import Options, Source, Stop
+from mindspore_lite.engines.base import ModelSource, Options, Stop
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.engines.openvino.session import OpenVinoSession
 from mindspore_lite.errors import ClosedError, EngineError, InputError, StoppedError
 
 ENGINE = OpenVinoEngine()
-MakeSource = Callable[[onnx.ModelProto], Source]
+MakeSource = Callable[[onnx.ModelProto], ModelSource]
 FLOAT = onnx.TensorProto.FLOAT
 WAYS = pytest.mark.parametrize(
     "options",
@@ -226,11 +226,11 @@ import numpy as np, onnx_ir as ir
 from pathlib import Path
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import Options, ModelSource
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
 from mindspore_lite.errors import EngineError
 path = Path(sys.argv[1])
-source = Source(Snapshot([open_file(path)]), "", lambda: ir.load(path))
+source = ModelSource(Snapshot([open_file(path)]), "", lambda: ir.load(path))
 load = lambda: OpenVinoEngine().load(source, Options(streams=2))
 x = np.ones((1, 64), np.float32)
 session = load()
@@ -293,7 +293,7 @@ def test_memory_of_a_request_does_not_grow_with_the_shapes_it_saw(dense: Any) ->
     assert len(session._native.free) == 1  # type: ignore[union-attr]
 
 
-def test_a_loop_is_computed(endless: Source) -> None:
+def test_a_loop_is_computed(endless: ModelSource) -> None:
     session = ENGINE.load(endless, Options())
     x = np.ones((1, 64), np.float32)
     (y,) = session.run([np.array(3), x])

@@ -12,7 +12,7 @@ from mindspore_lite.engines.base import Options
 from mindspore_lite.engines.cache import artefact
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.prepare import alignment
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 DATA = Path(__file__).parent.parent / "data/models"
 
@@ -82,7 +82,7 @@ def test_a_model_without_a_data_file_is_left_alone(tmp_path: Path) -> None:
 def test_everything_that_an_artefact_maps_is_aligned(cache_place: Path) -> None:
     """This network's artefact, as ONNX Runtime wrote it, killed the process that ran it."""
     path = DATA / "mobilenet_v3_mini.mindir"
-    session = OnnxRuntimeEngine().load(source_of(Given("MINDIR", path)), Options())
+    session = OnnxRuntimeEngine().load(source_of(ModelInput("MINDIR", path)), Options())
     (model_file,) = cache_place.glob(f"*/{artefact.MODEL}")
     graph = onnx.load(model_file, load_external_data=False).graph
     offsets = [

@@ -22,7 +22,7 @@ from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.prepare import variable
 from mindspore_lite.engines.prepare.alignment import ALIGNMENT
 from mindspore_lite.errors import EngineError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 Load = Callable[..., Session]
 
@@ -37,7 +37,7 @@ def load(
 
     def session(data: bytes, *names: str, **replaced: np.ndarray) -> Session:
         entries = tuple((name, "") for name in names)
-        given = Given("ONNX", data=data, variable=entries)
+        given = ModelInput("ONNX", data=data, variable=entries)
         found = OnnxRuntimeEngine().load(source_of(given), Options())
         if names and (replaced or request.param == "removed"):
             assert isinstance(found, Reopening)
@@ -139,7 +139,7 @@ def test_first_values_lie_aligned_at_the_end_of_the_data_file(cache_place: Path)
     ports = [("x", F32, [3, 64])]
     made = model(steps, ports, ["y"], fixed=some(64, 64), small=small, large=large)
     names = (("small", ""), ("large", ""))
-    given = Given("ONNX", data=made.SerializeToString(), variable=names)
+    given = ModelInput("ONNX", data=made.SerializeToString(), variable=names)
     session = OnnxRuntimeEngine().load(source_of(given), Options())
     (folder,) = [path for path in cache_place.iterdir() if len(path.name) == 64]
     rows = json.loads(session.metadata[variable.KEY])
@@ -158,7 +158,7 @@ def test_which_weights_change_is_part_of_the_key_but_not_their_values(cache_plac
 
     def folders(*names: str, **replaced: np.ndarray) -> int:
         entries = tuple((name, "") for name in names)
-        source = source_of(Given("ONNX", data=data, variable=entries))
+        source = source_of(ModelInput("ONNX", data=data, variable=entries))
         OnnxRuntimeEngine().load(replace(source, replaced=replaced), Options())
         return sum(len(path.name) == 64 for path in cache_place.iterdir())
 
@@ -170,7 +170,7 @@ def test_which_weights_change_is_part_of_the_key_but_not_their_values(cache_plac
 
 def test_a_stored_model_is_not_translated_again_for_other_weights() -> None:
     translated = []
-    source = source_of(Given("ONNX", data=dense().SerializeToString(), variable=(("w", ""),)))
+    source = source_of(ModelInput("ONNX", data=dense().SerializeToString(), variable=(("w", ""),)))
 
     def translate() -> ir.Model:
         translated.append(1)

@@ -15,17 +15,17 @@ from onnx import TensorProto, helper
 from support.mindir_builder import Net, tensor_type
 from support.running import DATA, run
 
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine, _kernels
 from mindspore_lite.engines.prepare import widen as module
 from mindspore_lite.engines.prepare.widen import TAKES_NUMBERS, TAKES_ORDINARY, Kernels, widen
 from mindspore_lite.engines.torch.kernels.taken import rows
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.passes.element_types import signature
 
 ENGINE = OnnxRuntimeEngine()
-MakeSource = Callable[[Any], Source]
+MakeSource = Callable[[Any], ModelSource]
 I8, I16, U64, BF16, F64, BOOL = (
     TensorProto.INT8,
     TensorProto.INT16,
@@ -62,7 +62,7 @@ def node(op_type: str, *inputs: str, to: str = "y", **attributes: Any) -> Any:
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("models/*.mindir")), ids=lambda p: p.stem)
 def test_ordinary_models_do_not_ask_for_kernels(path: Any) -> None:
-    made = source_of(Given("MINDIR", path)).translate()
+    made = source_of(ModelInput("MINDIR", path)).translate()
     before = ops(made)
     widen(made, no_kernels)
     assert ops(made) == before

@@ -12,7 +12,7 @@ import pytest
 from engines.conftest import model, tensor
 from onnx import helper
 
-from mindspore_lite.engines.base import Options, Source, TensorInfo
+from mindspore_lite.engines.base import ModelSource, Options, TensorInfo
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.sessions.io_types import (
     KEY,
@@ -89,7 +89,7 @@ def test_a_graph_that_cannot_carry_the_type_is_refused(info: TensorInfo, name: s
 
 
 def test_a_session_takes_and_gives_complex_numbers(
-    source_of: Callable[[onnx.ModelProto], Source],
+    source_of: Callable[[onnx.ModelProto], ModelSource],
 ) -> None:
     ends = [tensor("x", ["n", 3, 2])], [tensor("y", ["n", 3, 2])]
     made = model([helper.make_node("Neg", ["x"], ["y"])], *ends)

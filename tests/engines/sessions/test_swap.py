@@ -1,4 +1,4 @@
-"""flip.py: sessions that are exchanged while they run."""
+"""swap.py: sessions that are exchanged while they run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mindspore_lite.engines.base import Stop, TensorInfo
-from mindspore_lite.engines.sessions.swap import Flip
+from mindspore_lite.engines.sessions.swap import SessionSwap
 from mindspore_lite.errors import ClosedError
 from mindspore_lite.weights.variable import Variable
 
@@ -51,7 +51,7 @@ class Fake:
 
 def test_a_face_looks_like_the_session_behind_it() -> None:
     first = Fake(1)
-    (face,) = Flip([first]).faces()
+    (face,) = SessionSwap([first]).faces()
     assert (face.inputs, face.outputs, face.variables) == (INFO, INFO, (WEIGHT,))
     assert face.metadata == {"number": "1"}
     assert face.mapped
@@ -59,30 +59,30 @@ def test_a_face_looks_like_the_session_behind_it() -> None:
 
 
 def test_runs_go_to_the_sessions_that_are_in_place_each_to_its_own() -> None:
-    flip = Flip([Fake(1), Fake(2)])
-    left, right = flip.faces()
+    swap = SessionSwap([Fake(1), Fake(2)])
+    left, right = swap.faces()
     assert [left.run([ONE])[0], right.run([ONE])[0]] == [1, 2]
-    flip.flip([Fake(3), Fake(4)])
+    swap.swap([Fake(3), Fake(4)])
     assert [left.run([ONE])[0], right.run([ONE])[0]] == [3, 4]
     assert left.skeleton() == b"graph 3"
 
 
 def test_a_stop_is_handed_on() -> None:
     session, stop = Fake(1), Stop()
-    Flip([session]).faces()[0].run([ONE], stop)
+    SessionSwap([session]).faces()[0].run([ONE], stop)
     assert session.stops == [stop]
 
 
 def test_a_run_under_way_ends_on_the_session_it_began_on_which_is_never_closed() -> None:
     old = Fake(1)
     old.may_end.clear()
-    flip = Flip([old])
-    (face,) = flip.faces()
+    swap = SessionSwap([old])
+    (face,) = swap.faces()
     found: list[np.ndarray] = []
     thread = threading.Thread(target=lambda: found.extend(face.run([ONE])))
     thread.start()
     assert old.began.wait(LIMIT_S)
-    flip.flip([Fake(2)])
+    swap.swap([Fake(2)])
     assert face.run([ONE])[0] == 2
     old.may_end.set()
     thread.join(LIMIT_S)
@@ -92,8 +92,8 @@ def test_a_run_under_way_ends_on_the_session_it_began_on_which_is_never_closed()
 
 def test_one_face_closes_the_sessions_of_all() -> None:
     sessions = [Fake(1), Fake(2)]
-    flip = Flip(sessions)
-    left, right = flip.faces()
+    swap = SessionSwap(sessions)
+    left, right = swap.faces()
     left.close()
     assert [s.closed for s in sessions] == [1, 1]
     with pytest.raises(ClosedError):
@@ -101,11 +101,11 @@ def test_one_face_closes_the_sessions_of_all() -> None:
 
 
 def test_sessions_that_come_after_the_end_are_closed() -> None:
-    flip = Flip([Fake(1)])
-    (face,) = flip.faces()
+    swap = SessionSwap([Fake(1)])
+    (face,) = swap.faces()
     face.close()
     late = Fake(2)
-    flip.flip([late])
+    swap.swap([late])
     assert late.closed == 1
     with pytest.raises(ClosedError):
         face.run([ONE])

@@ -119,7 +119,7 @@ def test_large_arrays_are_staged_and_others_are_not(
     on_card: OnCard, card: FakeCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged: list[tuple[int, ...]] = []
-    room = replay.Lane.room
+    room = replay.Recording.room
 
     def seen(lane: Any, use: str, at: int, *given: Any) -> Any:
         if use == "in":
@@ -127,7 +127,7 @@ def test_large_arrays_are_staged_and_others_are_not(
         return room(lane, use, at, *given)
 
     monkeypatch.setattr(replay, "_THREADS_BYTES", 3 * 64)
-    monkeypatch.setattr(replay.Lane, "room", seen)
+    monkeypatch.setattr(replay.Recording, "room", seen)
     session = on_card(dense(), batches=(1, 4))
     for count in (1, 2, 3, 4, 2):
         check(session, count, seed=count)

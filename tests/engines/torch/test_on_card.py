@@ -23,7 +23,7 @@ from mindspore_lite.engines.torch import program
 from mindspore_lite.engines.torch.cards import check, listed
 from mindspore_lite.engines.torch.engine import TorchEngine
 from mindspore_lite.errors import EngineUnavailableError, ResourceError
-from mindspore_lite.graph.source import Given, source_of
+from mindspore_lite.graph.source import ModelInput, source_of
 
 pytestmark = pytest.mark.gpu
 
@@ -66,8 +66,8 @@ def room() -> Iterator[None]:
 def test_card_and_cpu_agree(name: str, more: dict[str, Any], tolerance: float) -> None:
     path = DATA / f"models/{name}.mindir"
     given, _ = fixture_arrays(path.with_suffix(".npz"))
-    wanted = ENGINE.load(source_of(Given("MINDIR", path)), Options()).run(given)
-    session = ENGINE.load(source_of(Given("MINDIR", path)), options(**more))
+    wanted = ENGINE.load(source_of(ModelInput("MINDIR", path)), Options()).run(given)
+    session = ENGINE.load(source_of(ModelInput("MINDIR", path)), options(**more))
     for _ in range(2):  # the second replays over what the first left
         for a, b in zip(wanted, session.run(given), strict=True):
             close_to(a, b, tolerance)
@@ -88,10 +88,10 @@ def test_a_second_start_follows_the_tape_of_the_first(
 ) -> None:
     path = DATA / f"models/{name}.mindir"
     given, _ = fixture_arrays(path.with_suffix(".npz"))
-    first = ENGINE.load(source_of(Given("MINDIR", path)), options(tuning="fast", **more))
+    first = ENGINE.load(source_of(ModelInput("MINDIR", path)), options(tuning="fast", **more))
     wanted = first.run(given)
     monkeypatch.setattr(program, "lower", lambda *_: pytest.fail("it was lowered again"))
-    second = ENGINE.load(source_of(Given("MINDIR", path)), options(tuning="fast", **more))
+    second = ENGINE.load(source_of(ModelInput("MINDIR", path)), options(tuning="fast", **more))
     for a, b in zip(wanted, second.run(given), strict=True):
         close_to(a, b, 1e-5 if "tf32" in more else 1e-3)
 

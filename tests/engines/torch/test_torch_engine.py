@@ -16,7 +16,7 @@ from support.sharing import python, said, tell
 from support.torch_graphs import computed, dense, model, rows, source, weight
 
 from mindspore_lite.engines import sharing
-from mindspore_lite.engines.base import Options, Source
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.torch import engine as engines
 from mindspore_lite.engines.torch.engine import TorchEngine
@@ -27,13 +27,13 @@ ENGINE = TorchEngine()
 
 
 class Counted:
-    """A Source that counts how often it is translated."""
+    """A ModelSource that counts how often it is translated."""
 
     def __init__(self, folder: Path, variable: Any = (), **more: Any) -> None:
         made = source(folder, dense(), variable)
         self.count = 0
         self._translate = made.translate
-        self.source = Source(made.snapshot, "", self.translate, variable=made.variable, **more)
+        self.source = ModelSource(made.snapshot, "", self.translate, variable=made.variable, **more)
 
     def translate(self) -> ir.Model:
         self.count += 1
@@ -117,7 +117,7 @@ def test_variable_weights_change_in_a_session_or_are_loaded_changed(tmp_path: Pa
     given = Counted(tmp_path, variable=[("w", "")])
     session = ENGINE.load(given.source, Options())
     check(session)
-    changed = Source(
+    changed = ModelSource(
         given.source.snapshot, "", given.translate, True, (("w", ""),), {"w": weight(3.0)}
     )
     check(ENGINE.load(changed, Options()), 3.0)

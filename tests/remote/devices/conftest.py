@@ -8,9 +8,9 @@ import pytest
 from support.fake_workers import FakeWorkers, place
 
 from mindspore_lite.remote.devices import supervisor
-from mindspore_lite.remote.devices.dispatcher import Crew
+from mindspore_lite.remote.devices.dispatcher import Dispatcher
 
-Make = Callable[..., Crew]
+Make = Callable[..., Dispatcher]
 
 
 @pytest.fixture
@@ -21,13 +21,13 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> FakeWorkers:
 
 @pytest.fixture
 def make(workers: FakeWorkers) -> Iterator[Make]:
-    crews: list[Crew] = []
+    crews: list[Dispatcher] = []
 
-    def make(devices: int = 2, *, cores: int = 1, retries: int = 0) -> Crew:
+    def make(devices: int = 2, *, cores: int = 1, retries: int = 0) -> Dispatcher:
         places = [place(device, cores) for device in range(devices)]
-        crews.append(Crew(places, retries=retries, start=workers.start))
+        crews.append(Dispatcher(places, retries=retries, start=workers.start))
         return crews[-1]
 
     yield make
-    for crew in crews:
-        crew.close(0.0)
+    for dispatcher in crews:
+        dispatcher.close(0.0)

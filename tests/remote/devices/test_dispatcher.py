@@ -1,4 +1,4 @@
-"""crew.py: parts of requests are computed by devices, from the beginning to the end."""
+"""dispatcher.py: parts of requests are computed by devices, from the beginning to the end."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from mindspore_lite.errors import (
     ResourceError,
     WorkerDiedError,
 )
-from mindspore_lite.remote.devices.dispatcher import Crew
+from mindspore_lite.remote.devices.dispatcher import Dispatcher
 from mindspore_lite.serving.call import Call
 
-Make = Callable[..., Crew]
+Make = Callable[..., Dispatcher]
 
 
 # --- who computes what ----------------------------------------------------------------------------
 
 
 def test_part_i_goes_to_device_i(make: Make, workers: FakeWorkers) -> None:
-    crew = make(3)
-    assert run(crew, 1, 2, 3) == [2, 4, 6]
+    dispatcher = make(3)
+    assert run(dispatcher, 1, 2, 3) == [2, 4, 6]
     for device in range(3):
         (call,) = workers.of(device).model.began
         assert call.arrays[0][0, 0] == device + 1
@@ -53,9 +53,9 @@ def test_part_i_goes_to_device_i(make: Make, workers: FakeWorkers) -> None:
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_more_parts_than_devices_take_turns(make: Make, workers: FakeWorkers, cores: int) -> None:
-    crew = make(2, cores=cores)
+    dispatcher = make(2, cores=cores)
     workers.holds = True
-    result = begun(lambda: run(crew, *range(20)))
+    result = begun(lambda: run(dispatcher, *range(20)))
     done = 0
     while done < 20:
         under_way = {device: len(workers.of(device).model.calls) for device in range(2)}
@@ -71,22 +71,22 @@ def test_more_parts_than_devices_take_turns(make: Make, workers: FakeWorkers, co
 def test_a_request_goes_to_the_device_that_has_least_to_do(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.holds = True
-    first = begun(lambda: run(crew, 1))
+    first = begun(lambda: run(dispatcher, 1))
     workers.call(0)
-    second = begun(lambda: run(crew, 2))
+    second = begun(lambda: run(dispatcher, 2))
     workers.call(1).answer()
     assert second() == [4]
     workers.call(0).answer()
     assert first() == [2]
-    assert [post.load for post in crew.posts] == [0, 0]
+    assert [supervisor.load for supervisor in dispatcher.supervisors] == [0, 0]
 
 
 def test_answers_are_taken_in_whatever_order_they_come(make: Make, workers: FakeWorkers) -> None:
-    crew = make(3)
+    dispatcher = make(3)
     workers.holds = True
-    result = begun(lambda: run(crew, 1, 2, 3))
+    result = begun(lambda: run(dispatcher, 1, 2, 3))
     for device in (2, 0, 1):
         workers.call(device).answer()
     assert result() == [2, 4, 6]
@@ -100,10 +100,10 @@ def test_a_request_of_no_parts_is_done_at_once(make: Make) -> None:
 def test_outputs_of_more_parts_than_devices_are_copied_before_their_lanes_are_used_again(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     memory = np.zeros((1, 2), np.float32)  # shared, as it were: each answer overwrites the last
     workers.holds = True
-    result = begun(lambda: run(crew, 1, 2))
+    result = begun(lambda: run(dispatcher, 1, 2))
     for number in range(2):
         call = workers.call(0, number)
         memory[:] = number + 5
@@ -118,9 +118,9 @@ def test_outputs_of_more_parts_than_devices_are_copied_before_their_lanes_are_us
 def test_the_first_error_ends_the_request_and_the_other_parts_are_called_off(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(3)
+    dispatcher = make(3)
     workers.holds = True
-    result = begun(lambda: run(crew, 1, 2, 3))
+    result = begun(lambda: run(dispatcher, 1, 2, 3))
     calls = [workers.call(device) for device in range(3)]
     calls[1].answer(InputError("it does not fit"))
     with pytest.raises(InputError, match="it does not fit"):
@@ -128,15 +128,18 @@ def test_the_first_error_ends_the_request_and_the_other_parts_are_called_off(
     assert [call.ends for call in calls] == [["abandoned"], ["released"], ["abandoned"]]
     wait_for(lambda: workers.of(0).cancelled == [1] and workers.of(2).cancelled == [1])
     assert workers.of(1).cancelled == []
-    assert [(post.done, post.failed, post.load) for post in crew.posts] == [(0, 1, 0)] * 3
+    assert [
+        (supervisor.done, supervisor.failed, supervisor.load)
+        for supervisor in dispatcher.supervisors
+    ] == [(0, 1, 0)] * 3
 
 
 def test_with_return_errors_the_other_parts_have_their_results(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(3)
+    dispatcher = make(3)
     workers.holds = True
-    result = begun(lambda: each(crew, 1, 2, 3))
+    result = begun(lambda: each(dispatcher, 1, 2, 3))
     error = InputError("it does not fit")
     workers.call(1).answer(error)
     workers.call(0).answer()
@@ -145,23 +148,23 @@ def test_with_return_errors_the_other_parts_have_their_results(
 
 
 def test_what_a_part_cannot_be_sent_for_is_its_error(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
 
     def fail() -> None:
         raise ResourceError("no socket")
 
     workers.of(1).model.before_start = fail
-    first, second = each(crew, 1, 2)
+    first, second = each(dispatcher, 1, 2)
     assert (first, str(second)) == (2, "no socket")
     with pytest.raises(ResourceError, match="no socket"):
-        run(crew, 1, 2)
+        run(dispatcher, 1, 2)
     wait_for(lambda: not workers.of(0).model.calls)
-    assert [post.load for post in crew.posts] == [0, 0]
+    assert [supervisor.load for supervisor in dispatcher.supervisors] == [0, 0]
 
 
 def test_an_interrupt_leaves_a_crew_that_can_be_used(make: Make, workers: FakeWorkers) -> None:
     """Ctrl-C comes wherever the caller happens to be."""
-    crew = make(2)
+    dispatcher = make(2)
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -169,30 +172,30 @@ def test_an_interrupt_leaves_a_crew_that_can_be_used(make: Make, workers: FakeWo
     workers.holds = True
     workers.of(1).model.before_start = interrupt
     with pytest.raises(KeyboardInterrupt):
-        run(crew, 1, 2)
+        run(dispatcher, 1, 2)
     (call,) = workers.of(0).model.began
     assert call.ends == ["abandoned"]
     workers.holds = False
     workers.of(1).model.before_start = lambda: None
-    assert run(crew, 1, 2) == [2, 4]
-    assert [post.load for post in crew.posts] == [0, 0]
-    assert crew.statistics().failed == 1
+    assert run(dispatcher, 1, 2) == [2, 4]
+    assert [supervisor.load for supervisor in dispatcher.supervisors] == [0, 0]
+    assert dispatcher.statistics().failed == 1
 
 
 def test_an_error_does_not_hold_what_the_request_was_given(
     make: Make, workers: FakeWorkers
 ) -> None:
     """Without the garbage collector, which does not know how large the arrays are."""
-    crew = make(2)
+    dispatcher = make(2)
     given = rows()
     gone = weakref.ref(given[0])
     workers.holds = True
     gc.collect()
     gc.disable()
     try:
-        asked = [crew.request([given, rows()], Call(()))]
-        crew.take()
-        result = begun(lambda: crew.run(asked.pop(), values))
+        asked = [dispatcher.request([given, rows()], Call(()))]
+        dispatcher.take()
+        result = begun(lambda: dispatcher.run(asked.pop(), values))
         workers.call(0)
         workers.call(1).answer(InputError("no"))
         with pytest.raises(InputError) as error:
@@ -209,19 +212,19 @@ def test_an_error_does_not_hold_what_the_request_was_given(
 
 
 def test_a_request_under_way_can_be_cancelled(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.holds = True
     for parts in (1, 2):
-        crew.take()
-        asked = request(crew, *range(parts))
-        result = begun(lambda asked=asked: crew.run(asked, values))
+        dispatcher.take()
+        asked = request(dispatcher, *range(parts))
+        result = begun(lambda asked=asked: dispatcher.run(asked, values))
         wait_for(lambda asked=asked, parts=parts: len(asked.flying) == parts)
-        assert crew.cancel(asked)
+        assert dispatcher.cancel(asked)
         with pytest.raises(CancelledError):
             result()
-        assert not crew.cancel(asked)
+        assert not dispatcher.cancel(asked)
     wait_for(lambda: workers.of(0).cancelled == [1, 2])
-    assert crew.statistics().cancelled == 2
+    assert dispatcher.statistics().cancelled == 2
     for call in began(workers, 0) + began(workers, 1):
         assert call.ends == ["interrupted", "abandoned"]
 
@@ -229,15 +232,15 @@ def test_a_request_under_way_can_be_cancelled(make: Make, workers: FakeWorkers) 
 def test_a_request_that_waits_for_a_device_can_be_cancelled(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     goes_on = threading.Event()
     workers.builds.append(lambda process: assert_set(goes_on))
     workers.of(0).die()
     wait_for(lambda: len(workers.processes) == 2)
-    crew.take()
-    asked = request(crew, 1)
-    result = begun(lambda: crew.run(asked, values))
-    assert crew.cancel(asked)
+    dispatcher.take()
+    asked = request(dispatcher, 1)
+    result = begun(lambda: dispatcher.run(asked, values))
+    assert dispatcher.cancel(asked)
     with pytest.raises(CancelledError):
         result()
     goes_on.set()
@@ -246,13 +249,13 @@ def test_a_request_that_waits_for_a_device_can_be_cancelled(
 def test_a_request_that_is_cancelled_while_it_is_sent_does_not_wait(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     workers.holds = True
-    crew.take()
-    asked = request(crew, 1)
-    workers.of(0).model.before_start = lambda: crew.cancel(asked)
+    dispatcher.take()
+    asked = request(dispatcher, 1)
+    workers.of(0).model.before_start = lambda: dispatcher.cancel(asked)
     with pytest.raises(CancelledError):
-        crew.run(asked, values)
+        dispatcher.run(asked, values)
 
 
 @pytest.mark.parametrize("answer", [None, InputError("no")])
@@ -260,12 +263,12 @@ def test_a_connection_that_was_woken_by_cancel_is_never_used_again(
     make: Make, workers: FakeWorkers, answer: Exception | None
 ) -> None:
     """The answer is there, and cancel comes before it is taken."""
-    crew = make(1)
+    dispatcher = make(1)
     workers.holds = True
-    crew.take()
-    asked = request(crew, 1)
-    workers.of(0).model.after_answer = lambda: crew.cancel(asked)
-    result = begun(lambda: crew.run(asked, values))
+    dispatcher.take()
+    asked = request(dispatcher, 1)
+    workers.of(0).model.after_answer = lambda: dispatcher.cancel(asked)
+    result = begun(lambda: dispatcher.run(asked, values))
     call = workers.call(0)
     call.answer(answer)
     with pytest.raises(CancelledError):
@@ -276,37 +279,37 @@ def test_a_connection_that_was_woken_by_cancel_is_never_used_again(
 def test_a_cancelled_request_ends_as_such_whatever_else_goes_wrong(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(1)
-    crew.take()
-    asked = request(crew, 1)
+    dispatcher = make(1)
+    dispatcher.take()
+    asked = request(dispatcher, 1)
 
     def fail() -> None:
-        crew.cancel(asked)
+        dispatcher.cancel(asked)
         raise ResourceError("no socket")
 
     workers.of(0).model.before_start = fail
     with pytest.raises(CancelledError):
-        crew.run(asked, values)
-    assert crew.statistics().cancelled == 1
+        dispatcher.run(asked, values)
+    assert dispatcher.statistics().cancelled == 1
 
 
 def test_a_request_that_failed_cannot_be_cancelled(make: Make, workers: FakeWorkers) -> None:
     """Its Future is about to get the error, and must not be cancelled in between."""
-    crew = make(1)
-    crew.take()
-    asked = request(crew, 1, timeout_s=1e-9)
+    dispatcher = make(1)
+    dispatcher.take()
+    asked = request(dispatcher, 1, timeout_s=1e-9)
     with pytest.raises(RequestTimeoutError, match="it was not sent yet"):
-        crew.run(asked, values)
-    assert not crew.cancel(asked)
+        dispatcher.run(asked, values)
+    assert not dispatcher.cancel(asked)
 
 
 def test_a_request_that_is_done_cannot_be_cancelled(make: Make) -> None:
-    crew = make(1)
-    crew.take()
-    asked = request(crew, 1)
-    assert crew.run(asked, values) == [2]
-    assert not crew.cancel(asked)
-    assert crew.statistics().done == 1
+    dispatcher = make(1)
+    dispatcher.take()
+    asked = request(dispatcher, 1)
+    assert dispatcher.run(asked, values) == [2]
+    assert not dispatcher.cancel(asked)
+    assert dispatcher.statistics().done == 1
 
 
 # --- the beginning --------------------------------------------------------------------------------
@@ -344,11 +347,11 @@ def test_an_interrupted_build_leaves_nothing(
 ) -> None:
     workers.builds.extend([lambda process: wait_for(lambda: not process.alive)] * 2)
 
-    def interrupt(self: Crew) -> None:
+    def interrupt(self: Dispatcher) -> None:
         wait_for(lambda: len(workers.processes) == 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Crew, "_wait_for_all", interrupt)
+    monkeypatch.setattr(Dispatcher, "_wait_for_all", interrupt)
     with pytest.raises(KeyboardInterrupt):
         make(2)
     assert not any(process.alive for process in workers.processes)
@@ -374,16 +377,16 @@ def test_a_build_without_threads_leaves_nothing(
 
 
 def test_close_waits_for_what_was_taken(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.holds = True
-    running = begun(lambda: run(crew, 1, 2))
+    running = begun(lambda: run(dispatcher, 1, 2))
     workers.call(1)
-    crew.take()  # and not begun yet
-    closed = begun(lambda: crew.close(None))
-    wait_for(lambda: crew._closed)
+    dispatcher.take()  # and not begun yet
+    closed = begun(lambda: dispatcher.close(None))
+    wait_for(lambda: dispatcher._closed)
     with pytest.raises(ClosedError, match="the runner is closed; build it again to use it"):
-        crew.take()
-    later = begun(lambda: crew.run(request(crew, 3), values))
+        dispatcher.take()
+    later = begun(lambda: dispatcher.run(request(dispatcher, 3), values))
     workers.call(0).answer()
     workers.call(1).answer()
     assert running() == [2, 4]
@@ -394,20 +397,20 @@ def test_close_waits_for_what_was_taken(make: Make, workers: FakeWorkers) -> Non
     assert later() == [6]
     closed()
     assert [process.why for process in workers.processes] == ["stopped", "stopped"]
-    assert not crew.is_ready(0.1)
+    assert not dispatcher.is_ready(0.1)
 
 
 def test_close_gives_a_device_that_starts_again_its_time(make: Make, workers: FakeWorkers) -> None:
     """What was taken is finished, or fails for its own reasons, before the runner is closed."""
-    crew = make(1)
+    dispatcher = make(1)
     goes_on = threading.Event()
     workers.builds.append(lambda process: assert_set(goes_on))
     workers.of(0).die()
     wait_for(lambda: len(workers.processes) == 2)
-    waiting = begun(lambda: run(crew, 1))
-    wait_for(lambda: crew.statistics().running == 1)
-    closed = begun(lambda: crew.close(None))
-    wait_for(lambda: crew._closed)
+    waiting = begun(lambda: run(dispatcher, 1))
+    wait_for(lambda: dispatcher.statistics().running == 1)
+    closed = begun(lambda: dispatcher.close(None))
+    wait_for(lambda: dispatcher._closed)
     workers.holds = True
     goes_on.set()
     workers.call(0).answer()
@@ -416,12 +419,12 @@ def test_close_gives_a_device_that_starts_again_its_time(make: Make, workers: Fa
 
 
 def test_a_death_before_the_end_of_close_is_no_closing(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     workers.holds = True
-    running = begun(lambda: run(crew, 1))
+    running = begun(lambda: run(dispatcher, 1))
     workers.call(0)
-    closed = begun(lambda: crew.close(None))
-    wait_for(lambda: crew._closed)
+    closed = begun(lambda: dispatcher.close(None))
+    wait_for(lambda: dispatcher._closed)
     workers.of(0).die("signal 9")
     with pytest.raises(WorkerDiedError, match="signal 9"):
         running()
@@ -429,26 +432,26 @@ def test_a_death_before_the_end_of_close_is_no_closing(make: Make, workers: Fake
 
 
 def test_what_does_not_end_before_close_is_ended_by_it(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.holds = True
-    running = begun(lambda: run(crew, 1, 2))
+    running = begun(lambda: run(dispatcher, 1, 2))
     workers.call(1)
-    crew.close(0.0)
+    dispatcher.close(0.0)
     with pytest.raises(ClosedError, match="the runner was closed, and the request did not end"):
         running()
-    crew.close(0.0)  # harmless
+    dispatcher.close(0.0)  # harmless
 
 
 def test_a_request_that_waits_for_a_restart_learns_of_close(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     workers.builds.append(lambda process: wait_for(lambda: not process.alive))
     workers.of(0).die()
     wait_for(lambda: len(workers.processes) == 2)
-    waiting = begun(lambda: run(crew, 1))
-    wait_for(lambda: crew.statistics().running == 1)
-    crew.close(0.0)
+    waiting = begun(lambda: run(dispatcher, 1))
+    wait_for(lambda: dispatcher.statistics().running == 1)
+    dispatcher.close(0.0)
     with pytest.raises(ClosedError):
         waiting()
     assert not workers.of(0).alive
@@ -458,12 +461,12 @@ def test_an_abandoned_crew_ends_its_workers_without_a_lock(
     make: Make, workers: FakeWorkers
 ) -> None:
     """A garbage collection may come while this very thread holds one."""
-    crew = make(2)
-    with crew._changed, crew.posts[0]._changed:
-        done = begun(crew.abandon)
+    dispatcher = make(2)
+    with dispatcher._changed, dispatcher.supervisors[0]._changed:
+        done = begun(dispatcher.abandon)
         done()
-    for post in crew.posts:
-        post.join(LIMIT_S)
+    for supervisor in dispatcher.supervisors:
+        supervisor.join(LIMIT_S)
     assert [process.alive for process in workers.processes] == [False, False]
 
 
@@ -471,17 +474,17 @@ def test_an_abandoned_crew_ends_its_workers_without_a_lock(
 
 
 def test_statistics_add_up_at_every_moment(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     over = threading.Event()
 
     def ask() -> None:
         while not over.is_set():
-            run(crew, 1, 2)
+            run(dispatcher, 1, 2)
 
     asking = [begun(ask) for _ in range(4)]
     seen = 0
     while seen < 200:
-        found = crew.statistics()
+        found = dispatcher.statistics()
         ended = found.done + found.failed + found.timed_out + found.cancelled
         assert found.sent == found.running + ended
         assert 0 <= found.running <= 4
@@ -489,38 +492,38 @@ def test_statistics_add_up_at_every_moment(make: Make, workers: FakeWorkers) -> 
     over.set()
     for result in asking:
         result()
-    found = crew.statistics()
+    found = dispatcher.statistics()
     assert (found.running, found.sent) == (0, found.done)
     assert sum(device.done for device in found.devices) == 2 * found.done
 
 
 def test_statistics_tell_of_the_processes(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.of(1).silent = True
-    one, other = crew.statistics().devices
+    one, other = dispatcher.statistics().devices
     assert (one.device, one.state, one.pid, one.cores) == (0, "ready", workers.of(0).pid, (0,))
     assert (one.runner, other.runner) == ({"stuck": 0, "running": 0}, {})
-    crew.close(0.0)
-    assert [device.state for device in crew.statistics().devices] == ["closed", "closed"]
+    dispatcher.close(0.0)
+    assert [device.state for device in dispatcher.statistics().devices] == ["closed", "closed"]
 
 
 def test_a_forked_child_has_no_part_in_it(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
-    asked = request(crew, 1)
-    with crew._changed, asked._lock:  # as another thread might at the very moment of the fork
+    dispatcher = make(1)
+    asked = request(dispatcher, 1)
+    with dispatcher._changed, asked._lock:  # as another thread might at the very moment of the fork
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 with pytest.raises(EngineError, match="built before this process was forked"):
-                    crew.take()
-                assert not crew.cancel(asked)
-                assert not crew.is_ready(0.1)
-                assert crew.statistics().sent == 0
-                crew.abandon()
-                crew.close(None)
+                    dispatcher.take()
+                assert not dispatcher.cancel(asked)
+                assert not dispatcher.is_ready(0.1)
+                assert dispatcher.statistics().sent == 0
+                dispatcher.abandon()
+                dispatcher.close(None)
                 status = 0
             finally:
                 os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert run(crew, 1) == [2]
+    assert run(dispatcher, 1) == [2]

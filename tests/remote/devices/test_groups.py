@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mindspore_lite.core import cores as pool_cores
 from mindspore_lite.core.cores import Core, Cores, usable
 from mindspore_lite.errors import EngineError, EngineUnavailableError
-from mindspore_lite.remote.devices.groups import Group, groups, shared_groups
+from mindspore_lite.remote.devices.groups import CoreGroup, groups, shared_groups
 from mindspore_lite.remote.devices.groups import masks as device_masks
 
 
@@ -35,11 +35,11 @@ def machine(*nodes: int, siblings: int = 1, limit: int = 0, mask: Sequence[int] 
     )
 
 
-def masks(found: Sequence[Group]) -> list[tuple[int, ...]]:
+def masks(found: Sequence[CoreGroup]) -> list[tuple[int, ...]]:
     return [group.cores for group in found]
 
 
-def threads(found: Sequence[Group]) -> list[int]:
+def threads(found: Sequence[CoreGroup]) -> list[int]:
     return [group.threads for group in found]
 
 

@@ -1,4 +1,4 @@
-"""pulse.py: a worker that is silent is told from one that is busy, and from one that is gone."""
+"""heartbeat.py: a worker that is silent is told from one that is busy, and from one that is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.fake_engine import FakeClock
 from support.fake_workers import FakeProcess, FakeWorkers
 
 from mindspore_lite.errors import ResourceError, WorkerDiedError
-from mindspore_lite.remote.devices.heartbeat import Pulse, cpu_ticks
+from mindspore_lite.remote.devices.heartbeat import Heartbeat, cpu_ticks
 
 
 class World:
@@ -20,46 +20,46 @@ class World:
         self.clock = FakeClock()
         self.ticks = 7
         self.process: FakeProcess = FakeWorkers().start(3, (), lambda: None)
-        self.pulse = Pulse(cast(Any, self.process), self.clock.s, lambda pid: self.ticks)
+        self.heartbeat = Heartbeat(cast(Any, self.process), self.clock.s, lambda pid: self.ticks)
 
 
 def test_one_that_answers_is_not_silent_however_long_it_was_not_asked() -> None:
     world = World()
     world.clock.advance(1000)
-    assert (world.pulse.ask(), world.pulse.ask_for_work()) == (0, 0)
+    assert (world.heartbeat.ask(), world.heartbeat.ask_for_work()) == (0, 0)
 
 
 def test_silence_counts_from_the_last_answer() -> None:
     world = World()
     world.clock.advance(5)
-    world.pulse.ask()
+    world.heartbeat.ask()
     world.process.silent = True
     world.clock.advance(20)
-    assert world.pulse.ask() == 20
+    assert world.heartbeat.ask() == 20
     world.clock.advance(10)
-    assert world.pulse.ask() == 30
+    assert world.heartbeat.ask() == 30
     world.process.silent = False
-    assert world.pulse.ask() == 0
+    assert world.heartbeat.ask() == 0
 
 
 def test_seconds_in_which_it_computes_do_not_count() -> None:
     world = World()
     world.process.silent = True
-    world.pulse.ask_for_work()
+    world.heartbeat.ask_for_work()
     for _ in range(100):
         world.clock.advance(10)
         world.ticks += 1
-        assert world.pulse.ask_for_work() == 0
+        assert world.heartbeat.ask_for_work() == 0
     world.clock.advance(15)
-    assert world.pulse.ask_for_work() == 15
+    assert world.heartbeat.ask_for_work() == 15
 
 
 def test_one_that_was_not_asked_for_long_begins_anew() -> None:
     world = World()
     world.process.silent = True
     world.clock.advance(1000)
-    world.pulse.forget()
-    assert world.pulse.ask_for_work() == 0
+    world.heartbeat.forget()
+    assert world.heartbeat.ask_for_work() == 0
 
 
 def test_a_lane_that_nobody_greets_is_silence_and_no_lane_at_all_tells_nothing() -> None:
@@ -70,14 +70,14 @@ def test_a_lane_that_nobody_greets_is_silence_and_no_lane_at_all_tells_nothing()
 
     world.process.asked = refuse  # type: ignore[method-assign]
     world.clock.advance(9)
-    assert world.pulse.ask() == 9
+    assert world.heartbeat.ask() == 9
 
     def full() -> None:
         raise ResourceError("no socket")
 
     world.process.asked = full  # type: ignore[method-assign]
     with pytest.raises(ResourceError):
-        world.pulse.ask()
+        world.heartbeat.ask()
 
 
 def test_the_kernel_tells_whether_a_process_computes() -> None:

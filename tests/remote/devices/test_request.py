@@ -13,7 +13,7 @@ from support.fake_engine import rows
 from support.fake_workers import FakeCall, FakeWorkers
 
 from mindspore_lite.errors import CancelledError
-from mindspore_lite.remote.devices.request import Flight, Request
+from mindspore_lite.remote.devices.request import Flight, SplitRequest
 from mindspore_lite.serving.call import Call
 
 Flown = tuple[Flight, FakeCall]
@@ -31,14 +31,14 @@ def flown() -> Iterator[Flown]:
 
 
 def test_time_is_left_until_the_deadline_and_never_less_than_none() -> None:
-    assert Request([rows()]).left_s() is None
-    left_s = Request([rows()], Call((), 1000.0)).left_s()
+    assert SplitRequest([rows()]).left_s() is None
+    left_s = SplitRequest([rows()], Call((), 1000.0)).left_s()
     assert left_s is not None and 0 < left_s <= 1000
-    assert Request([rows()], Call((), -1.0)).left_s() == 0
+    assert SplitRequest([rows()], Call((), -1.0)).left_s() == 0
 
 
 def test_cancel_wakes_who_waits_for_a_part(flown: Flown) -> None:
-    request, (one, call) = Request([rows()]), flown
+    request, (one, call) = SplitRequest([rows()]), flown
     request.took_off(0, one)
     assert request.cancel()
     assert call.ends == ["interrupted"]
@@ -47,7 +47,7 @@ def test_cancel_wakes_who_waits_for_a_part(flown: Flown) -> None:
 
 
 def test_a_part_that_is_sent_while_the_request_is_cancelled_is_woken_as_well(flown: Flown) -> None:
-    request, (one, call) = Request([rows()]), flown
+    request, (one, call) = SplitRequest([rows()]), flown
     request.cancel()
     request.took_off(0, one)
     assert call.ends == ["interrupted"]
@@ -55,7 +55,7 @@ def test_a_part_that_is_sent_while_the_request_is_cancelled_is_woken_as_well(flo
 
 def test_an_answer_that_comes_together_with_cancel_is_not_taken(flown: Flown) -> None:
     """Its connection was woken, and is of no more use: the part must stay to be abandoned."""
-    request, (one, call) = Request([rows()]), flown
+    request, (one, call) = SplitRequest([rows()]), flown
     request.took_off(0, one)
     call.answer()
     request.cancel()
@@ -66,7 +66,7 @@ def test_an_answer_that_comes_together_with_cancel_is_not_taken(flown: Flown) ->
 
 
 def test_a_part_that_landed_is_not_touched_by_cancel(flown: Flown) -> None:
-    request, (one, call) = Request([rows(), rows()]), flown
+    request, (one, call) = SplitRequest([rows(), rows()]), flown
     request.took_off(0, one)
     request.landed(0)
     assert request.cancel()
@@ -74,7 +74,7 @@ def test_a_part_that_landed_is_not_touched_by_cancel(flown: Flown) -> None:
 
 
 def test_a_request_ends_once() -> None:
-    finished, cancelled = Request([rows()]), Request([rows()])
+    finished, cancelled = SplitRequest([rows()]), SplitRequest([rows()])
     finished.finish()
     assert not finished.cancel()
     finished.check()
@@ -86,7 +86,7 @@ def test_a_request_ends_once() -> None:
 def test_a_request_that_is_over_holds_no_arrays() -> None:
     given = np.zeros(3, np.float32)
     gone = weakref.ref(given)
-    request = Request([[given]])
+    request = SplitRequest([[given]])
     request.results[0] = [given]
     del given
     request.forget()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mindspore_lite.engines.base import ANY_RANK, TensorInfo
 from mindspore_lite.errors import EngineError, InputError
 from mindspore_lite.remote.devices import split
-from mindspore_lite.remote.devices.split import Plan
+from mindspore_lite.remote.devices.split import SplitPlan
 
 Shape = tuple[int, ...]
 
@@ -30,11 +30,11 @@ def array(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 def planned(
     declared: Sequence[Shape], shapes: Sequence[Shape], devices: int, scatter: Any = None
-) -> Plan:
+) -> SplitPlan:
     return split.plan(infos(*declared), [array(*shape) for shape in shapes], devices, scatter)
 
 
-def shapes_of(plan: Plan) -> list[list[Shape]]:
+def shapes_of(plan: SplitPlan) -> list[list[Shape]]:
     """Of each part."""
     return [[a.shape for a in part] for part in plan.parts]
 
@@ -134,7 +134,7 @@ def test_parts_are_views_in_order() -> None:
 
 
 def test_a_model_without_inputs_is_run_once() -> None:
-    assert split.plan([], [], 4) == Plan([[]], ())
+    assert split.plan([], [], 4) == SplitPlan([[]], ())
 
 
 # --- scatter --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""vigil.py: a worker that builds may take its time, but must answer questions meanwhile."""
+"""start_watched.py: a worker that builds may take its time, but must answer questions meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.fake_workers import FakeProcess, FakeWorkers
 
 from mindspore_lite.errors import ResourceError, WorkerDiedError
 from mindspore_lite.remote.devices import start_watch as module
-from mindspore_lite.remote.devices.start_watch import vigil
+from mindspore_lite.remote.devices.start_watch import start_watched
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def process(monkeypatch: pytest.MonkeyPatch) -> FakeProcess:
 
 
 def watched(process: FakeProcess) -> Any:
-    return vigil(cast(Any, process))
+    return start_watched(cast(Any, process))
 
 
 def watchers() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name == "mslite-vigil-3"]
+    return [t for t in threading.enumerate() if t.name == "mslite-start_watched-3"]
 
 
 def asked_often(process: FakeProcess, monkeypatch: pytest.MonkeyPatch, fault: Any = None) -> None:

@@ -34,15 +34,15 @@ from mindspore_lite.errors import (
     WorkerDiedError,
 )
 from mindspore_lite.remote.devices import supervisor as post_module
-from mindspore_lite.remote.devices.dispatcher import Crew
+from mindspore_lite.remote.devices.dispatcher import Dispatcher
 from mindspore_lite.remote.devices.supervisor import State
 
-Make = Callable[..., Crew]
+Make = Callable[..., Dispatcher]
 
 
-def update(crew: Crew, factor: float, name: str = "w") -> None:
+def update(dispatcher: Dispatcher, factor: float, name: str = "w") -> None:
     """From then on the models multiply by it."""
-    crew.update([[(name, np.array(factor))]])
+    dispatcher.update([[(name, np.array(factor))]])
 
 
 def models(workers: FakeWorkers, device: int) -> list[FakeModel]:
@@ -50,54 +50,54 @@ def models(workers: FakeWorkers, device: int) -> list[FakeModel]:
     return workers.of(device).models
 
 
-def version(crew: Crew) -> int:
-    return crew.weights.now.version
+def version(dispatcher: Dispatcher) -> int:
+    return dispatcher.weights.now.version
 
 
 # --- what requests see ----------------------------------------------------------------------------
 
 
 def test_requests_after_an_update_use_the_new_weights(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
-    assert run(crew, 1, 1) == [2, 2]
-    update(crew, 5)
-    assert run(crew, 1, 1) == [5, 5]
-    assert version(crew) == 1
+    dispatcher = make(2)
+    assert run(dispatcher, 1, 1) == [2, 2]
+    update(dispatcher, 5)
+    assert run(dispatcher, 1, 1) == [5, 5]
+    assert version(dispatcher) == 1
 
 
 def test_an_update_without_groups_restores(make: Make) -> None:
-    crew = make(2)
-    update(crew, 5)
-    crew.update([])
-    assert run(crew, 1, 1) == [2, 2]
-    assert version(crew) == 2
+    dispatcher = make(2)
+    update(dispatcher, 5)
+    dispatcher.update([])
+    assert run(dispatcher, 1, 1) == [2, 2]
+    assert version(dispatcher) == 2
 
 
 def test_old_models_go_at_once_when_nobody_uses_them(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     for factor in range(3, 9):
-        update(crew, factor)
+        update(dispatcher, factor)
     for device in range(2):
         *old, present = models(workers, device)
         assert len(old) == 6
         for model in old:
             assert_set(model.closed)
         assert not present.closed.is_set()
-        assert crew.posts[device].old == []
+        assert dispatcher.supervisors[device].old == []
 
 
 def test_a_request_under_way_ends_with_the_weights_that_it_began_with(
     make: Make, workers: FakeWorkers
 ) -> None:
     """Also the parts that are sent after the update; and another begins with the new ones."""
-    crew = make(2)
+    dispatcher = make(2)
     workers.holds = True
-    result = begun(lambda: run(crew, 1, 1, 1, 1))
+    result = begun(lambda: run(dispatcher, 1, 1, 1, 1))
     first = [workers.call(device) for device in range(2)]
-    update(crew, 5)
+    update(dispatcher, 5)
     assert [len(models(workers, device)) for device in range(2)] == [2, 2]
 
-    other = begun(lambda: run(crew, 1, 1))
+    other = begun(lambda: run(dispatcher, 1, 1))
     for device in range(2):
         workers.call(device).answer()
     assert other() == [5, 5]
@@ -117,11 +117,11 @@ def test_a_request_under_way_ends_with_the_weights_that_it_began_with(
 def test_a_part_that_is_lost_is_computed_elsewhere_with_the_same_weights(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(2, retries=1)
+    dispatcher = make(2, retries=1)
     workers.holds = True
-    result = begun(lambda: run(crew, 1, 1))
+    result = begun(lambda: run(dispatcher, 1, 1))
     mine = [workers.call(device) for device in range(2)]
-    update(crew, 5)
+    update(dispatcher, 5)
     workers.of(0).die()
     old = models(workers, 1)[0]
     mine[1].answer()
@@ -135,60 +135,60 @@ def test_a_request_whose_weights_are_gone_begins_anew(
     make: Make, workers: FakeWorkers, keeps_going: bool
 ) -> None:
     """One part was computed, the other is lost, and all processes are new ones by then."""
-    crew = make(2, retries=1)
+    dispatcher = make(2, retries=1)
     workers.of(1).holds = True
-    result = begun(lambda: (each if keeps_going else run)(crew, 1, 1))
+    result = begun(lambda: (each if keeps_going else run)(dispatcher, 1, 1))
     workers.call(1)
-    wait_for(lambda: crew.posts[0].done == 1)
-    update(crew, 5)
+    wait_for(lambda: dispatcher.supervisors[0].done == 1)
+    update(dispatcher, 5)
     for device in (0, 1):  # the last one has the part that is under way
         before = workers.of(device)
         before.die()
         wait_for(lambda d=device, b=before: workers.of(d) is not b)
         if device == 0:
-            wait_for_state(crew, 0, State.READY)
+            wait_for_state(dispatcher, 0, State.READY)
     assert result() == [5, 5]
-    assert [post.load for post in crew.posts] == [0, 0]
-    assert crew.weights.now.users == 0
+    assert [supervisor.load for supervisor in dispatcher.supervisors] == [0, 0]
+    assert dispatcher.weights.now.users == 0
 
 
 def test_an_error_is_no_reason_to_compute_a_part_again(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2, retries=1)
+    dispatcher = make(2, retries=1)
     workers.holds = True
-    result = begun(lambda: each(crew, 1, 1))
+    result = begun(lambda: each(dispatcher, 1, 1))
     calls = [workers.call(device) for device in range(2)]
     error = InputError("it does not fit")
     calls[0].answer(error)
     wait_for(lambda: calls[0].ends)
-    update(crew, 5)
+    update(dispatcher, 5)
     workers.holds = False
     workers.of(0).die()
-    wait_for(lambda: crew.posts[0].restarts == 1)
-    wait_for_state(crew, 0, State.READY)
+    wait_for(lambda: dispatcher.supervisors[0].restarts == 1)
+    wait_for_state(dispatcher, 0, State.READY)
     workers.of(1).die()
     assert result() == [error, 5]
     assert [len(began(workers, device)) for device in range(2)] == [1, 0]
 
 
 def test_whoever_asks_a_device_something_keeps_its_model(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
-    with crew.any_life(request(crew)) as life:
-        update(crew, 5)
+    dispatcher = make(1)
+    with dispatcher.any_life(request(dispatcher)) as life:
+        update(dispatcher, 5)
         model = models(workers, 0)[0]
         assert life.model is model  # type: ignore[comparison-overlap]
-        assert crew.posts[0].old == [life]
+        assert dispatcher.supervisors[0].old == [life]
     assert_set(model.closed)
 
 
 def test_a_request_that_is_kept_does_not_keep_its_weights(make: Make) -> None:
     """As a Future does that somebody holds."""
-    crew = make(2)
+    dispatcher = make(2)
     array = np.array(5.0)
-    crew.update([[("w", array)]])
-    kept = request(crew, 1, 1)
-    crew.take()
-    assert crew.run(kept, values) == [5, 5]
-    update(crew, 6)
+    dispatcher.update([[("w", array)]])
+    kept = request(dispatcher, 1, 1)
+    dispatcher.take()
+    assert dispatcher.run(kept, values) == [5, 5]
+    update(dispatcher, 6)
     known = weakref.ref(array)
     del array
     wait_for(lambda: gc.collect() >= 0 and known() is None)
@@ -199,12 +199,12 @@ def test_a_run_that_ends_late_keeps_its_model(
 ) -> None:
     """It was called off, and nobody waits for it any more."""
     monkeypatch.setattr(post_module, "GRACE_S", 0.001)
-    crew = make(1)
+    dispatcher = make(1)
     model = models(workers, 0)[0]
     model.running = 1
     asked = threading.Semaphore(0)
     monkeypatch.setattr(workers.of(0), "asked", asked.release)
-    update(crew, 5)
+    update(dispatcher, 5)
     for _ in range(3):
         assert asked.acquire(timeout=10)
     assert not model.closed.is_set()
@@ -213,12 +213,12 @@ def test_a_run_that_ends_late_keeps_its_model(
 
 
 def test_a_run_that_cannot_be_stopped_ends_the_process(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     first = workers.of(0)
     models(workers, 0)[0].stuck = 1
-    update(crew, 5)
+    update(dispatcher, 5)
     wait_for(lambda: not first.alive)
-    assert run(crew, 1) == [5]
+    assert run(dispatcher, 1) == [5]
 
 
 # --- all or none ----------------------------------------------------------------------------------
@@ -243,13 +243,13 @@ def refuse(error: Exception) -> Callable[[FakeProcess], None]:
 def test_what_one_device_refuses_changes_nothing_anywhere(
     make: Make, workers: FakeWorkers, kind: type[Exception], said: str, text: str, first: int
 ) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.updates.extend([lambda process: None] * first)
     workers.updates.append(refuse(kind(said)))
     with pytest.raises(kind, match=text):
-        update(crew, 5)
-    assert run(crew, 1, 1) == [2, 2]
-    assert version(crew) == 0
+        update(dispatcher, 5)
+    assert run(dispatcher, 1, 1) == [2, 2]
+    assert version(dispatcher) == 0
     for device in range(2):
         old, new = models(workers, device)
         assert_set(new.closed)
@@ -259,38 +259,38 @@ def test_what_one_device_refuses_changes_nothing_anywhere(
 def test_a_model_that_cannot_be_built_again_changes_nothing(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     workers.builds.append(refuse(ResourceError("no memory")))
     with pytest.raises(ResourceError, match=r"^device [01]: no memory$"):
-        update(crew, 5)
-    assert run(crew, 1, 1) == [2, 2]
-    assert version(crew) == 0
+        update(dispatcher, 5)
+    assert run(dispatcher, 1, 1) == [2, 2]
+    assert version(dispatcher) == 0
 
 
 def test_what_was_refused_is_forgotten(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
-    update(crew, 3, "a")
+    dispatcher = make(1)
+    update(dispatcher, 3, "a")
     workers.updates.extend([refuse(InputError("no"))] * 2)
     with pytest.raises(InputError):
-        update(crew, 4, "b")
-    update(crew, 5, "c")
+        update(dispatcher, 4, "b")
+    update(dispatcher, 5, "c")
     assert [[name for name, _ in g] for g in models(workers, 0)[-1].updates[-1]] == [["a"], ["c"]]
 
 
 def test_lists_are_counted_as_the_caller_does(make: Make, workers: FakeWorkers) -> None:
     """The worker is told of earlier updates, too, before those of this call."""
-    crew = make(1)
-    update(crew, 3, "a")
+    dispatcher = make(1)
+    update(dispatcher, 3, "a")
     workers.updates.append(refuse(InputError("list 1 is wrong")))
     workers.updates.append(refuse(InputError("list 0 is wrong")))
     with pytest.raises(InputError, match="list 0 is wrong"):
-        update(crew, 4, "b")
+        update(dispatcher, 4, "b")
 
 
 def test_without_a_thread_nothing_changes(
     make: Make, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crew = make(1)
+    dispatcher = make(1)
 
     def none(*_: object, **__: object) -> None:
         raise RuntimeError("can't start new thread")
@@ -300,8 +300,8 @@ def test_without_a_thread_nothing_changes(
             "mindspore_lite.remote.devices.weight_rollout.ThreadPoolExecutor.submit", none
         )
         with pytest.raises(ResourceError, match="no thread can be started to update a device"):
-            update(crew, 5)
-    assert run(crew, 1) == [2]
+            update(dispatcher, 5)
+    assert run(dispatcher, 1) == [2]
 
 
 # --- deaths and restarts --------------------------------------------------------------------------
@@ -316,155 +316,155 @@ def die(process: FakeProcess) -> None:
 def test_a_process_that_dies_meanwhile_starts_again_with_the_new_weights(
     make: Make, workers: FakeWorkers, what: str, first: int
 ) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     todo = getattr(workers, what)
     todo.extend([lambda process: None] * first)
     todo.append(die)
-    update(crew, 5)
+    update(dispatcher, 5)
     for device in range(2):
-        wait_for_state(crew, device, State.READY)
-    assert run(crew, 1, 1) == [5, 5]
-    assert sum(post.restarts for post in crew.posts) == 1
-    assert version(crew) == 1
+        wait_for_state(dispatcher, device, State.READY)
+    assert run(dispatcher, 1, 1) == [5, 5]
+    assert sum(supervisor.restarts for supervisor in dispatcher.supervisors) == 1
+    assert version(dispatcher) == 1
 
 
 def test_the_only_process_dies_and_is_asked_again(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
+    dispatcher = make(1)
     workers.updates.append(die)
-    update(crew, 5)
-    assert run(crew, 1) == [5]
-    assert crew.posts[0].restarts == 1
+    update(dispatcher, 5)
+    assert run(dispatcher, 1) == [5]
+    assert dispatcher.supervisors[0].restarts == 1
 
 
 def test_a_process_that_starts_again_is_told_of_all_updates(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(1)
-    update(crew, 3, "a")
-    update(crew, 4, "b")
+    dispatcher = make(1)
+    update(dispatcher, 3, "a")
+    update(dispatcher, 4, "b")
     first = workers.of(0)
     first.die()
     wait_for(lambda: workers.of(0) is not first)
-    wait_for_state(crew, 0, State.READY)
+    wait_for_state(dispatcher, 0, State.READY)
     (groups,) = models(workers, 0)[0].updates
     assert groups == [[("a", 3)], [("b", 4)]]
 
 
 def test_after_a_restore_it_is_told_of_nothing(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
-    update(crew, 3)
-    crew.update([])
+    dispatcher = make(1)
+    update(dispatcher, 3)
+    dispatcher.update([])
     first = workers.of(0)
     first.die()
     wait_for(lambda: workers.of(0) is not first)
-    assert run(crew, 1) == [2]
+    assert run(dispatcher, 1) == [2]
     assert models(workers, 0)[0].updates == []
 
 
 def test_a_restart_under_way_ends_with_the_new_weights(make: Make, workers: FakeWorkers) -> None:
     """It began with the old ones, and does not keep an update waiting."""
-    crew = make(2)
+    dispatcher = make(2)
     goes_on = threading.Event()
     workers.builds.append(lambda process: assert_set(goes_on))
     first = workers.of(0)
     first.die()
     wait_for(lambda: workers.of(0) is not first and not workers.builds)
-    update(crew, 5)
-    assert version(crew) == 1
-    assert crew.posts[0].state is State.STARTING
+    update(dispatcher, 5)
+    assert version(dispatcher) == 1
+    assert dispatcher.supervisors[0].state is State.STARTING
     goes_on.set()
-    wait_for_state(crew, 0, State.READY)
-    assert run(crew, 1, 1) == [5, 5]
+    wait_for_state(dispatcher, 0, State.READY)
+    assert run(dispatcher, 1, 1) == [5, 5]
 
 
 def test_a_device_that_gets_ready_during_an_update_takes_part(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     first = workers.of(0)
     restarts, updates = threading.Event(), threading.Event()
     workers.builds.append(lambda process: assert_set(restarts))
     first.die()
     wait_for(lambda: workers.of(0) is not first and not workers.builds)
     workers.updates.append(lambda process: assert_set(updates))
-    updating = begun(lambda: update(crew, 5))
+    updating = begun(lambda: update(dispatcher, 5))
     wait_for(lambda: not workers.updates)
     restarts.set()
-    wait_for_state(crew, 0, State.READY)
-    assert version(crew) == 0
+    wait_for_state(dispatcher, 0, State.READY)
+    assert version(dispatcher) == 0
     updates.set()
     updating()
-    assert run(crew, 1, 1) == [5, 5]
+    assert run(dispatcher, 1, 1) == [5, 5]
     assert [len(models(workers, device)) for device in range(2)] == [2, 2]
 
 
 def test_a_device_that_is_out_does_not_keep_the_others_from_it(
     make: Make, workers: FakeWorkers
 ) -> None:
-    crew = make(2)
-    out(crew, workers, 0)
-    update(crew, 5)
-    assert run(crew, 1, 1) == [5, 5]
+    dispatcher = make(2)
+    out(dispatcher, workers, 0)
+    update(dispatcher, 5)
+    assert run(dispatcher, 1, 1) == [5, 5]
 
 
 def test_without_a_device_it_fails(make: Make, workers: FakeWorkers) -> None:
-    crew = make(1)
-    out(crew, workers, 0)
+    dispatcher = make(1)
+    out(dispatcher, workers, 0)
     with pytest.raises(WorkerDiedError, match="no device is left"):
-        update(crew, 5)
-    assert version(crew) == 0
+        update(dispatcher, 5)
+    assert version(dispatcher) == 0
 
 
 def test_it_waits_for_a_device_that_will_be_there(make: Make, workers: FakeWorkers) -> None:
     """Somebody must say whether these weights fit."""
-    crew = make(1)
+    dispatcher = make(1)
     goes_on = threading.Event()
     workers.builds.append(lambda process: assert_set(goes_on))
     workers.of(0).die()
     wait_for(lambda: not workers.builds)
-    updating = begun(lambda: update(crew, 5))
+    updating = begun(lambda: update(dispatcher, 5))
     goes_on.set()
     updating()
-    assert run(crew, 1) == [5]
+    assert run(dispatcher, 1) == [5]
 
 
 # --- at once --------------------------------------------------------------------------------------
 
 
 def test_two_updates_come_one_after_the_other(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
     goes_on = threading.Event()
     workers.updates.extend([lambda process: assert_set(goes_on)] * 2)
-    first = begun(lambda: update(crew, 3, "a"))
+    first = begun(lambda: update(dispatcher, 3, "a"))
     wait_for(lambda: not workers.updates)
-    second = begun(lambda: update(crew, 5, "b"))
+    second = begun(lambda: update(dispatcher, 5, "b"))
     goes_on.set()
     first()
     second()
-    assert version(crew) == 2
+    assert version(dispatcher) == 2
     for device in range(2):
         (groups,) = models(workers, device)[-1].updates
         assert [name for group in groups for name, _ in group] == ["a", "b"]
 
 
 def test_a_close_ends_an_update(make: Make, workers: FakeWorkers) -> None:
-    crew = make(2)
+    dispatcher = make(2)
 
     def ends(process: FakeProcess) -> None:
         wait_for(lambda: not process.alive)
 
     workers.updates.extend([ends] * 2)
-    updating = begun(lambda: update(crew, 5))
+    updating = begun(lambda: update(dispatcher, 5))
     wait_for(lambda: not workers.updates)
-    crew.close(0.0)
+    dispatcher.close(0.0)
     with pytest.raises(ClosedError, match="the runner is closed"):
         updating()
     with pytest.raises(ClosedError):
-        update(crew, 5)
+        update(dispatcher, 5)
 
 
 def test_requests_and_updates_from_many_threads(make: Make, workers: FakeWorkers) -> None:
-    crew = make(3, cores=2)
+    dispatcher = make(3, cores=2)
     over = threading.Event()
     newest = [2]
 
@@ -472,14 +472,14 @@ def test_requests_and_updates_from_many_threads(make: Make, workers: FakeWorkers
         count = 0
         while not over.is_set():
             least = newest[0]
-            (found,) = set(run(crew, *[1] * 7))  # one version for all parts
+            (found,) = set(run(dispatcher, *[1] * 7))  # one version for all parts
             assert found >= least
             count += 1
         return count
 
     asking: list[Any] = [begun(ask) for _ in range(8)]
     for factor in range(3, 60):
-        update(crew, factor)
+        update(dispatcher, factor)
         newest[0] = factor
     over.set()
     assert all(result() > 0 for result in asking)

@@ -21,9 +21,9 @@ from mindspore_lite.remote.wire.bodies import Build, Description
 from mindspore_lite.remote.wire.fields import Reader, Writer
 from mindspore_lite.remote.wire.frames import HEADER_BYTES, Frame, Message
 from mindspore_lite.remote.wire.memory import Made
-from mindspore_lite.remote.wire.tensors import Place, read_tensor, write_arrays
-from mindspore_lite.remote.worker import client_session as guest_module
-from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.wire.tensors import Region, read_tensor, write_arrays
+from mindspore_lite.remote.worker import client_session as client_session_module
+from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.served_model import Running
 from mindspore_lite.serving.call import Call
 
@@ -54,10 +54,10 @@ def reader(out: Writer) -> Reader:
 def test_a_predict_comes_back() -> None:
     out = Writer()
     array = np.arange(3, dtype=np.float32)
-    bodies.write_predict(out, 9, Call((), 0.5, -100), Place(2, 64, 128))
+    bodies.write_predict(out, 9, Call((), 0.5, -100), Region(2, 64, 128))
     write_arrays(out, ["x"], [array], [None])
     found = bodies.read_predict(reader(out), {})
-    assert found[:2] == (9, Place(2, 64, 128))
+    assert found[:2] == (9, Region(2, 64, 128))
     assert (found.call.timeout_s, found.call.priority) == (0.5, -100)
     (back,) = found.call.inputs
     assert (back.dtype, back.flags.owndata) == (FLOAT32, True)
@@ -140,16 +140,16 @@ def test_any_bytes_give_a_value_or_a_wire_error(name: str, data: bytes) -> None:
 @pytest.mark.parametrize("name", BODIES)
 def test_a_worker_answers_whatever_comes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies that are read where they are answered: nothing but an answer comes out."""
-    monkeypatch.setattr(guest_module, "built", lambda build, contents, group: Twice())
-    monkeypatch.setattr(guest_module, "_free_memory", lambda: 1 << 20)
+    monkeypatch.setattr(client_session_module, "built", lambda build, contents, group: Twice())
+    monkeypatch.setattr(client_session_module, "_free_memory", lambda: 1 << 20)
     message = Message(VECTORS[name].parts[0].number("frame.message"))
-    guest = Guest()
+    client_session = ClientSession()
     rng = Random(name)
     for body in [b"", *(changed_bytes(BODIES[name], rng) for _ in range(100))]:
-        guest.refuses = ""  # after an EXIT
-        guest._models[1] = Twice()
+        client_session.refuses = ""  # after an EXIT
+        client_session._models[1] = Twice()
         if message is Message.CANCEL:
             body = body[:8] + bytes(8)  # or it may wait for something
-        answer, _ = guest.answer(Frame(message, 1, memoryview(body)), Running(1))
+        answer, _ = client_session.answer(Frame(message, 1, memoryview(body)), Running(1))
         assert answer in (Message.ERROR, Message.REPLY, Message.BUILD_FINISH)
-    guest.close()
+    client_session.close()

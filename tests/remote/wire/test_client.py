@@ -25,12 +25,12 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.remote.wire import bodies
 from mindspore_lite.remote.wire.bodies import MODEL, Build
-from mindspore_lite.remote.wire.client import ENDED, HANGS, STOPPED, Pending, Session, _rounded
+from mindspore_lite.remote.wire.client import ENDED, HANGS, STOPPED, Pending, WireSession, _rounded
 from mindspore_lite.remote.wire.fields import Writer
 from mindspore_lite.remote.wire.frames import Message, header
 from mindspore_lite.remote.wire.handshake import VERSION, Welcome
 from mindspore_lite.remote.wire.memory import Made
-from mindspore_lite.remote.worker import client_session as guest_module
+from mindspore_lite.remote.worker import client_session as client_session_module
 from mindspore_lite.remote.worker.served_model import Running
 from mindspore_lite.serving.call import Call
 from mindspore_lite.tensor import Tensor
@@ -67,7 +67,7 @@ def test_a_model_runs_in_a_worker(array: np.ndarray) -> None:
 
 
 def test_large_outputs_of_a_call_lie_in_shared_memory_and_are_used_again() -> None:
-    with session_at(Twice()) as (_, model, guest):
+    with session_at(Twice()) as (_, model, client_session):
         addresses = []
         for _ in range(2):
             call = model.start(Call([LARGE]))
@@ -76,15 +76,15 @@ def test_large_outputs_of_a_call_lie_in_shared_memory_and_are_used_again() -> No
             addresses.append(outputs[0].ctypes.data)
             call.release()
         assert addresses[0] == addresses[1]
-        assert len(guest._blocks) == 2  # one for inputs, one for outputs
+        assert len(client_session._blocks) == 2  # one for inputs, one for outputs
 
 
 def test_blocks_that_were_outgrown_are_given_back() -> None:
-    with session_at(Twice()) as (_, model, guest):
+    with session_at(Twice()) as (_, model, client_session):
         for rows in (1 << 13, 1 << 15, 1 << 17):
             model.predict([np.ones((rows, 2), np.float32)])
         model.predict([SMALL])
-        assert sorted(block.size for block in guest._blocks.values()) == [1 << 20, 1 << 20]
+        assert sorted(block.size for block in client_session._blocks.values()) == [1 << 20, 1 << 20]
 
 
 def test_requests_at_once_have_lanes_of_their_own() -> None:
@@ -151,23 +151,23 @@ def test_blocks_go_with_the_lane_that_was_left(monkeypatch: pytest.MonkeyPatch) 
     """A client that gives up a request never hears of the block that its answer is in."""
     waits = Waits()
     waits.stops = False
-    with session_at(waits) as (_, model, guest):
+    with session_at(waits) as (_, model, client_session):
         ended = threading.Event()
-        lane_ended = guest.lane_ended
+        lane_ended = client_session.lane_ended
 
         def noticed() -> None:
             lane_ended()
             ended.set()
 
-        monkeypatch.setattr(guest, "lane_ended", noticed)
+        monkeypatch.setattr(client_session, "lane_ended", noticed)
         call = model.start(Call([LARGE]))
         assert waits.began.wait(LIMIT_S)
-        assert len(guest._blocks) == 1
+        assert len(client_session._blocks) == 1
         call.abandon()
         waits.may_end.set()
         assert ended.wait(LIMIT_S)
-        assert guest._blocks == {}
-        assert guest._makers == {}
+        assert client_session._blocks == {}
+        assert client_session._makers == {}
 
 
 def test_the_block_of_a_models_content_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,12 +177,12 @@ def test_the_block_of_a_models_content_is_given_back(monkeypatch: pytest.MonkeyP
         given.extend(contents)
         return Twice()
 
-    monkeypatch.setattr(guest_module, "built", built)
-    with session_at(Twice()) as (session, _, guest):
+    monkeypatch.setattr(client_session_module, "built", built)
+    with session_at(Twice()) as (session, _, client_session):
         content = [np.full(100_000, 1, np.uint8), np.full(3, 2, np.uint8)]
         session.build(Build(MODEL, 0), content)
         assert given == [array.tobytes() for array in content]
-        assert guest._blocks == {}
+        assert client_session._blocks == {}
 
 
 def test_the_block_of_a_content_that_is_no_model_is_given_back(
@@ -191,11 +191,11 @@ def test_the_block_of_a_content_that_is_no_model_is_given_back(
     def built(build: Build, contents: list[bytes], group: object) -> Twice:
         raise ModelFileError("no model")
 
-    monkeypatch.setattr(guest_module, "built", built)
-    with session_at(Twice()) as (session, _, guest):
+    monkeypatch.setattr(client_session_module, "built", built)
+    with session_at(Twice()) as (session, _, client_session):
         with pytest.raises(ModelFileError, match="no model"):
             session.build(Build(MODEL, 0), [np.ones(100_000, np.uint8)])
-        assert guest._blocks == {}
+        assert client_session._blocks == {}
         assert len(session._idle) == 1
 
 
@@ -207,7 +207,7 @@ def test_an_empty_model_stays_one(sizes: tuple[int, ...], monkeypatch: pytest.Mo
         given.extend(contents)
         return Twice()
 
-    monkeypatch.setattr(guest_module, "built", built)
+    monkeypatch.setattr(client_session_module, "built", built)
     with session_at(Twice()) as (session, _, _guest):
         session.build(Build(MODEL, 0), [np.zeros(size, np.uint8) for size in sizes])
     assert [len(content) for content in given] == list(sizes)
@@ -238,12 +238,12 @@ def test_the_session_is_over_also_for_who_is_told_of_the_end_of_a_request(
 ) -> None:
     """A worker whose client leaves calls off its requests, and may still say so."""
     waits = Waits()
-    with session_at(waits) as (session, model, guest):
+    with session_at(waits) as (session, model, client_session):
         call = model.start(Call([SMALL]))
         assert waits.began.wait(LIMIT_S)
         with monkeypatch.context() as patch:
             patch.setattr(session, "_closed", True)  # close() would race with the worker's words
-            guest.cancel()
+            client_session.cancel()
             with pytest.raises(WorkerDiedError, match="session with the worker is over"):
                 call.outputs()
 
@@ -267,7 +267,7 @@ def test_a_lane_that_opens_while_the_session_ends_is_closed(
 
 def test_a_worker_that_is_not_there_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(WorkerDiedError, match="No such file or directory; is it running"):
-        Session.connect(str(tmp_path / "none.sock"))
+        WireSession.connect(str(tmp_path / "none.sock"))
 
 
 def test_a_worker_that_is_full_is_no_breach_of_the_protocol() -> None:
@@ -275,7 +275,7 @@ def test_a_worker_that_is_full_is_no_breach_of_the_protocol() -> None:
     with theirs:
         theirs.sendall(Welcome(0, ResourceError.code, bytes(16), 1, "it is full").encoded())
         with pytest.raises(ResourceError, match="it is full"):
-            Session(ours)
+            WireSession(ours)
         assert ours.fileno() == -1
 
 
@@ -283,7 +283,7 @@ def test_a_worker_that_ends_in_the_greeting_is_told_so() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with pytest.raises(WorkerDiedError, match="no worker answers"):
-        Session(ours)
+        WireSession(ours)
     assert ours.fileno() == -1
 
 
@@ -294,7 +294,7 @@ def test_a_worker_that_takes_no_lane_in_time_fails_the_request_alone(tmp_path: P
         listener.bind(path)
         listener.listen()  # and never accept
         theirs.sendall(Welcome(VERSION, 0, bytes(16), 1, path).encoded())
-        session = Session(ours)
+        session = WireSession(ours)
         with pytest.raises(RequestTimeoutError, match="did not answer within"):
             session.lane(timeout_s=0)
         session.close()
@@ -304,7 +304,7 @@ def test_a_worker_without_an_address_takes_no_lanes() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(Welcome(VERSION, 0, bytes(16), 1, "").encoded())
-        session = Session(ours)
+        session = WireSession(ours)
         with pytest.raises(WireError, match="does not take further lanes"):
             session.lane()
         session.close()
@@ -312,7 +312,7 @@ def test_a_worker_without_an_address_takes_no_lanes() -> None:
 
 def test_a_worker_that_dies_in_a_request_is_told_of(tmp_path: Path) -> None:
     with ScriptedWorker(tmp_path, [(24 + 4 + 11, b"")]) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         with pytest.raises(WorkerDiedError, match="it closed the connection"):
             session.info("version")
         assert not session._lanes
@@ -325,7 +325,7 @@ def test_the_last_words_of_a_worker_are_told(tmp_path: Path) -> None:
     body = part.encoded()[24:]
     words = header(Message.ERROR, 0, len(body)) + body
     with ScriptedWorker(tmp_path, [(24 + 4 + 11, words)]) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         with pytest.raises(WireError, match="there is no block 9"):
             session.info("version")
         assert not session._lanes
@@ -338,7 +338,7 @@ def test_an_answer_with_more_than_we_know_is_understood(tmp_path: Path) -> None:
     out.text("1.2.3")
     answer = header(Message.REPLY, 1, len(out.data) + 4) + out.data + b"more"
     with ScriptedWorker(tmp_path, [(24 + 4 + 11, answer)]) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         assert session.info("version") == "1.2.3"
         session.close()
 
@@ -351,7 +351,7 @@ def test_a_worker_that_makes_no_block_or_several_breaks_the_protocol(
     bodies.write_made(out, [Made(number + 1, 9, 1 << 16) for number in range(count)])
     answer = header(Message.REPLY, 1, len(out.data)) + out.data
     with ScriptedWorker(tmp_path, [(24 + 8, answer)]) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         lane = session.lane()
         with pytest.raises(
             WireError, match=f"one block was asked for, and the worker made {count}"
@@ -364,8 +364,8 @@ def test_a_worker_that_makes_no_block_or_several_breaks_the_protocol(
 FORKS = """
 import os, socket, sys
 from mindspore_lite.errors import WireError
-from mindspore_lite.remote.wire.client import Session
-session = Session(socket.socket(fileno=int(sys.argv[1])))
+from mindspore_lite.remote.wire.client import WireSession
+session = WireSession(socket.socket(fileno=int(sys.argv[1])))
 if os.fork() == 0:
     try:
         session.lane()
@@ -426,11 +426,11 @@ def groups(*sizes: int) -> list[list[tuple[str, np.ndarray]]]:
 @pytest.mark.parametrize("given", [groups(), groups(3), groups(1 << 20, 5, 1 << 16), [[]]])
 def test_weights_arrive_as_they_are(given: list[list[tuple[str, np.ndarray]]]) -> None:
     twice = Twice()
-    with session_at(twice) as (_, model, guest):
+    with session_at(twice) as (_, model, client_session):
         model.update_weights(given)
         wanted = [[(name, array.tobytes()) for name, array in group] for group in given]
         assert twice.calls == [("update_weights", wanted)]
-        assert guest._blocks == {}
+        assert client_session._blocks == {}
 
 
 def test_large_weights_travel_in_one_block_which_is_not_copied() -> None:
@@ -444,13 +444,13 @@ def test_large_weights_travel_in_one_block_which_is_not_copied() -> None:
                 assert data is not None
                 seen.append((data.flags.owndata, data.ctypes.data % 64))
 
-    with session_at(Looks()) as (_, model, guest):
+    with session_at(Looks()) as (_, model, client_session):
         model.predict([LARGE])
         model.update_weights(groups(1 << 16, 1 << 15))
         assert seen == [(False, 0)] * 2
-        assert len(guest._blocks) == 1  # that of the lane's outputs
+        assert len(client_session._blocks) == 1  # that of the lane's outputs
         model.predict([LARGE])
-        assert len(guest._blocks) == 2
+        assert len(client_session._blocks) == 2
 
 
 def test_what_was_wrong_with_weights_is_told_and_their_block_given_back() -> None:
@@ -458,18 +458,18 @@ def test_what_was_wrong_with_weights_is_told_and_their_block_given_back() -> Non
         def update_weights(self, weights: list[list[Tensor]]) -> None:
             raise InputError("no weight 'w' may change")
 
-    with session_at(Refuses()) as (session, model, guest):
+    with session_at(Refuses()) as (session, model, client_session):
         with pytest.raises(InputError, match=r"^no weight 'w' may change$") as error:
             model.update_weights(groups(1 << 16))
         assert error.value.code == -101
-        assert guest._blocks == {}
+        assert client_session._blocks == {}
         assert len(session._idle) == 1
 
 
 def test_weights_that_cannot_be_sent_leave_the_lane_usable() -> None:
-    with session_at(Twice()) as (session, model, guest):
+    with session_at(Twice()) as (session, model, client_session):
         large = np.zeros(1 << 16, ">f4")
         with pytest.raises(InputError, match="cannot be sent to another process"):
             model.update_weights([[("w", large)]])
-        assert guest._blocks == {}
+        assert client_session._blocks == {}
         assert len(session._idle) == 1

@@ -19,7 +19,7 @@ from mindspore_lite.remote.wire import client
 from mindspore_lite.remote.wire.client import Lane
 from mindspore_lite.remote.wire.frames import Channel, Message, header
 from mindspore_lite.remote.wire.memory import Block, Made
-from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.serving.call import Call
 
 SMALL = np.ones((1, 2), np.float32)
@@ -111,7 +111,7 @@ def test_after_an_error_who_fetched_it_keeps_the_lane_until_it_is_released() -> 
 def test_memory_that_cannot_be_opened_goes_back_to_the_worker(
     monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
-    with session_at(Twice()) as (_, model, guest):
+    with session_at(Twice()) as (_, model, client_session):
         opened: list[object] = []
 
         def sometimes(pid: int, made: Any) -> Block:
@@ -126,7 +126,7 @@ def test_memory_that_cannot_be_opened_goes_back_to_the_worker(
         monkeypatch.undo()
         np.testing.assert_array_equal(model.predict([LARGE])[0], 2 * LARGE)
         model.predict([SMALL])
-        assert len(guest._blocks) == 2  # one for inputs, one for outputs
+        assert len(client_session._blocks) == 2  # one for inputs, one for outputs
 
 
 @pytest.mark.parametrize("silent_on", [Message.ALLOCATE, Message.FREE])
@@ -134,9 +134,9 @@ def test_a_deadline_counts_for_what_is_needed_before_the_request_as_well(
     monkeypatch: pytest.MonkeyPatch, silent_on: Message
 ) -> None:
     hears = threading.Event()
-    answer = Guest.answer
+    answer = ClientSession.answer
 
-    def slow(self: Guest, frame: Any, *more: Any) -> Any:
+    def slow(self: ClientSession, frame: Any, *more: Any) -> Any:
         if frame.message is silent_on:
             assert hears.wait(30)
         return answer(self, frame, *more)
@@ -146,7 +146,7 @@ def test_a_deadline_counts_for_what_is_needed_before_the_request_as_well(
             model.predict([LARGE])
             model.predict([np.concatenate([LARGE] * 8)])  # outgrows its blocks
             assert any(lane._freed for lane in session._idle)
-        monkeypatch.setattr(Guest, "answer", slow)
+        monkeypatch.setattr(ClientSession, "answer", slow)
         with pytest.raises(RequestTimeoutError, match="did not answer within"):
             model.predict([np.concatenate([LARGE] * 64)], timeout_s=0.01)
         hears.set()

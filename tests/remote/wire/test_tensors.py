@@ -20,7 +20,7 @@ from mindspore_lite.remote.wire.tensors import (
     INLINE_TOTAL,
     MAX_NAME,
     Described,
-    Place,
+    Region,
     array_of,
     laid_out,
     put,
@@ -73,7 +73,7 @@ def test_every_type_comes_back_from_a_block(dtype: np.dtype) -> None:
 
 def test_an_array_over_a_block_is_no_copy() -> None:
     block = Block.make(5, 64)
-    tensor = Described("x", np.dtype(np.int32), (2,), Place(5, 0, 8))
+    tensor = Described("x", np.dtype(np.int32), (2,), Region(5, 0, 8))
     array_of(tensor, {5: block})[1] = 7
     assert bytes(block.view[4:8]) == b"\7\0\0\0"
     block.close()
@@ -122,8 +122,8 @@ def test_shapes_that_no_array_can_have_are_refused(shape: tuple[int, ...]) -> No
 def test_small_arrays_travel_in_the_frame() -> None:
     arrays = [np.zeros(size, np.uint8) for size in (INLINE_BYTES, INLINE_BYTES + 1, 100_000, 0)]
     places, size = laid_out(arrays, block=2)
-    first = Place(2, 0, INLINE_BYTES + 1)
-    second = Place(2, INLINE_BYTES + 64, 100_000)
+    first = Region(2, 0, INLINE_BYTES + 1)
+    second = Region(2, INLINE_BYTES + 64, 100_000)
     assert places == [None, first, second, None]
     assert size == INLINE_BYTES + 64 + 100_032
 

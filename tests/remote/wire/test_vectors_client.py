@@ -12,7 +12,7 @@ from support.wire_vectors import FOLDER, Part, Vector, read
 
 from mindspore_lite.errors import LiteError, WireError
 from mindspore_lite.remote.wire.bodies import Build, read_description
-from mindspore_lite.remote.wire.client import ENDED, Session
+from mindspore_lite.remote.wire.client import ENDED, WireSession
 from mindspore_lite.remote.wire.fields import Writer
 from mindspore_lite.remote.wire.frames import Message
 from mindspore_lite.remote.wire.handshake import Hello, greet
@@ -62,7 +62,7 @@ def test_the_conversation_is_led_byte_by_byte(
     asked = {vector.name[3:]: vector.parts[0] for vector in CONVERSATION}
     told = {vector.name[3:]: vector.parts[1] for vector in CONVERSATION}
     with scripted(tmp_path, CONVERSATION) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         model = session.build(build_of(asked["build"]))
         assert model.number == told["build"]["model"]
         assert [(info.name, info.shape) for info in model.inputs] == [("x", (-1, 2))]
@@ -96,14 +96,14 @@ def test_the_conversation_is_led_byte_by_byte(
     assert [data.hex() for data in worker.got] == wanted
 
 
-def _ask_what_the_client_has_no_method_for(session: Session) -> None:
+def _ask_what_the_client_has_no_method_for(session: WireSession) -> None:
     out = Writer()
     out.u32(1)
     found = read_description(session.ask(Message.DESCRIBE, out.data))
     assert [info.name for info in found.inputs + found.outputs] == ["x", "y"]
 
 
-def _free_blocks(session: Session) -> None:
+def _free_blocks(session: WireSession) -> None:
     lane = session.lane()
     assert lane._inputs is not None
     assert lane._outputs is not None
@@ -126,7 +126,7 @@ def test_large_inputs_are_copied_into_the_block_of_the_lane(
     script = [VECTORS[name] for name in ("03-build", "04-build-content", "05-predict")]
     script += [VECTORS[name] for name in ("06-allocate", "07-predict-block", "08-predict-room")]
     with scripted(tmp_path, script) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         model = session.build(build_of(script[0].parts[0]))
         session.build(build_of(script[1].parts[0]), [np.zeros(5, np.uint8), np.zeros(0, np.uint8)])
         model.predict([SMALL], 0.25, priority=-3)
@@ -150,7 +150,7 @@ def test_an_answer_that_makes_no_sense_is_an_error(vector: Vector, tmp_path: Pat
         (len(predict.parts[0].encoded()), bad.encoded()),
     ]
     with ScriptedWorker(tmp_path, script) as worker:
-        session = Session.connect(worker.path)
+        session = WireSession.connect(worker.path)
         model = session.build(build_of(build.parts[0]))
         session.next_request()  # the vectors' PREDICT is request 3
         with pytest.raises(WireError, match=bad.reason):

@@ -15,8 +15,8 @@ from mindspore_lite.remote.wire.fields import Reader
 from mindspore_lite.remote.wire.frames import HEADER_BYTES, Frame, Message, header, parsed_header
 from mindspore_lite.remote.wire.handshake import Hello
 from mindspore_lite.remote.wire.memory import Block, Made
-from mindspore_lite.remote.worker import client_session as guest_module
-from mindspore_lite.remote.worker.client_session import Guest
+from mindspore_lite.remote.worker import client_session as client_session_module
+from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.served_model import Running
 
 VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
@@ -33,37 +33,37 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Twice:
         twice.calls.append(("build", build, contents))
         if build.path:
             note = VECTORS["03-build"].parts[1].text("notes.0")
-            guest_module._notes.found.append(note)
+            client_session_module._notes.found.append(note)
         return twice
 
-    monkeypatch.setattr(guest_module, "built", built)
+    monkeypatch.setattr(client_session_module, "built", built)
     made = property(lambda block: Made(block.number, DESCRIPTORS[block.number], block.size))
     monkeypatch.setattr(Block, "made", made)
     return twice
 
 
-def answered(guest: Guest, part: Part) -> bytes:
+def answered(client_session: ClientSession, part: Part) -> bytes:
     data = part.encoded()
     message, request, _ = parsed_header(data)
-    answer, body = guest.answer(
+    answer, body = client_session.answer(
         Frame(message, request, memoryview(data[HEADER_BYTES:])), Running(request)
     )
     return header(answer, request, len(body)) + body
 
 
 def test_the_conversation_is_answered_byte_by_byte(model: Twice) -> None:
-    guest = Guest()
+    client_session = ClientSession()
     for vector in CONVERSATION:
         asked, told = vector.parts
-        assert answered(guest, asked).hex() == told.encoded().hex(), vector.name
-    guest.close()
+        assert answered(client_session, asked).hex() == told.encoded().hex(), vector.name
+    client_session.close()
 
 
 def test_the_conversation_is_understood(model: Twice) -> None:
-    guest = Guest()
+    client_session = ClientSession()
     asked = {vector.name[3:]: vector.parts[0] for vector in CONVERSATION}
     for part in asked.values():
-        answered(guest, part)
+        answered(client_session, part)
     by_path, by_bytes, small, large, again, *others = model.calls
     resize, update, restore, info, statistics, close = others
 
@@ -94,9 +94,9 @@ def test_the_conversation_is_understood(model: Twice) -> None:
     assert info == ("info", asked["info"].text("key"))
     assert statistics == ("statistics",)
     assert close == ("close", 2.0)
-    assert guest.last_words == asked["exit"].text("words")
-    assert guest._blocks == {}
-    guest.close()
+    assert client_session.last_words == asked["exit"].text("words")
+    assert client_session._blocks == {}
+    client_session.close()
 
 
 @pytest.mark.parametrize("name", ["01-greeting", "02-greeting-lane"])
@@ -107,7 +107,7 @@ def test_clients_are_greeted_byte_by_byte(name: str, monkeypatch: pytest.MonkeyP
         "mindspore_lite.remote.worker.client_session.secrets.token_bytes", lambda size: token
     )
     monkeypatch.setattr("mindspore_lite.remote.worker.server.os.getpid", lambda: pid)
-    with hosted(Guest() if name.startswith("02") else None) as sock:
+    with hosted(ClientSession() if name.startswith("02") else None) as sock:
         sock.sendall(asked.encoded())
         assert received(sock, len(told.encoded())).hex() == told.encoded().hex()
 
@@ -129,9 +129,9 @@ def test_a_bad_greeting_is_refused_with_the_reason(vector: Vector) -> None:
 @pytest.mark.parametrize("vector", named("bad-frame"))
 def test_after_a_bad_frame_the_connection_is_closed_with_the_reason(vector: Vector) -> None:
     (part,) = vector.parts
-    guest = Guest()
-    with hosted(guest) as sock:
-        _greet(sock, guest)
+    client_session = ClientSession()
+    with hosted(client_session) as sock:
+        _greet(sock, client_session)
         sock.sendall(part.encoded())
         sock.shutdown(socket.SHUT_WR)
         answer = received(sock, 1 << 20)  # until it closes
@@ -139,12 +139,12 @@ def test_after_a_bad_frame_the_connection_is_closed_with_the_reason(vector: Vect
 
 
 def test_after_a_bad_body_the_connection_goes_on() -> None:
-    guest = Guest()
-    guest._models[1] = Twice()
+    client_session = ClientSession()
+    client_session._models[1] = Twice()
     bad = [v.parts[0] for v in VECTORS.values() if v.parts[0].verdict == "error"]
     assert len(bad) > 20
-    with hosted(guest) as sock:
-        _greet(sock, guest)
+    with hosted(client_session) as sock:
+        _greet(sock, client_session)
         for part in bad:
             sock.sendall(part.encoded())
             head = received(sock, HEADER_BYTES)
@@ -152,8 +152,8 @@ def test_after_a_bad_body_the_connection_goes_on() -> None:
             _assert_wire_error(head + body, part.number("frame.request"), part.reason)
 
 
-def _greet(sock: socket.socket, guest: Guest) -> None:
-    sock.sendall(Hello(token=guest.token).encoded())
+def _greet(sock: socket.socket, client_session: ClientSession) -> None:
+    sock.sendall(Hello(token=client_session.token).encoded())
     received(sock, 40 + len("/run/user/1000/twice.sock"))
 
 

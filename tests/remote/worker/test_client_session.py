@@ -27,12 +27,12 @@ from mindspore_lite.errors import (
 )
 from mindspore_lite.remote.wire import bodies
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
-from mindspore_lite.remote.wire.client import ENDED, HANGS, STOPPED, Lane, Model, Session
+from mindspore_lite.remote.wire.client import ENDED, HANGS, STOPPED, Lane, Model, WireSession
 from mindspore_lite.remote.wire.fields import Reader, Writer
 from mindspore_lite.remote.wire.frames import Message
 from mindspore_lite.remote.wire.memory import Block
-from mindspore_lite.remote.wire.tensors import Place, array_of, read_tensor, write_tensor
-from mindspore_lite.remote.worker import client_session as guest_module
+from mindspore_lite.remote.wire.tensors import Region, array_of, read_tensor, write_tensor
+from mindspore_lite.remote.worker import client_session as client_session_module
 from mindspore_lite.remote.worker.served_model import Hosted
 from mindspore_lite.serving.call import Call
 
@@ -41,9 +41,9 @@ LARGE = np.arange(1 << 16, dtype=np.float32)  # does not fit into a frame
 BUILT = "mindspore_lite.remote.worker.client_session.built"
 
 
-def shared(here: HostHere, session: Session) -> list[Block]:
+def shared(here: HostHere, session: WireSession) -> list[Block]:
     """The worker's side of the blocks that it made for a client."""
-    return list(here.guest(session)._blocks.values())
+    return list(here.client_session(session)._blocks.values())
 
 
 def is_closed(found: Block) -> bool:
@@ -59,8 +59,8 @@ def block(lane: Lane, size: int) -> Block:
 def predict(lane: Lane, model: int, given: np.ndarray, at: Block, room: Block) -> np.ndarray:
     """Run a model on an array that lies in one block, its output to go to another."""
     out = Writer()
-    place = Place(at.number, 0, given.nbytes)
-    bodies.write_predict(out, model, Call(()), Place(room.number, 0, room.size))
+    place = Region(at.number, 0, given.nbytes)
+    bodies.write_predict(out, model, Call(()), Region(room.number, 0, room.size))
     out.u32(1)
     write_tensor(out, "x", given.dtype, given.shape, place)
     body = lane.ask(Message.PREDICT, out.data)
@@ -85,7 +85,7 @@ def test_a_request_can_be_cancelled_twice_at_once() -> None:
         call = here.model(session, FakeModel(gate)).start(Call([X]))
         gate.entered()
         request = call.request
-        (running,) = here.guest(session)._running.values()
+        (running,) = here.client_session(session)._running.values()
         first, second = (Client(lambda: session.cancel(request, LIMIT_S, LIMIT_S)) for _ in "12")
         assert session.cancel(request, 0, LIMIT_S) == HANGS
         wait_for(lambda: running.cancelled)
@@ -120,7 +120,7 @@ def test_a_run_of_a_model_is_cancelled(tmp_path: Path) -> None:
         session = here.session()
         model = session.build(file_build(looping(tmp_path / "loop.onnx"), ONNX))
         call = model.start(Call([ENDLESS, X]))
-        wait_for(lambda: call.request in here.guest(session)._running)
+        wait_for(lambda: call.request in here.client_session(session)._running)
         assert session.cancel(call.request, LIMIT_S, LIMIT_S) == STOPPED
         with pytest.raises(CancelledError, match="the request was cancelled"):
             call.outputs()
@@ -152,7 +152,7 @@ def test_a_cancelled_build_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> N
         slow.goes_on.set()
         assert isinstance(build.ended().error, CancelledError)
         assert slow.model.closed.is_set()
-        assert here.guest(session)._models == {}
+        assert here.client_session(session)._models == {}
 
 
 def test_a_client_that_leaves_during_its_build_leaves_no_model(
@@ -161,19 +161,19 @@ def test_a_client_that_leaves_during_its_build_leaves_no_model(
     slow = SlowBuild(monkeypatch)
     with host_here() as here:
         session = here.session()
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         build = Client(lambda: session.build(Build(0, 0)))
         assert slow.begun.wait(LIMIT_S)
         session.close()
         assert build.ended().error is not None
-        wait_for(lambda: guest._closed)
+        wait_for(lambda: client_session._closed)
         slow.goes_on.set()
         assert slow.model.closed.wait(LIMIT_S)
-        assert guest._models == {}
+        assert client_session._models == {}
 
 
 def build_body(
-    content: Sequence[np.ndarray] = (), places: Sequence[Place | None] = ()
+    content: Sequence[np.ndarray] = (), places: Sequence[Region | None] = ()
 ) -> bytearray:
     out = Writer()
     bodies.write_build(out, Build(0, 0), content, places)
@@ -245,7 +245,7 @@ def test_blocks_that_are_not_there_cannot_be_freed_but_the_others_are() -> None:
 
 
 def test_a_client_has_a_limited_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest_module, "MAX_BLOCKS", 1)
+    monkeypatch.setattr(client_session_module, "MAX_BLOCKS", 1)
     with host_here() as here:
         lane = here.session().lane()
         mine = block(lane, 64)
@@ -282,7 +282,7 @@ def test_without_room_for_a_block_there_is_a_clear_error_and_later_an_answer(
 def test_a_block_larger_than_the_memory_is_refused_before_it_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(guest_module, "_free_memory", lambda: 1 << 20)
+    monkeypatch.setattr(client_session_module, "_free_memory", lambda: 1 << 20)
     with host_here() as here:
         lane = here.session().lane()
         with pytest.raises(ResourceError, match="but 1048576 bytes of memory are free"):
@@ -336,7 +336,7 @@ def test_a_build_that_fails_tells_why_and_the_next_one_works(tmp_path: Path) -> 
 
 
 def test_a_client_has_a_limited_number_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest_module, "MAX_MODELS", 1)
+    monkeypatch.setattr(client_session_module, "MAX_MODELS", 1)
     monkeypatch.setattr(BUILT, lambda *_: FakeModel())
     with host_here() as here:
         session = here.session()
@@ -357,10 +357,10 @@ def test_a_model_that_is_closed_while_another_lane_runs_it_answers_that_one(
         # the shortest run that is surely still under way when the model is closed is an endless
         # one, of which the end is then the test's own doing
         call = model.start(Call([ENDLESS, X]))
-        guest = here.guest(session)
-        wait_for(lambda: call.request in guest._running)
+        client_session = here.client_session(session)
+        wait_for(lambda: call.request in client_session._running)
         closing = Client(model.close)
-        wait_for(lambda: model.number not in guest._models)
+        wait_for(lambda: model.number not in client_session._models)
         with pytest.raises(ClosedError, match="there is no model"):
             model.predict([np.array(3), X])
         assert session.cancel(call.request, LIMIT_S, LIMIT_S) == STOPPED
@@ -414,7 +414,7 @@ def test_whatever_goes_wrong_the_client_learns_of_it(
         works_still(here, session)
 
 
-def works_still(here: HostHere, session: Session) -> None:
+def works_still(here: HostHere, session: WireSession) -> None:
     np.testing.assert_array_equal(here.model(session, FakeModel()).predict([X])[0], 2 * X)
 
 
@@ -429,7 +429,7 @@ def test_warnings_of_a_build_go_to_the_client_that_asked_for_it(
 
     monkeypatch.setattr(BUILT, built)
     with warnings.catch_warnings(), host_here() as here:
-        guest_module.keep_notes()
+        client_session_module.keep_notes()
         session = here.session()
         assert session.build(Build(0, 0)).notes == ["mind the gap"]
 

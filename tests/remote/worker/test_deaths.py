@@ -27,17 +27,17 @@ from support.workers import (
 
 from mindspore_lite.errors import WorkerDiedError
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER
-from mindspore_lite.remote.wire.client import Session
+from mindspore_lite.remote.wire.client import WireSession
 from mindspore_lite.serving.call import Call
 
 ONNX = 3
 SLOW_BUILD = """
 import threading
-import mindspore_lite.remote.worker.client_session as guest
+import mindspore_lite.remote.worker.client_session as client_session
 def built(*_):
     print("building", flush=True)
     threading.Event().wait()
-guest.built = built
+client_session.built = built
 """
 
 
@@ -104,9 +104,9 @@ def test_the_socket_of_a_worker_that_was_killed_is_replaced(tmp_path: Path) -> N
         worker.kill()
     assert path.exists()
     with pytest.raises(WorkerDiedError, match="no worker answers"):
-        Session.connect(str(path))
+        WireSession.connect(str(path))
     with listening(path):
-        Session.connect(str(path)).close()
+        WireSession.connect(str(path)).close()
 
 
 # --- kill -9 of the client ------------------------------------------------------------------------
@@ -116,14 +116,14 @@ import subprocess, sys, socket, threading
 import numpy as np
 from mindspore_lite.serving.call import Call
 from mindspore_lite.remote.wire.bodies import Build
-from mindspore_lite.remote.wire.client import Session
+from mindspore_lite.remote.wire.client import WireSession
 
 ours, theirs = socket.socketpair()
 number = theirs.fileno()
 worker = subprocess.Popen([sys.executable, "-c", sys.argv[1], "worker", "--fd", str(number)],
                           pass_fds=[number])
 theirs.close()
-session = Session(ours)
+session = WireSession(ours)
 session.lane().bring([np.ones(1 << 20, np.float32)])
 """
 CLIENT = """
@@ -131,8 +131,8 @@ import sys
 import numpy as np
 from mindspore_lite.serving.call import Call
 from mindspore_lite.remote.wire.bodies import Build
-from mindspore_lite.remote.wire.client import Session
-session = Session.connect(sys.argv[1])
+from mindspore_lite.remote.wire.client import WireSession
+session = WireSession.connect(sys.argv[1])
 session.lane().bring([np.ones(1 << 20, np.float32)])
 """
 DOING = {

@@ -17,7 +17,7 @@ from support.workers import child, file_build, process
 
 from mindspore_lite.errors import LiteError, ResourceError, WireError
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build
-from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.client import Model, WireSession
 from mindspore_lite.serving.call import Call
 
 LARGE = np.zeros((2048, 1, 8, 8), np.float32)  # more than fits into a frame
@@ -40,7 +40,7 @@ def first_free(pid: int) -> int:
     return next(number for number in itertools.count() if number not in used)
 
 
-def works(session: Session, model: Model) -> None:
+def works(session: WireSession, model: Model) -> None:
     assert model.predict([LARGE])[0].shape == (2048, 10)
     session.build(file_build(DIGITS)).close()
 

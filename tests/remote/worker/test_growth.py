@@ -20,7 +20,7 @@ from support.workers import ROOT, X, child, connected, file_build, listening
 
 from mindspore_lite.errors import InputError, LiteError
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER
-from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.client import Model, WireSession
 from mindspore_lite.serving.call import Call
 
 CYCLES = 30
@@ -58,7 +58,7 @@ def dense(tmp_path: Path) -> Path:
     return written(tmp_path / "dense.mindir", dense_net(-1))
 
 
-def use(session: Session, path: Path, kind: int) -> None:
+def use(session: WireSession, path: Path, kind: int) -> None:
     model = session.build(file_build(path, kind=kind))
     model.predict([LARGE])
     model.close()
@@ -90,7 +90,7 @@ def test_updates_leave_nothing(kind: int, tmp_path: Path, does_not_grow: Assert)
         does_not_grow(worker.pid, partial(change, session.build(build)))
 
 
-def fail(session: Session, dense: Path, loop: Path) -> None:
+def fail(session: WireSession, dense: Path, loop: Path) -> None:
     """Much that can go wrong with a request, once."""
     model = session.build(file_build(dense))
     with pytest.raises(LiteError):

@@ -24,17 +24,17 @@ from mindspore_lite.errors import (
     WorkerDiedError,
 )
 from mindspore_lite.remote.wire import handshake
-from mindspore_lite.remote.wire.client import Session
+from mindspore_lite.remote.wire.client import WireSession
 from mindspore_lite.remote.wire.fields import Reader, Writer
 from mindspore_lite.remote.wire.frames import Channel, Frame, Message, header
 from mindspore_lite.remote.wire.handshake import Hello, greet
 from mindspore_lite.remote.worker import server as host_module
 from mindspore_lite.remote.worker.listener import abstract_listener
-from mindspore_lite.remote.worker.server import Host
+from mindspore_lite.remote.worker.server import WorkerServer
 from mindspore_lite.serving.call import Call
 
 
-def works(session: Session) -> None:
+def works(session: WireSession) -> None:
     """The worker answers."""
     assert int(session.info("pid")) > 0
 
@@ -116,7 +116,7 @@ def test_more_connections_than_allowed_are_refused_until_one_ends(
 ) -> None:
     monkeypatch.setattr(host_module, "MAX_CONNECTIONS", 2)
     with host_here(parent=True) as here:
-        parent = Session(here.parent)
+        parent = WireSession(here.parent)
         works(parent)  # which takes a lane
         with here.connection() as sock, pytest.raises(ResourceError, match="2 connections already"):
             greet(sock)
@@ -294,9 +294,9 @@ def test_a_run_whose_lane_is_hung_up_is_cancelled() -> None:
         model = here.model(session, FakeModel(gate))
         call = model.start(Call([X]))
         gate.entered()
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         call.abandon()
-        wait_for(lambda: not guest._running)
+        wait_for(lambda: not client_session._running)
         works(session)
 
 
@@ -334,9 +334,9 @@ def test_a_client_that_dies_in_the_midst_of_its_only_connection_takes_its_run_al
     with host_here(gate) as here:
         sock = here.connection()
         token = greet(sock).token
-        guest = here.host._guests[token]
+        client_session = here.host._client_sessions[token]
         model = FakeModel(gate)
-        guest._models[1] = model
+        client_session._models[1] = model
         out = Writer()
         out.data += struct.pack("<IQbIQQ", 1, 0, 0, 0, 0, 0)
         out.u32(0)
@@ -351,8 +351,8 @@ def test_the_last_client_ends_the_worker_even_if_its_run_does_not_stop() -> None
     gate = Gate(obeys=False)
     with host_here(gate, stays=False) as here:
         sock = here.connection()
-        guest = here.host._guests[greet(sock).token]
-        guest._models[1] = FakeModel(gate)
+        client_session = here.host._client_sessions[greet(sock).token]
+        client_session._models[1] = FakeModel(gate)
         out = Writer()
         out.data += struct.pack("<IQbIQQ", 1, 0, 0, 0, 0, 0)
         out.u32(0)
@@ -397,9 +397,9 @@ def test_an_exit_waits_for_the_requests_of_other_lanes(capsys: pytest.CaptureFix
         model = here.model(session, FakeModel(gate))
         call = Client(lambda: model.predict([X]))
         gate.entered()
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         leaving = Client(lambda: session.exit("good bye", LIMIT_S))
-        wait_for(lambda: guest.said_farewell)
+        wait_for(lambda: client_session.said_farewell)
         with pytest.raises(ClosedError, match="the client said that it leaves"):
             session.info("pid")
         gate.open()
@@ -416,9 +416,9 @@ def test_exits_on_two_lanes_do_not_wait_for_each_other(capsys: pytest.CaptureFix
         model = here.model(session, FakeModel(gate))
         call = Client(lambda: model.predict([X]))
         gate.entered()
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         leaving = Client(lambda: session.exit("first", LIMIT_S))
-        wait_for(lambda: guest.said_farewell)
+        wait_for(lambda: client_session.said_farewell)
         again = Client(lambda: session.exit("second", LIMIT_S))
         assert again.ended().error is None
         gate.open()
@@ -459,12 +459,12 @@ def test_who_asks_the_worker_to_end_waits_for_requests_under_way() -> None:
     with host_here(gate) as here:
         session = here.session()
         works(session)
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         call = Client(lambda: here.model(session, FakeModel(gate)).predict([X]))
         gate.entered()
         lane = session.lane()
         here.host.ask_to_end()
-        wait_for(lambda: bool(guest.refuses))
+        wait_for(lambda: bool(client_session.refuses))
         with pytest.raises(ClosedError, match="it takes no new requests"):
             lane.ask(Message.ALLOCATE, struct.pack("<Q", 64))
         assert here.thread.is_alive()
@@ -478,13 +478,13 @@ def test_a_request_can_be_cancelled_while_the_worker_ends() -> None:
     with host_here(gate, drain_s=10 * LIMIT_S) as here:
         session = here.session()
         works(session)
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         call = here.model(session, FakeModel(gate)).start(Call([X]))
         gate.entered()
         idle = session.lane()
         idle.give_back()
         here.host.ask_to_end()
-        wait_for(lambda: bool(guest.refuses))
+        wait_for(lambda: bool(client_session.refuses))
         assert session.cancel(call.request, LIMIT_S, LIMIT_S) == 1
         here.ended()
         call.abandon()
@@ -503,7 +503,7 @@ def test_a_run_that_hangs_holds_the_end_up_for_a_bounded_time() -> None:
 
 def test_a_child_ends_with_its_parent_though_others_use_it() -> None:
     with host_here(stays=False, parent=True) as here:
-        parent = Session(here.parent)
+        parent = WireSession(here.parent)
         other = here.session()
         works(other)
         parent.close()
@@ -524,7 +524,7 @@ def test_a_worker_that_nobody_needs_ends() -> None:
 
 
 def test_a_worker_to_which_nobody_comes_ends() -> None:
-    Host(abstract_listener()).run(first_s=0.01)
+    WorkerServer(abstract_listener()).run(first_s=0.01)
 
 
 def test_a_worker_that_stays_outlives_its_clients() -> None:

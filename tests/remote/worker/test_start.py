@@ -17,7 +17,7 @@ from support.workers import MAIN, Watch, X, child, connected, file_build, listen
 
 from mindspore_lite.errors import CancelledError, ClosedError, WorkerDiedError
 from mindspore_lite.remote.wire.bodies import RUNNER
-from mindspore_lite.remote.wire.client import STOPPED, Model, Pending, Session
+from mindspore_lite.remote.wire.client import STOPPED, Model, Pending, WireSession
 from mindspore_lite.serving.call import Call
 
 DIGIT = np.zeros((1, 1, 8, 8), np.float32)
@@ -30,7 +30,7 @@ def run(worker: subprocess.Popen[str]) -> tuple[int, str, str]:
     return worker.returncode, out, err
 
 
-def endless(session: Session, path: Path) -> tuple[Model, Pending]:
+def endless(session: WireSession, path: Path) -> tuple[Model, Pending]:
     """A run that does not end by itself, and surely is under way."""
     model = session.build(file_build(path, ONNX, RUNNER, **{"parallel.workers_num": "1"}))
     call = model.start(Call([ENDLESS, X]))
@@ -87,7 +87,7 @@ def test_the_cores_of_a_worker_are_those_it_was_given() -> None:
     arguments = ("worker", "--fd", theirs.fileno(), "--cores", first)
     with theirs, process(MAIN, *arguments, fds=[theirs.fileno()]):
         theirs.close()
-        session = Session(ours)
+        session = WireSession(ours)
         assert session.info("cores") == str(first)
         session.close()
 

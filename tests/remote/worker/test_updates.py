@@ -16,7 +16,7 @@ from support.workers import HostHere, child, connected, host_here, listening, pr
 import mindspore_lite.model as model_module
 from mindspore_lite.errors import EngineError, InputError, LiteError
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build
-from mindspore_lite.remote.wire.client import Model, Session
+from mindspore_lite.remote.wire.client import Model, WireSession
 
 ROWS = np.ones((2, SIDE), np.float32)
 KINDS = pytest.mark.parametrize("kind", [MODEL, RUNNER])
@@ -124,7 +124,7 @@ class Slow:
         monkeypatch.setattr(model_module, "updated", updated)
 
 
-def begin(here: HostHere, telling: Path, slow: Slow) -> tuple[Session, Model, Client]:
+def begin(here: HostHere, telling: Path, slow: Slow) -> tuple[WireSession, Model, Client]:
     """An update that is under way, and its model."""
     session = here.session()
     model = session.build(build_of(telling, MODEL, "a", "b"))
@@ -148,7 +148,7 @@ def test_a_lane_that_is_left_in_the_middle_leaves_the_model_as_it_was_or_changed
         assert told(model) == 1
         update(model, 2)
         assert told(model) == 2
-        wait_for(lambda: not here.guest(session)._blocks)
+        wait_for(lambda: not here.client_session(session)._blocks)
 
 
 def test_a_client_that_leaves_in_the_middle_leaves_nothing(
@@ -157,20 +157,20 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(
     with host_here() as here:
         slow = Slow(monkeypatch)
         session, _, updating = begin(here, telling, slow)
-        guest = here.guest(session)
+        client_session = here.client_session(session)
         session.close()
         assert isinstance(updating.ended().error, LiteError)
         slow.may_end.set()
         here.idle()
-        assert (guest._blocks, guest._models) == ({}, {})
+        assert (client_session._blocks, client_session._models) == ({}, {})
 
 
 KILLED = """
 import sys
 import numpy as np
 from mindspore_lite.remote.wire.bodies import MODEL, Build
-from mindspore_lite.remote.wire.client import Session
-session = Session.connect(sys.argv[1])
+from mindspore_lite.remote.wire.client import WireSession
+session = WireSession.connect(sys.argv[1])
 config = {"ascend_context": {"variable_weights_list": "a,b"}}
 model = session.build(Build(MODEL, 0, sys.argv[2], config=config))
 print("built", flush=True)
