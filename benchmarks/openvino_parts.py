@@ -3,9 +3,9 @@
 Run: python benchmarks/openvino_parts.py [--models MobileNetV2 ...] [--clients 5] [--builds 2]
      [--rounds 9] [--seconds 1.5] [--json FILE] [--quick]
 
-Left out are the request that waits inside of OpenVINO (serving/prefetch.py), and huge pages for packed
-weights (engines/openvino/huge_pages.py). Two builds of one model differ by a percent, so there are several
-of each kind, whose throughputs are added up; all take turns in every round.
+Left out are the request that waits inside of OpenVINO (serving/prefetch.py), and huge pages for
+packed weights (engines/openvino/huge_pages.py). Two builds of one model differ by a percent, so
+there are several of each kind, whose throughputs are added up; all take turns in every round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""runner.py and serving/placement.py: workers, batching, warm-up and configuration as a Context asks for."""
+"""runner.py and placement.py: workers, batching, warm-up, configuration, as a Context asks."""
 
 from __future__ import annotations
 

@@ -190,7 +190,8 @@ def translator_digest() -> str:
     """Changes with any line of the code that builds graphs: no artefact outlives its maker."""
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
-    for folder in ("mindir", "ops", "graph", "weights"):  # the last: which ones may change
+    # the last: which weights may change
+    for folder in ("mindir", "ops", "passes", "graph", "weights"):
         for file in sorted((package / folder).rglob("*.py")):
             digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()

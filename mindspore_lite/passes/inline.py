@@ -3,8 +3,8 @@
 Engines expand functions themselves, with native recursion and without any bound: a chain of 3,000
 ends the process, 16 that each call the one before twice never end. So no engine sees one.
 
-passes/node_count.py has counted what will be before anything is expanded. The expansion goes through
-each call once, with a stack of its own; onnx-ir's pass looks for free names one by one,
+passes/node_count.py has counted what will be before anything is expanded. The expansion goes
+through each call once, with a stack of its own; onnx-ir's pass looks for free names one by one,
 which takes time that grows with the square of the calls.
 """
 

@@ -1,11 +1,11 @@
 """Many callers, few workers: arrays go in from any number of threads, each gets its own outputs.
 
-Who owns what. The Scheduler holds the queue and the slots, and is touched under `_lock` only; the lock
-is never held while an engine runs or a caller's code is called. A slot belongs to one thread at a
-time: to a caller that found it idle and computes in it himself, without a change of threads, or to
-its own thread, which is woken when a request had to wait and stays awake while the queue is not
-empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is the
-one that sits on the right cores, and a caller must be free to leave when his time is up. So do
+Who owns what. The Scheduler holds the queue and the slots, and is touched under `_lock` only; the
+lock is never held while an engine runs or a caller's code is called. A slot belongs to one thread
+at a time: to a caller that found it idle and computes in it himself, without a change of threads,
+or to its own thread, which is woken when a request had to wait and stays awake while the queue is
+not empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is
+the one that sits on the right cores, and a caller must be free to leave when his time is up. So do
 those of the main thread unless they are short for certain: Ctrl-C must reach it (interrupt.py).
 
 Promises. A request with a deadline ends by it. Nothing that failed looks like a success. A request

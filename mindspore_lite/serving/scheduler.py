@@ -246,8 +246,8 @@ class Scheduler:
     def to_wake(self) -> Slot | None:
         """The slot whose thread should look at the queue now, if any; it is idle no longer.
 
-        A closing scheduler wakes no idle one, whose thread may have ended; those that are awake or busy
-        take what is left.
+        A closing scheduler wakes no idle one, whose thread may have ended; those that are awake or
+        busy take what is left.
         """
         if not self.queue.count or self.closing:
             return None

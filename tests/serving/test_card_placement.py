@@ -1,4 +1,4 @@
-"""serving/card_placement.py and runner.py: workers, batches and weights of a model on cards, made-up ones."""
+"""card_placement.py and runner.py: workers, batches and weights of a model on made-up cards."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def called(scheduler: Scheduler) -> Slot:
 
 
 def settled(scheduler: Scheduler, crowd: int) -> int:
-    """A scheduler that has seen runs of RUN_NS with so many requests under way; returns the time."""
+    """A scheduler that saw runs of RUN_NS with so many requests under way; returns the time."""
     for _ in range(crowd):
         send(scheduler, 0)
     now_ns, slot = 0, called(scheduler)

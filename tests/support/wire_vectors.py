@@ -1,7 +1,8 @@
 """Test vectors of the wire protocol: fields with names and values <-> bytes <-> lines of text.
 
 The encoding here is written from docs/wire.md alone and shares no code with the package, so that
-each can be held against the other. tests/remote/wire/vectors/README.md tells the format of the files.
+each can be held against the other. tests/remote/wire/vectors/README.md tells the format of the
+files.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).parent.parent / "wire" / "vectors"
+FOLDER = Path(__file__).parents[1] / "remote/wire/vectors"
 MAGIC = 0x464C534D
 MESSAGES = (
     "ERROR", "PREDICT", "REPLY", "BUILD_FINISH", "EXIT", "BUILD", "DESCRIBE", "RESIZE",

@@ -23,7 +23,7 @@ from mindspore_lite.graph.to_mindir import Written, to_mindir
 from mindspore_lite.mindir import records as r
 
 FILE = DATA / "written_by_mindspore.json"
-ROWS = Path(__file__).parents[1] / "ops/backwards"
+ROWS = Path(__file__).parents[1] / "ops/to_mindir"
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,8 @@ def key(identity: Identity) -> str:
 
 @cache
 def code_of(*modules: str) -> str:
-    """Changes with any line of these modules beside this one: no artefact outlives its makers."""
-    folder = Path(__file__).parent
+    """Changes with any line of these modules of engines/: no artefact outlives its makers."""
+    folder = Path(__file__).parent.parent
     texts = [(folder / f"{name}.py").read_bytes() for name in modules]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 

@@ -11,8 +11,8 @@ Who owns what: a reader holds the lock of its key shared while it checks and ope
 a builder, and whoever removes an artefact or a left-over build, holds it alone. The kernel drops
 the lock of a dead process, so a build folder whose lock can be had is nobody's. An opened artefact
 needs no lock: its pages stay mapped after the files are unlinked. One that is shared with other
-processes is held by its own folder's lock (weights/sharing/hold.py), and stays until that is let go. Lock
-files are never removed, because a second file of the same name would be a second lock.
+processes is held by its own folder's lock (weights/sharing/hold.py), and stays until that is let
+go. Lock files are never removed, because a second file of the same name would be a second lock.
 
 Set by MSLITE_CACHE (on, off), MSLITE_CACHE_DIR and MSLITE_CACHE_MAX_BYTES. A place that cannot be
 used never fails a build: it is warned about once, and the build goes on without it.

@@ -214,7 +214,7 @@ def _load_cached(
 
 
 def _identity(source: ModelSource, content: digest.Content, entries: dict[str, str]) -> Identity:
-    makers = digest.code_of("widen", "quirks", "variable")
+    makers = digest.code_of("prepare/widen", "prepare/quirks", "prepare/variable")
     engine = f"{OnnxRuntimeEngine.name} {VERSION}"
     return cached.identity(source, content, engine, makers, {"precision": str(entries)})
 

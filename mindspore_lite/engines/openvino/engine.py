@@ -44,7 +44,10 @@ from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable
 
 VERSION = str(ov.__version__)
-_MAKERS = ("widen", "quirks", "variable", "openvino/engine", "openvino/faults", "openvino/reading")
+_MAKERS = (
+    *(f"prepare/{name}" for name in ("widen", "quirks", "variable")),
+    *(f"openvino/{name}" for name in ("engine", "faults", "reading")),
+)
 _PRECISIONS = {"enforce_fp32": "f32", "preferred_fp16": "f16", "preferred_bf16": "bf16"}
 
 

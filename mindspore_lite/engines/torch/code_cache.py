@@ -19,8 +19,10 @@ import torch
 from mindspore_lite.engines.cache import digest
 from mindspore_lite.engines.cache import store as cache
 
-_KERNELS = Path(__file__).parents[2] / "kernels"
-_MAKERS = ("torch/compile", "torch/rows", "torch/hear", "torch/tape", "torch/kept_plan")
+_KERNELS = Path(__file__).parent / "kernels"
+_MAKERS = tuple(
+    f"torch/{name}" for name in ("compile", "rows", "trace", "trace_program", "plan_cache")
+)
 
 
 def name_of(parts: Sequence[str]) -> str:
@@ -72,7 +74,7 @@ def _code() -> str:
 
     The lines before the kernels are in the model's own key.
     """
-    names = sorted(f"../kernels/{file.stem}" for file in _KERNELS.glob("*.py"))
+    names = sorted(f"torch/kernels/{file.stem}" for file in _KERNELS.glob("*.py"))
     try:
         triton = importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:

@@ -41,7 +41,10 @@ from mindspore_lite.passes.opset import upgraded
 from mindspore_lite.weights.identity import Identity
 
 VERSION = str(torch.__version__)
-_MAKERS = ("widen", "variable", "torch/engine", "torch/stored", "../kernels/taken")
+_MAKERS = (
+    *("prepare/widen", "prepare/variable"),
+    *(f"torch/{name}" for name in ("engine", "stored_graph", "kernels/taken")),
+)
 
 AnySession = TorchSession | CardSession
 

@@ -9,8 +9,8 @@ Few calls are made for a run, for after each the interpreter's lock must be wait
 clients want it: one, where there is CUDA and a C compiler (one_run.py). Elsewhere rows of many
 clients are copied by one call, right from their arrays, and only a large array is staged by torch.
 
-All Replays of a session use one stream and the same memory (Recording): they never run at the same time,
-and what one wrote is copied away before another is started.
+All Replays of a session use one stream and the same memory (Recording): they never run at the same
+time, and what one wrote is copied away before another is started.
 """
 
 from __future__ import annotations

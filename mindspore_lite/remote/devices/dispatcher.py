@@ -6,8 +6,8 @@ next, so no thread is woken that does not compute. What all share (states, loads
 and changed under `_changed`, which is never held while something is sent or awaited. A child that
 was forked has none of it: it gets an error.
 
-Weights are the matter of remote/devices/weight_rollout.py: a request says when it begins and ends, and its parts
-go to the models that have the weights it began with.
+Weights are the matter of remote/devices/weight_rollout.py: a request says when it begins and ends,
+and its parts go to the models that have the weights it began with.
 """
 
 from __future__ import annotations

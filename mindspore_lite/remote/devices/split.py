@@ -24,9 +24,9 @@ guess. Fewer than two parts: nothing is split, and the arrays go out as they cam
 An output carries the batch when its first dim is c * rows in every part, with one c. With an open
 batch it must be declared open as well: a fixed number there does not grow with the rows. Shapes do
 not prove it. With c > 1 and the same values in all parts it might be a table for all rows, and is
-refused; with c = 1 it is taken for rows, which may well be equal. remote/devices/trial.py finds models
-with an open batch for which that is wrong. Neither can see an output that follows only an input of
-one row sent whole, while each part has one row as well: it comes back once per part.
+refused; with c = 1 it is taken for rows, which may well be equal. remote/devices/trial.py finds
+models with an open batch for which that is wrong. Neither can see an output that follows only an
+input of one row sent whole, while each part has one row as well: it comes back once per part.
 """
 
 from __future__ import annotations

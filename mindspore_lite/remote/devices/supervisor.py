@@ -4,10 +4,10 @@
         │                                     ▲ │
         └───── could not be built, or died ───┘ └── failed too often ──▶ OUT
 
-A supervisor has one thread, which alone changes its state, under the dispatcher's lock; others read it under
-that lock, and ask for things by `suspect`, `doubt`, `retire` and `stop`. When weights change, the
-dispatcher has the model built once more in the process of a supervisor that is ready, and exchanges the life of
-that for the new one; the old one stays for as long as requests need it.
+A supervisor has one thread, which alone changes its state, under the dispatcher's lock; others read
+it under that lock, and ask for things by `suspect`, `doubt`, `retire` and `stop`. When weights
+change, the dispatcher has the model built once more in the process of a supervisor that is ready,
+and exchanges the life of that for the new one; the old one stays for as long as requests need it.
 
 A device whose first build fails is out at once. Later it is taken out after MOST_DEATHS within
 WINDOW_S, of which only the time counts when it was ready: one that does not get ready again is

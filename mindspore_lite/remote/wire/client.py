@@ -1,9 +1,10 @@
 """The client's side: models of a worker process are built and run from here.
 
-A WireSession is what one process has at one worker. It owns one connection that carries nothing: when
-it closes, the worker knows that the client is gone. Requests go over lanes, further connections
-that carry one request at a time; as many are opened as there are requests at once, and kept. Every
-lane has a block of shared memory for inputs and one for outputs, which grow when they must.
+A WireSession is what one process has at one worker. It owns one connection that carries nothing:
+when it closes, the worker knows that the client is gone. Requests go over lanes, further
+connections that carry one request at a time; as many are opened as there are requests at once, and
+kept. Every lane has a block of shared memory for inputs and one for outputs, which grow when they
+must.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ class WorkerServer:
         return client_session
 
     def _joined(self, connection: Connection, token: bytes) -> ClientSession:
-        """The client_session that the connection belongs to; whoever ends it sees the connection, too."""
+        """The session that the connection belongs to; whoever ends it sees the connection, too."""
         with self._lock:
             if self._over.is_set():
                 raise WireError("the worker is ending")

@@ -116,5 +116,6 @@ def test_unwritable_memory_is_done_without(tmp_path: Path) -> None:
 
 
 def test_the_code_that_changes_graphs_is_part_of_the_key() -> None:
-    assert digest.code_of("widen") != digest.code_of("quirks") != digest.code_of("widen", "quirks")
-    assert len(digest.code_of("widen")) == 64
+    one, other = "prepare/widen", "prepare/quirks"
+    assert digest.code_of(one) != digest.code_of(other) != digest.code_of(one, other)
+    assert len(digest.code_of(one)) == 64

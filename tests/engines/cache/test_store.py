@@ -247,7 +247,8 @@ def translate():
     return ir.load(path)
 print("ready", flush=True)
 sys.stdin.readline()  # the barrier: the parent lets all go at once
-session = OnnxRuntimeEngine().load(ModelSource(Snapshot([open_file(path)]), "", translate), Options())
+source = ModelSource(Snapshot([open_file(path)]), "", translate)
+session = OnnxRuntimeEngine().load(source, Options())
 print(float(session.run([np.ones((1, 64), np.float32)])[0].sum()))
 """
 

@@ -14,7 +14,7 @@ from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.prepare import alignment
 from mindspore_lite.graph.source import ModelInput, source_of
 
-DATA = Path(__file__).parent.parent / "data/models"
+DATA = Path(__file__).parents[2] / "data/models"
 
 
 @pytest.mark.parametrize("shift", [0, 4, 32, 60])

@@ -43,7 +43,7 @@ class Fake:
 
 
 class Loader:
-    """Leaves open what differs from the file, as serving/build.py does; sizes of 7 cannot be had."""
+    """Leaves open what differs from the file, as serving/build.py does; refuses sizes of 7."""
 
     def __init__(self, *file: int, keeps: bool = False) -> None:
         self.file = file

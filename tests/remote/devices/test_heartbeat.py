@@ -1,4 +1,4 @@
-"""heartbeat.py: a worker that is silent is told from one that is busy, and from one that is gone."""
+"""heartbeat.py: a silent worker is told from a busy one, and from one that is gone."""
 
 from __future__ import annotations
 

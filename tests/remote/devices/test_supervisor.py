@@ -1,4 +1,4 @@
-"""supervisor.py: a device is started, watched, started again, and taken out when it fails too often."""
+"""supervisor.py: a device is started, watched, restarted, and taken out if it fails too often."""
 
 from __future__ import annotations
 

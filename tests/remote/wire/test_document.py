@@ -17,7 +17,7 @@ from mindspore_lite.remote.worker import client_session, server
 from mindspore_lite.remote.worker.groups import NAME, SHARE
 from mindspore_lite.settings.text import _settings, from_map, text_of
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "wire.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "wire.md").read_text(encoding="utf-8")
 
 
 def table(heading: str, first: str) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""remote/worker/client_session.py: the models, blocks and requests of one client, used by many lanes at once."""
+"""worker/client_session.py: models, blocks and requests of one client, on many lanes at once."""
 
 from __future__ import annotations
 

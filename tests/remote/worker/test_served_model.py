@@ -1,4 +1,4 @@
-"""remote/worker/served_model.py: a Model or a runner that many lanes use, change and close at once."""
+"""served_model.py: a Model or a runner that many lanes use, change and close at once."""
 
 from __future__ import annotations
 

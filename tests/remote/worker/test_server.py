@@ -1,4 +1,4 @@
-"""remote/worker/server.py: who is welcome, who hears what when somebody leaves, and how all ends."""
+"""worker/server.py: who is welcome, who hears what when somebody leaves, and how all ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""remote/worker/start.py: how a process begins, what it hears, and that it ends and leaves nothing."""
+"""worker/start.py: how a process begins, what it hears, and that it ends and leaves nothing."""
 
 from __future__ import annotations
 

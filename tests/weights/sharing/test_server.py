@@ -1,4 +1,4 @@
-"""weights/sharing/server.py and ask.py: who gets the files of a compiled model, and who gets which error."""
+"""server.py and client.py: who gets the files of a compiled model, and who which error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""engines/torch/kernels/control.py: bodies put in place where their steps are known, else run at run time."""
+"""kernels/control.py: bodies put in place where their steps are known, else run at run time."""
 
 from __future__ import annotations
 

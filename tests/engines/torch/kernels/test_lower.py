@@ -1,4 +1,4 @@
-"""engines/torch/kernels/lower.py: what is computed beforehand, what becomes a node, and what both are called."""
+"""kernels/lower.py: what is computed beforehand, what becomes a node, and what both are called."""
 
 from __future__ import annotations
 

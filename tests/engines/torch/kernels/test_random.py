@@ -1,4 +1,4 @@
-"""engines/torch/kernels/random.py: what is drawn has the right shape, type and range, and is new in each run."""
+"""kernels/random.py: what is drawn has the right shape, type and range, and is new in each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""engines/torch/kernels/recurrent.py, against ONNX Runtime: all that an RNN, a GRU and an LSTM may be told."""
+"""kernels/recurrent.py, against ONNX Runtime: all that an RNN, a GRU and an LSTM may be told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""engines/torch/kernels/conv.py, conv_transpose.py and pool.py: where windows lie, against ONNX Runtime."""
+"""kernels/conv.py, conv_transpose.py and pool.py: where windows lie, against ONNX Runtime."""
 
 from __future__ import annotations
 
