@@ -160,8 +160,8 @@ def _median_ms(call: Callable[[], object], count: int = 200) -> float:
 
 def _bare_ms(model: mslite.Model, batch: int, copies: bool) -> float:
     """One recorded run after the other, with nothing of ours around it but its buffers."""
-    assert model._built is not None
-    (replay,) = model._built.session._replays.values()  # type: ignore[attr-defined]
+    assert model._service is not None
+    (replay,) = model._service.built.session._replays.values()  # type: ignore[attr-defined]
     given = _host(batch)
     pinned = torch.from_numpy(given).pin_memory()
 

@@ -8,6 +8,7 @@ from mindspore_lite.multi_device import MultiDeviceRunner
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
 from mindspore_lite.weight_files import load_weights
+from mindspore_lite.worker import Worker, WorkerRunner, connect
 
 __all__ = [
     "Context",
@@ -23,7 +24,10 @@ __all__ = [
     "MultiDeviceRunner",
     "Tensor",
     "TensorMeta",
+    "Worker",
+    "WorkerRunner",
     "__version__",
+    "connect",
     "load_weights",
 ]
 

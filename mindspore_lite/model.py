@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import mmap
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 
 import numpy as np
 
 from mindspore_lite.context import Context
-from mindspore_lite.core import checks, heap
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.core.fork import ForkLock
-from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.group import group_of
-from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError, ShapeError
-from mindspore_lite.faces.base_model import ModelType as ModelType
+from mindspore_lite.errors import ClosedError, EngineError, LiteError, ModelFileError
 from mindspore_lite.graph.source import ModelInput
-from mindspore_lite.mindir.decrypt import MODES, Key
+from mindspore_lite.mindir.decrypt import checked_key
 from mindspore_lite.model_group import Member
 from mindspore_lite.model_group import ModelGroup as ModelGroup
 from mindspore_lite.model_group import ModelGroupFlag as ModelGroupFlag
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
 from mindspore_lite.serving import feeds, interrupt, update
-from mindspore_lite.serving.build import Built, build, resized, updated
+from mindspore_lite.serving.service import Described, existing
+from mindspore_lite.serving.single import MODEL_INFO_KEYS, SingleService
+from mindspore_lite.settings.formats import ModelType as ModelType
 from mindspore_lite.settings.read import Layer, read_layers
 from mindspore_lite.settings.spec import settle
-from mindspore_lite.settings.text import spec_text
 from mindspore_lite.tensor import Tensor, TensorMeta
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
@@ -54,7 +49,7 @@ class Model(Member):
         [1, 10]
     """
 
-    _info_keys = (*Member._info_keys, "user_info", "input_shape", "dynamic_dims")
+    _info_keys = MODEL_INFO_KEYS
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +57,6 @@ class Model(Member):
         self.provider = ""
         self._inputs: list[Tensor] = []
         self._closed = False
-        self._changing = ForkLock()  # held while the built model is exchanged for another
         self._main_runs = interrupt.MainRuns()
 
     def build_from_file(
@@ -97,14 +91,11 @@ class Model(Member):
         kind = checks.instance("model_type", model_type, ModelType).name
         context = Context() if context is None else checks.instance("context", context, Context)
         checks.string("config_path", config_path)
-        if not os.path.exists(model_path):
-            raise ModelFileError(
-                f"build_from_file failed, model_path does not exist: {model_path!r}"
-            )
+        existing(model_path)
         self._check_unbuilt("build_from_file")
         self.model_path_ = model_path
         layers = read_layers("build_from_file", config_path, config_dict)
-        key = _checked_key(dec_key, dec_mode, dec_num_parallel)
+        key = checked_key(dec_key, dec_mode, dec_num_parallel)
         path = Path(model_path).absolute()  # it is read again later, wherever the program is then
         self._build("build_from_file", ModelInput(kind, path, key=key), context, layers)
 
@@ -156,7 +147,7 @@ class Model(Member):
         self._check_unbuilt("build_from_buffer")
         self.model_path_ = ""
         layers = read_layers("build_from_buffer", config_path, config_dict)
-        key = _checked_key(dec_key, dec_mode, dec_num_parallel)
+        key = checked_key(dec_key, dec_mode, dec_num_parallel)
         given = ModelInput(kind, data=data, weights=weights, key=key)
         self._build("build_from_buffer", given, context, layers)
 
@@ -169,7 +160,7 @@ class Model(Member):
 
     def get_outputs(self) -> tuple[TensorMeta, ...]:
         """What is known of the outputs before a run; a dim known only afterwards is -1."""
-        return () if self._built is None else feeds.metas(self._built.outputs)
+        return () if self._service is None else feeds.metas(self._service.outputs)
 
     def predict(
         self,
@@ -190,7 +181,7 @@ class Model(Member):
             TypeError: An input is neither Tensor nor array.
             RuntimeError: Count, size or type differ from the model's, or the engine failed.
         """
-        built = self._usable("predict failed! ")
+        built = self._usable("predict failed! ").built
         try:
             device = getattr(built.session, "device", None)
             given = feeds.arrays(built.inputs, inputs, device=device)
@@ -222,35 +213,15 @@ class Model(Member):
             RuntimeError: The model cannot take these shapes; it stays as it was.
         """
         shapes = self._in_model_order(inputs, _checked_dims(inputs, dims))
-        with self._changing:
-            built = self._usable("resize failed! Error is ")
-            with boundary("resize failed! Error is "):
-                if len(shapes) != len(built.inputs):
-                    raise ShapeError(
-                        f"{len(shapes)} shapes were given for {len(built.inputs)} inputs"
-                    )
-                self._built = resized(built, shapes)
-            if self._built.session is not built.session:
-                built.session.close()
+        service = self._usable("resize failed! Error is ")
+        with boundary("resize failed! Error is "):
+            service.resize(shapes)
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             tensor._reshape(shape)
 
-    def _info(self, key: str) -> str:
-        if self._built is None:
-            return ""
-        if key == "weights_version":
-            return str(self._built.version)
-        if key == "spec":
-            return spec_text(self._built.spec)
-        if key == "user_info":
-            return _user_info(self._built.session.metadata.get("user_info", ""))
-        if key == "input_shape":
-            return ";".join(
-                f"{i.name}:{list(i.shape)}".replace(" ", "") for i in self._built.inputs
-            )
-        if key == "shareable_weight_mem_handle" and self._built.share is not None:
-            return str(self._built.share.handle)
-        return ""
+    @property
+    def _described(self) -> Described | None:
+        return self._service
 
     def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
         """Change weights that were named in `variable_weights_file` when the model was built.
@@ -269,29 +240,23 @@ class Model(Member):
                 has another shape or type than its weight.
         """
         groups = update.checked(weights)
-        with self._changing:
-            if self._built is None and not self._closed:
-                raise EngineError(f"{update.FAILED}Session is null, please build model first!")
-            built = self._usable(update.FAILED)
-            with boundary(update.FAILED):
-                self._built = updated(built, update.replacements(built, groups))
-            del built
-            heap.give_back()  # what the session before took
+        if self._service is None and not self._closed:
+            raise EngineError(f"{update.FAILED}Session is null, please build model first!")
+        service = self._usable(update.FAILED)
+        with boundary(update.FAILED):
+            service.update_weights(groups)
 
     def close(self) -> None:
         """Release the model; runs under way in other threads finish. Harmless when repeated."""
-        with self._changing:
-            if self._built is not None:
-                self._built.session.close()
-                if self._built.share is not None:
-                    self._built.share.close()
-                self._closed = True
-            self._built, self._inputs = None, []
+        if self._service is not None:
+            self._service.close()
+            self._closed = True
+        self._service, self._inputs = None, []
 
     def _check_unbuilt(self, doing: str) -> None:
-        if self._built is not None:
+        if self._service is not None:
             raise EngineError(
-                f"{doing} failed! This Model is built from {self._built.given.name} already; "
+                f"{doing} failed! This Model is built from {self._service.name} already; "
                 "make another Model, or close() this one first"
             )
 
@@ -301,9 +266,9 @@ class Model(Member):
         with boundary(f"{doing} failed! Error is "):
             spec = settle(context, layers, stacklevel=4)
             group = self._group or (group_of(str(given.path)) if given.path else None)
-            built = build(replace(given, beside=spec.mindir_path), spec, group=group)
-        self._built, self._closed = built, False
-        self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in built.inputs]
+            service = SingleService(given, spec, group)
+        self._service, self._closed = service, False
+        self._inputs = [Tensor._unfilled(i.name, i.shape, i.dtype) for i in service.inputs]
 
     def _in_model_order(
         self, inputs: Sequence[Tensor], shapes: list[tuple[int, ...]]
@@ -317,34 +282,12 @@ class Model(Member):
             return shapes
         return [found[at] for at in range(len(shapes))]
 
-    def _usable(self, prefix: str) -> Built:
-        if self._built is not None:
-            return self._built
+    def _usable(self, prefix: str) -> SingleService:
+        if self._service is not None:
+            return self._service
         if self._closed:
             raise ClosedError(f"{prefix}the model was closed; build it again to use it")
         raise EngineError(f"{prefix}the model is not built; call build_from_file() first")
-
-
-def _user_info(text: str) -> str:
-    """What a MindIR says of itself, as JSON; an ONNX file may hold anything under that name."""
-    try:
-        found = read_json(text)
-    except ValueError:
-        return ""
-    return json.dumps(found) if found and isinstance(found, dict) else ""
-
-
-def _checked_key(key: object, mode: object, parallel: object) -> Key | None:
-    if not key:
-        return None
-    secret = checks.instance("dec_key", key, bytes)
-    if not checks.string("dec_mode", mode):
-        raise ValueError("dec_mode must not be empty string")
-    mode = checks.one_of(*MODES)("dec_mode", mode)
-    threads = checks.integer("dec_num_parallel", parallel)
-    if not 0 <= threads <= 64:
-        raise ValueError(f"dec_num_parallel must be 0 to 64, but got {threads}.")
-    return Key(secret, mode, threads)
 
 
 def _checked_dims(inputs: object, dims: object) -> list[tuple[int, ...]]:

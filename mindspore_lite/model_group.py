@@ -9,11 +9,13 @@ from pathlib import Path
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
-from mindspore_lite.engines.group import Group, add_file
+from mindspore_lite.engines.group import Group, add_file, group_sharing
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
-from mindspore_lite.faces.base_model import BaseModel, ModelType
+from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.graph.source import ModelInput
-from mindspore_lite.serving.build import Built, build
+from mindspore_lite.serving.build import build
+from mindspore_lite.serving.single import SingleService
+from mindspore_lite.settings.formats import ModelType
 from mindspore_lite.settings.spec import settle
 
 
@@ -31,22 +33,12 @@ class ModelGroupFlag(Enum):
     SHARE_WEIGHT_WORKSPACE = 3
 
 
-def shared_by(flags: ModelGroupFlag) -> Group:
-    """What a new group with these flags has in common."""
-    from mindspore_lite.engines.onnxruntime.shared_weights import SharedWeights  # for few programs
-
-    return Group(
-        None if flags is ModelGroupFlag.SHARE_WORKSPACE else SharedWeights(),
-        flags is not ModelGroupFlag.SHARE_WEIGHT,
-    )
-
-
 class Member(BaseModel):
     """A model that can be in a group: what Model is."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._built: Built | None = None
+        self._service: SingleService | None = None
         self._group: Group | None = None
 
 
@@ -79,7 +71,9 @@ class ModelGroup:
                 f"but got {flags!r}"
             )
         self._flags = flags
-        self._group = shared_by(flags)
+        self._group = group_sharing(
+            flags is not ModelGroupFlag.SHARE_WORKSPACE, flags is not ModelGroupFlag.SHARE_WEIGHT
+        )
         self._paths: list[str] = []
         self._workspace_size = 0
 
@@ -119,7 +113,7 @@ class ModelGroup:
         if self._flags is ModelGroupFlag.SHARE_WORKSPACE:
             raise _refused("SHARE_WORKSPACE takes paths of model files, got Models")
         for at, model in enumerate(models):
-            if model._built is not None:
+            if model._service is not None:
                 raise _refused(f"the Model at index {at} is built already; add it before")
             if model._group is not None:
                 raise _refused(f"the Model at index {at} is in a group already")

@@ -43,11 +43,12 @@ from mindspore_lite.remote.devices.supervisor import DevicePlace, Life, stamp
 from mindspore_lite.remote.devices.threads import Threads
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
 from mindspore_lite.remote.wire.client import owned
-from mindspore_lite.runner import Inputs
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.batching import row_trial
 from mindspore_lite.serving.batching.row_trial import Run
 from mindspore_lite.serving.call import Call, checked_priority
+from mindspore_lite.serving.pooled import Inputs
+from mindspore_lite.serving.service import Described
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import Spec, settle
@@ -107,6 +108,10 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         with boundary(self._building):
             loaded = _Loaded(model_path, context, self._retries)
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path
+
+    @property
+    def _described(self) -> Described | None:
+        return self._loaded
 
     def predict(
         self,

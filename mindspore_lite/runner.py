@@ -6,51 +6,35 @@ where is the pool's matter (serving/pool.py).
 
 from __future__ import annotations
 
-import math
-import time
-import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from mindspore_lite.context import Context
-from mindspore_lite.core import checks, synthetic
-from mindspore_lite.core.binding import bound
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.core.fork import ForkLock
-from mindspore_lite.engines import ascend, choice, time_limit
-from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
-from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
+from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.errors import LiteError
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.graph.source import ModelInput
-from mindspore_lite.serving import feeds, update
-from mindspore_lite.serving.batching import joining
+from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call, checked_priority
-from mindspore_lite.serving.card_placement import place_on_cards
-from mindspore_lite.serving.placement import Placed, place
-from mindspore_lite.serving.pool import Pool
+from mindspore_lite.serving.pooled import Inputs, PooledService
 from mindspore_lite.serving.request import Request
-from mindspore_lite.serving.scheduler import Batching, WorkerPlace
+from mindspore_lite.serving.service import Described
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
 
-Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
 
 _FAILED = "predict failed! "
-_QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/queue_overhead.py
-_WARMING_UP = "warming the model up (context.parallel.warm_up) on made-up inputs"
 
 
-class ModelParallelRunner(BaseRunner["_Loaded"]):
+class ModelParallelRunner(BaseRunner[PooledService]):
     """A model that any number of threads run at the same time.
 
     Requests are computed by `workers_num` workers, which share one copy of the weights; those that
@@ -100,13 +84,19 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
     def _build(self, given: ModelInput, context: Context) -> None:
         """Load what is given, a file or bytes."""
         with boundary(self._building):
-            loaded = _Loaded(given, context)
+            asked = context.parallel
+            layers = read_layers("build_from_file", asked.config_path, asked.config_info)
+            loaded = PooledService(given, settle(context, layers, stacklevel=4))
         self._loaded, self._closed = loaded, False
         if self._forgotten is not None:
             self._forgotten.detach()  # it holds the pool of the build before
         # the pool's threads know the pool, never the runner: nobody else keeps it from going
         self._forgotten = weakref.finalize(self, loaded.pool.abandon)
         self._forgotten.atexit = False
+
+    @property
+    def _described(self) -> Described | None:
+        return self._loaded
 
     def predict(
         self,
@@ -140,7 +130,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
+            given = loaded.arrays(inputs)
             wanted = None if outputs is None else feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
             call = Call(given, limit_s, checked_priority(priority))
@@ -167,7 +157,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         """
         loaded = self._usable(_FAILED)
         try:
-            given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
+            given = loaded.arrays(inputs)
             wanted = feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
             call = Call(given, limit_s, checked_priority(priority))
@@ -217,7 +207,7 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         Raises:
             RuntimeError: The runner is not built.
         """
-        return self._usable("there are no statistics: ").pool.statistics()
+        return self._usable("there are no statistics: ").statistics()
 
     def close(self, timeout_s: float | None = 30.0) -> None:
         """Take no more requests, finish those that were taken, and release the model.
@@ -229,180 +219,13 @@ class ModelParallelRunner(BaseRunner["_Loaded"]):
         if self._loaded is not None:
             limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
-            self._loaded.pool.close(limit)
-            self._loaded.end_sharing()
-
-
-class _Loaded:
-    """What a built runner holds: the pool, and what the model says about its ends."""
-
-    def __init__(self, given: ModelInput, context: Context) -> None:
-        asked = context.parallel
-        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
-        spec = settle(context, layers, stacklevel=5)
-        given = replace(given, beside=spec.mindir_path)
-        spec = self.spec = choice.settled(spec, given)
-        if spec.profile:
-            raise EngineError("[common_context] profile is for Model alone; leave it out here")
-        if spec.device_ids and spec.target == "cpu":
-            warnings.warn(
-                f"device_ids {list(spec.device_ids)} have no effect on target 'cpu'; a "
-                "MultiDeviceRunner takes them for groups of cores",
-                UserWarning,
-                stacklevel=4,
-            )
-        if spec.target == "ascend":
-            for number in spec.device_ids:
-                ascend.check_device("context.parallel.device_ids", number)
-        self._placed: Placed
-        batching: Batching | None = None
-        if spec.on_card:
-            self._placed, batching = place_on_cards(given, spec)
-        else:
-            self._placed = place(given, spec)
-            if spec.max_batch_rows:
-                batching = Batching(spec.max_batch_rows, spec.max_batch_wait_us * 1000)
-                limit_s = spec.budget.run_limit_s(spec.timeout_s)
-                joining.check_model(self._placed.built.session, limit_s=limit_s)
-        self.device = self._placed.device
-        self._joins = batching is not None  # requests, along the batch axis
-        self._changing = ForkLock()
-        self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
-        self.timeout_s = self.limit_s(spec.timeout_s or math.inf)
-        # on a card the first runs compile, which has nothing to do with what a request may take
-        first_s = spec.budget.run_limit_s(0.0 if spec.on_card else spec.timeout_s)
-        run_s = self._try_warm_up(first_s) if spec.warm_up else 0.0
-        # a number of workers that the user chose is kept to, however short the runs are
-        is_quick = 0 < run_s < _QUICK_S and not spec.has_chosen_workers and not spec.on_card
-        self.pool = Pool(
-            [place for place in self._placed.places if not (place.ahead and batching)],
-            self._placed.layout,
-            queue_size=spec.queue_size,
-            batching=batching,
-            quick=self._quick() if is_quick else None,
-            run_ns=round(run_s * 1e9),
-        )
-
-    @property
-    def weights_handle(self) -> str:
-        """By which other processes use the weights."""
-        share = self._placed.built.share
-        return str(share.handle) if share is not None and share.is_open else ""
-
-    def end_sharing(self) -> None:
-        """Give the weights to nobody else."""
-        if self._placed.built.share is not None:
-            self._placed.built.share.close()
-
-    def _quick(self) -> Session:
-        """The session for requests of the model's own sizes, which many may run at once."""
-        changing = self._placed.changing
-        found = self._placed.built.session if changing is None else changing.quick
-        assert found is not None  # else it is on a card, and not quick
-        return found
-
-    @property
-    def weights_version(self) -> int:
-        """How many times the weights were changed."""
-        return self._placed.built.version
-
-    def update_weights(self, groups: list[list[Tensor]]) -> None:
-        """Change weights for all workers at once."""
-        self.pool.check_process()
-        with self._changing:
-            replaced = update.replacements(self._placed.built, groups)
-            assert self._placed.changing is not None  # else there were none to replace
-            self._placed.changing.change(replaced)
-
-    @staticmethod
-    def limit_s(timeout_s: float) -> float | None:
-        """How long a request may take; None for ever."""
-        if not checks.seconds("timeout_s", timeout_s):
-            raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
-        return None if timeout_s == math.inf else float(timeout_s)
-
-    def warm_up_shapes(self) -> list[list[int]] | None:
-        """The shapes of a smallest request; None when only the user can know them."""
-        if any(i.shape == ANY_RANK or -1 in i.shape[1:] for i in self.inputs):
-            return None
-        return [synthetic.closed(i.shape) for i in self.inputs]
-
-    def warm_up(
-        self, shapes: Sequence[Sequence[int]], limit_s: float | None = None
-    ) -> list[np.ndarray]:
-        """Run every session once, and each as many times at once as workers share it.
-
-        Those on a card run all that they were prepared for. All of it ends within limit_s; None is
-        what the budget of builds says.
-
-        Raises:
-            RequestTimeoutError: It did not.
-        """
-        arrays = [
-            synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
-        ]
-        prepared = self._placed.built.options.batches if self._joins else ()
-        runs = [arrays, *([np.repeat(a[:1], rows, axis=0) for a in arrays] for rows in prepared)]
-
-        stop = Stop()
-
-        def once(place: WorkerPlace) -> None:
-            with bound(place.cores[:1]):
-                for lane in place.lanes:
-                    for inputs in runs:
-                        lane.session.run(inputs, stop)
-
-        places = self._placed.places[: self._placed.layout.workers]
-        calls = [partial(once, place) for place in places]
-        limit_s = self.spec.budget.run_limit_s() if limit_s is None else limit_s
-        time_limit.all_within(limit_s, _WARMING_UP, calls, stop)
-        return arrays
-
-    def _try_warm_up(self, limit_s: float) -> float:
-        """Warm up if the sizes are known; returns the seconds that a run of one worker takes.
-
-        Where the batch is open, a run may take any time: that is 0.
-        """
-        shapes = self.warm_up_shapes()
-        if shapes is None:
-            return 0.0
-        try:
-            arrays = self.warm_up(shapes, limit_s)
-        except RequestTimeoutError:
-            raise
-        except LiteError as exc:  # it may be the made-up values that are wrong
-            warnings.warn(
-                f"the model could not be warmed up on made-up inputs: {exc}; if requests work, "
-                "switch this off by context.parallel.warm_up = False",
-                UserWarning,
-                stacklevel=5,
-            )
-            return 0.0
-        if any(-1 in i.shape for i in self.inputs):
-            return 0.0
-        session, stop = self._placed.places[0].lanes[-1].session, Stop()
-        return time_limit.within(
-            limit_s, _WARMING_UP, lambda: _least_seconds(session, arrays, stop), stop
-        )
-
-
-def _least_seconds(session: Session, arrays: list[np.ndarray], stop: Stop) -> float:
-    """What a run takes when nothing disturbs it."""
-
-    def seconds() -> float:
-        start = time.perf_counter()
-        session.run(arrays, stop)
-        return time.perf_counter() - start
-
-    run_s = seconds()
-    repeats = 10 if run_s < 1e-3 else 0  # a short time is easily disturbed, and cheap to repeat
-    return min([run_s, *(seconds() for _ in range(repeats))])
+            self._loaded.close(limit)
 
 
 class _Answer(Future[list[Tensor]]):
     """The Future of a request. It stays pending until the end, so that it can be cancelled."""
 
-    def __init__(self, loaded: _Loaded, call: Call, outputs: Sequence[Tensor] | None) -> None:
+    def __init__(self, loaded: PooledService, call: Call, outputs: Sequence[Tensor] | None) -> None:
         super().__init__()
         self._loaded = loaded
         self._outputs = outputs

@@ -436,8 +436,8 @@ def test_outputs_outlive_the_model(dense: Path) -> None:
 
 def test_a_forgotten_model_is_freed(dense: Path) -> None:
     model = built(dense)
-    assert model._built is not None
-    session = weakref.ref(model._built.session)
+    assert model._service is not None
+    session = weakref.ref(model._service.built.session)
     gone = weakref.ref(model)
     model.predict([X])
     del model

@@ -233,8 +233,8 @@ def test_a_model_of_fixed_sizes_can_be_resized() -> None:
 
 
 def test_the_session_that_a_resize_replaced_is_closed(dense: mslite.Model) -> None:
-    assert dense._built is not None
-    old = dense._built.session
+    assert dense._service is not None
+    old = dense._service.built.session
     dense.resize(dense.get_inputs(), [[4, 3]])
     with pytest.raises(ClosedError):
         old.run([X])

@@ -351,7 +351,7 @@ def test_memory_is_given_back_when_the_session_before_has_gone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = changeable(path, *A_AND_B)
-    before = weakref.ref(model._built.session)  # type: ignore[union-attr]
+    before = weakref.ref(model._service.built.session)  # type: ignore[union-attr]
     was_gone = []
     monkeypatch.setattr(heap, "give_back", lambda: was_gone.append(before() is None))
     update(model, versions(1))

@@ -224,7 +224,9 @@ def test_the_quick_way_follows_the_weights(path: Path) -> None:
     context.cpu.thread_num = 1
     context.parallel.config_info = {"ascend_context": {"variable_weights_list": "a,b"}}
     with mslite.ModelParallelRunner() as runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mindspore_lite.runner._QUICK_S", 1000.0)  # however slow the machine is
+        patch.setattr(
+            "mindspore_lite.serving.pooled._QUICK_S", 1000.0
+        )  # however slow the machine is
         runner.build_from_file(str(path), context)
         assert runner._loaded.pool._quick is not None  # type: ignore[union-attr]
         for number in (1, 2):

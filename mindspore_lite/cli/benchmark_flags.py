@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindspore_lite.cli.flags import Flag
-from mindspore_lite.faces.base_model import ModelType
+from mindspore_lite.settings.formats import ModelType
 
 MODEL_TYPES = {
     "MindIR": ModelType.MINDIR,

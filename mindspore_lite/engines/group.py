@@ -19,6 +19,13 @@ class Group:
     workspace: bool = False
 
 
+def group_sharing(weights: bool, workspace: bool) -> Group:
+    """A new group, whose sessions share equal weights, scratch memory, or both."""
+    from mindspore_lite.engines.onnxruntime.shared_weights import SharedWeights  # for few programs
+
+    return Group(SharedWeights() if weights else None, workspace)
+
+
 _GROUPS: weakref.WeakValueDictionary[str, Group] = weakref.WeakValueDictionary()
 
 

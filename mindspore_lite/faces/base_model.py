@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from enum import Enum
 from types import TracebackType
 from typing import ClassVar, NoReturn, Self
 
 from mindspore_lite.core import checks
-
-
-class ModelType(Enum):
-    """What kind of file a model is in; ONNX is an addition of mslite.
-
-    Examples:
-        >>> from mindspore_lite.faces.base_model import ModelType
-        >>> print(ModelType.MINDIR)
-        ModelType.MINDIR
-    """
-
-    MINDIR = 0
-    ONNX = 3
-    MINDIR_LITE = 4
+from mindspore_lite.serving.service import Described, fact
 
 
 class BaseModel(ABC):
     """Something that is built from a model file, used in one process, and closed."""
 
-    _info_keys: ClassVar[tuple[str, ...]] = (
-        "current_pid",
-        "weights_version",
-        "shareable_weight_mem_handle",
-        "spec",
-    )
+    _info_keys: ClassVar[tuple[str, ...]] = ()  # of get_model_info(), beyond those of all
 
     def __init__(self) -> None:
         self.model_path_ = ""
@@ -53,16 +33,12 @@ class BaseModel(ABC):
             TypeError: The key is no str.
             ValueError: There is no such key.
         """
-        wanted = checks.string("key", key)
-        if wanted not in self._info_keys:
-            raise ValueError(
-                f"there is no model info {key!r}, wanted one of {', '.join(self._info_keys)}"
-            )
-        return str(os.getpid()) if wanted == "current_pid" else self._info(wanted)
+        return fact(self._described, checks.string("key", key), self._info_keys)
 
+    @property
     @abstractmethod
-    def _info(self, key: str) -> str:
-        """What get_model_info() tells, but for what it knows itself."""
+    def _described(self) -> Described | None:
+        """What is built; None before that."""
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -10,28 +9,23 @@ from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.errors import ClosedError, EngineError, ModelFileError
+from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.serving import feeds, update
-from mindspore_lite.settings.spec import Spec
-from mindspore_lite.settings.text import spec_text
+from mindspore_lite.serving.service import existing
 from mindspore_lite.tensor import Tensor, TensorMeta
 
 
 class Loaded(Protocol):
-    """What a built runner holds knows at least the model's ends."""
-
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-    spec: Spec
+    """A running model, here or elsewhere, whose weights may change."""
 
     @property
-    def weights_version(self) -> int:
-        """How many times the weights were changed."""
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What it takes."""
 
     @property
-    def weights_handle(self) -> str:
-        """By which other processes use the weights; "" where they are not shared."""
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What it gives."""
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights; no groups restore those of the file."""
@@ -85,15 +79,6 @@ class BaseRunner(BaseModel, Generic[L]):
                 raise ClosedError("the runner was closed; build it again to use it")
             loaded.update_weights(groups)
 
-    def _info(self, key: str) -> str:
-        if self._loaded is None:
-            return ""
-        if key == "shareable_weight_mem_handle":
-            return self._loaded.weights_handle
-        if key == "spec":
-            return spec_text(self._loaded.spec)
-        return str(self._loaded.weights_version)
-
     @property
     def _building(self) -> str:
         """What stands before the reason why a build failed."""
@@ -102,10 +87,7 @@ class BaseRunner(BaseModel, Generic[L]):
     def _checked(self, model_path: str, context: Context | None) -> Context:
         """The context of a build whose arguments are in order."""
         checks.string("model_path", model_path)
-        if not os.path.exists(model_path):
-            raise ModelFileError(
-                f"build_from_file failed, model_path does not exist: {model_path!r}"
-            )
+        existing(model_path)
         context = Context() if context is None else checks.instance("context", context, Context)
         if self._loaded is not None and not self._closed:
             raise EngineError(

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mindspore_lite.core import checks
 from mindspore_lite.core.budget import SECTION
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.scan import Data, fields
@@ -45,6 +46,24 @@ class Key:
     mode: str = MODES[0]
     threads: int = 0  # 0: as many as there are cores to use
     authentic: bool = field(default=False, repr=False)  # refuse what has no tags
+
+
+def checked_key(key: object, mode: object, parallel: object) -> Key | None:
+    """The key that a caller gives; None where there is none.
+
+    Raises:
+        TypeError, ValueError: It, its mode or its number of threads cannot be.
+    """
+    if not key:
+        return None
+    secret = checks.instance("dec_key", key, bytes)
+    if not checks.string("dec_mode", mode):
+        raise ValueError("dec_mode must not be empty string")
+    how = checks.one_of(*MODES)("dec_mode", mode)
+    threads = checks.integer("dec_num_parallel", parallel)
+    if not 0 <= threads <= 64:
+        raise ValueError(f"dec_num_parallel must be 0 to 64, but got {threads}.")
+    return Key(secret, how, threads)
 
 
 @dataclass(frozen=True)

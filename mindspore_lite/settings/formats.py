@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import LiteError
 
 _HEAD_BYTES = 8
+
+
+class ModelType(Enum):
+    """What kind of file a model is in; ONNX is an addition of mslite.
+
+    Examples:
+        >>> from mindspore_lite.model import ModelType
+        >>> print(ModelType.MINDIR)
+        ModelType.MINDIR
+    """
+
+    MINDIR = 0
+    ONNX = 3
+    MINDIR_LITE = 4
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,6 @@ def test_a_model_of_any_rank_that_was_compiling_at_a_fork_is_an_error_in_the_chi
                 model.predict([X])
             model.close()
 
-        assert model._built is not None
-        assert in_child(model._built.session._lock, use) == 0  # type: ignore[attr-defined]
+        assert model._service is not None
+        assert in_child(model._service.built.session._lock, use) == 0  # type: ignore[attr-defined]
         model.predict([X])

@@ -86,8 +86,8 @@ def test_an_output_that_the_engine_leaves_empty_is_an_error_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with built(content([make_node("Relu", ["x"], ["y"])]), "onnxruntime") as model:
-        assert model._built is not None
-        session: Any = model._built.session
+        assert model._service is not None
+        session: Any = model._service.built.session
         monkeypatch.setattr(session, "_native", session._native._replace(run=lambda *_: [None]))
         with pytest.raises(EngineError, match=r"the outputs \['y'\] were not computed"):
             model.predict([np.zeros(2, np.float32)])

@@ -57,7 +57,7 @@ def measured(**numbers: int) -> None:
 def test_a_model_is_resized_and_run(wanted: np.ndarray) -> None:
     with mslite.Model() as model:
         model.build_from_file(str(DIGITS), MINDIR, config_dict=by("openvino"))
-        assert model._usable("").engine.name == "openvino"
+        assert model._usable("").built.engine.name == "openvino"
         np.testing.assert_allclose(model.predict([ROWS])[0].get_data_to_numpy(), wanted, atol=1e-5)
         model.resize(model.get_inputs(), [[2, 1, 8, 8]])
         (output,) = model.predict([ROWS[:2]])
@@ -156,7 +156,7 @@ def test_auto_takes_what_was_measured(wanted: np.ndarray) -> None:
         np.testing.assert_allclose(runner.predict([ROWS])[0].get_data_to_numpy(), wanted, atol=1e-5)
     with mslite.Model() as model:
         model.build_from_file(str(DIGITS), MINDIR, config_dict=by("auto"))
-        assert model._usable("").engine.name == "openvino"
+        assert model._usable("").built.engine.name == "openvino"
 
 
 def test_what_the_user_says_counts_before_what_was_measured() -> None:
@@ -178,7 +178,7 @@ def test_a_measured_engine_that_is_missing_is_warned_of_once(
         for _ in range(2):
             with mslite.Model() as model:
                 model.build_from_file(str(DIGITS), MINDIR, config_dict=by("auto"))
-                assert model._usable("").engine.name == "onnxruntime"
+                assert model._usable("").built.engine.name == "onnxruntime"
     assert len(told) == 1
     assert told[0].filename == __file__
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from mindspore_lite.errors import RequestTimeoutError, WorkerDiedError
-from mindspore_lite.remote.devices.process import WorkerProcess
+from mindspore_lite.remote.wire.client import WireSession
 
 ASK_S = 10.0  # for which an answer is waited for, each time
 
@@ -27,12 +28,22 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])  # in user mode, and in the kernel
 
 
+class Peer(Protocol):
+    """A worker process, and a session with it."""
+
+    pid: int
+
+    @property
+    def session(self) -> WireSession:
+        """Over which it is asked."""
+
+
 class Heartbeat:
     """What is known of one process; one thread at a time may ask."""
 
     def __init__(
         self,
-        process: WorkerProcess,
+        process: Peer,
         clock: Callable[[], float] = time.monotonic,
         ticks: Callable[[int], int] = cpu_ticks,
     ) -> None:

@@ -40,6 +40,8 @@ from mindspore_lite.remote.wire.memory import MAX_BLOCK, Block, remedy
 from mindspore_lite.remote.wire.tensors import Region, array_of, laid_out, put, write_arrays
 from mindspore_lite.remote.worker.groups import Groups
 from mindspore_lite.remote.worker.served_model import Hosted, Running, built
+from mindspore_lite.remote.worker.shared import Origin, Shared, named
+from mindspore_lite.serving.registry import Registry
 from mindspore_lite.tensor import Tensor
 from mindspore_lite.version import __version__
 
@@ -56,7 +58,9 @@ Answer = tuple[Message, bytearray]
 class ClientSession:
     """One client of a worker, from its first connection to the end of that."""
 
-    def __init__(self) -> None:
+    def __init__(self, registry: Registry[Hosted]) -> None:
+        # of models that have a name, which all clients share
+        self._registry = registry
         self.token = secrets.token_bytes(TOKEN_BYTES)
         self.last_words = ""  # of its EXIT
         self.said_farewell = False  # somebody answers it
@@ -165,7 +169,7 @@ class ClientSession:
         if len(self._models) >= MAX_MODELS:
             raise ResourceError(f"there are {MAX_MODELS} models already; close some")
         with self._known(running), _noted() as notes:
-            model = built(asked, contents, self._groups.group(asked.settings))
+            model = self._built(asked, contents)
             key = next(self._numbers)
             out = Writer()
             out.u32(key)
@@ -184,6 +188,22 @@ class ClientSession:
         for note in notes:
             out.words(note)
         return Message.BUILD_FINISH, out.data
+
+    def _built(self, asked: bodies.Build, contents: list[bytes]) -> Hosted:
+        """The model of a client alone, or the one that all share who call it by the same name."""
+        name, version, asked = named(asked)
+        group = self._groups.group(asked.settings)
+        if not name:
+            return built(asked, contents, group)
+        if group is not None:
+            raise ValueError("a model with a name cannot be in a group; leave one of the two out")
+        if not asked.path and not contents:
+            return Shared(self._registry.join(name, version))
+        return Shared(
+            self._registry.join(
+                name, version, Origin.of(asked, contents), lambda: built(asked, contents)
+            )
+        )
 
     def _describe(self, body: Reader, running: Running) -> Answer:
         model = self._model(body.u32("the model"))

@@ -12,15 +12,10 @@ import threading
 import weakref
 from collections.abc import Mapping
 
-from mindspore_lite.engines.group import Group
-from mindspore_lite.model_group import ModelGroupFlag, shared_by
+from mindspore_lite.engines.group import Group, group_sharing
 
 NAME, SHARE = "group.name", "group.share"
-_FLAGS = {
-    frozenset({"weight"}): ModelGroupFlag.SHARE_WEIGHT,
-    frozenset({"workspace"}): ModelGroupFlag.SHARE_WORKSPACE,
-    frozenset({"weight", "workspace"}): ModelGroupFlag.SHARE_WEIGHT_WORKSPACE,
-}
+_SHARED = ("weight", "workspace")
 
 
 class Groups:
@@ -28,7 +23,7 @@ class Groups:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._groups: weakref.WeakValueDictionary[tuple[str, ModelGroupFlag], Group]
+        self._groups: weakref.WeakValueDictionary[tuple[str, bool, bool], Group]
         self._groups = weakref.WeakValueDictionary()
 
     def group(self, settings: Mapping[str, str]) -> Group | None:
@@ -40,16 +35,18 @@ class Groups:
         name, share = settings.get(NAME), settings.get(SHARE)
         if name is None and share is None:
             return None
-        flag = _FLAGS.get(frozenset(word.strip() for word in (share or "").split(",")))
-        if not name or flag is None:
+        said = {word.strip() for word in (share or "").split(",")}
+        if not name or not said <= set(_SHARED):
             raise ValueError(
                 f"settings {NAME} and {SHARE} are {name!r} and {share!r}, wanted a name, and "
                 "weight, workspace or both joined by a comma"
             )
+        weights, workspace = (word in said for word in _SHARED)
         with self._lock:
-            found = self._groups.get((name, flag))
+            found = self._groups.get((name, weights, workspace))
             if found is None:
-                found = self._groups[name, flag] = shared_by(flag)
+                found = group_sharing(weights, workspace)
+                self._groups[name, weights, workspace] = found
             return found
 
 

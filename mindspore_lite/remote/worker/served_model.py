@@ -1,4 +1,4 @@
-"""What a worker hosts for its clients: a Model or a ModelParallelRunner behind one face.
+"""What a worker's clients see of a service.
 
 A run can be ended from another thread: whoever starts it attaches to its Running what ends it.
 """
@@ -7,34 +7,29 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError as PoolCancelledError
+from collections.abc import Callable
+from concurrent import futures
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.context import Context
-from mindspore_lite.core.deadline import WATCHDOG
-from mindspore_lite.engines.base import Group, Stop
-from mindspore_lite.errors import (
-    CancelledError,
-    ClosedError,
-    EngineError,
-    LiteError,
-    ModelFileError,
-    RequestTimeoutError,
-    StoppedError,
-)
+from mindspore_lite.core.boundary import boundary
+from mindspore_lite.engines.base import Group
+from mindspore_lite.errors import CancelledError, EngineError, LiteError, ModelFileError
 from mindspore_lite.graph.source import ModelInput
-from mindspore_lite.model import Model, ModelType
+from mindspore_lite.mindir.decrypt import checked_key
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build, Description
 from mindspore_lite.remote.worker.groups import others
-from mindspore_lite.runner import ModelParallelRunner
-from mindspore_lite.serving import feeds
+from mindspore_lite.serving import update
 from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.serving.service import existing, fact
+from mindspore_lite.serving.single import MODEL_INFO_KEYS, SingleService
+from mindspore_lite.settings.formats import ModelType
+from mindspore_lite.settings.read import read_layers
+from mindspore_lite.settings.spec import settle
 from mindspore_lite.settings.text import from_map
 from mindspore_lite.tensor import Tensor
 
@@ -105,170 +100,80 @@ class Hosted(ABC):
         """Release it."""
 
 
-class HostedModel(Hosted):
-    """A Model; requests run at the same time, each in the thread of its lane.
+class Served(Hosted):
+    """A service, as a worker's clients see it."""
 
-    Changes of the model wait for each other; it sees to that itself. Runs wait for nothing: one
-    that loses its session to a resize begins again, with the new one.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._resizing = threading.Lock()  # held until what a resize led to has been told
-        built = model._usable("")
-        self.output_names = [info.name for info in built.outputs]
-        self._timeout_s = built.spec.timeout_s or None  # of a request that brings none
+    def __init__(self, service: SingleService | PooledService) -> None:
+        self._service = service
+        self.output_names = [info.name for info in service.outputs]
 
     def description(self) -> Description:
         """Its inputs and outputs, as they are after the last resize."""
-        built = self._model._usable("describe failed! ")
-        return Description(built.inputs, built.outputs)
+        return Description(self._service.inputs, self._service.outputs)
 
     def predict(self, call: Call, running: Running) -> list[np.ndarray]:
-        """Run it once, as Model.predict does; nothing waits, so priorities have no effect."""
-        stop = Stop()
-        timeout_s = call.timeout_s
-        running.attach(stop.fire)
-        entry = None
-        timeout_s = self._timeout_s if timeout_s is None else timeout_s
-        if timeout_s is not None:
-            entry = WATCHDOG.watch(time.monotonic() + timeout_s, stop.fire)
+        """Run it once; other threads may end it by way of `running`."""
+        call.known = running.attach
         try:
-            return self._run(call.inputs, stop)
-        except StoppedError as exc:
-            if running.cancelled:
-                raise CancelledError("the request was cancelled") from exc
-            raise RequestTimeoutError(
-                f"predict failed! no answer within timeout_s={timeout_s:g}: it was running, and "
-                "was told to stop"
-            ) from exc
-        except LiteError as exc:
-            raise exc.prefixed("predict failed! ") from exc.__cause__
-        finally:
-            if entry is not None:
-                WATCHDOG.cancel(entry)
-
-    def _run(self, arrays: Sequence[np.ndarray], stop: Stop) -> list[np.ndarray]:
-        while True:
-            built = self._model._usable("")
-            try:
-                return built.session.run(feeds.arrays(built.inputs, list(arrays)), stop)
-            except ClosedError:
-                if self._model._built is built:
-                    raise
-
-    def resize(self, shapes: list[tuple[int, ...]]) -> Description:
-        """Give the inputs other shapes."""
-        with self._resizing:
-            self._model._usable("resize failed! Error is ")
-            self._model.resize(self._model.get_inputs(), shapes)
-            return self.description()
-
-    def info(self, key: str) -> str:
-        """What Model.get_model_info says."""
-        return self._model.get_model_info(key)
-
-    def statistics(self) -> str:
-        """Nothing: a Model does not count."""
-        return "{}"
-
-    def update_weights(self, weights: list[list[Tensor]]) -> None:
-        """Exchange weights."""
-        self._model.update_weights(weights)
-
-    def close(self, drain_s: float | None) -> None:
-        """Release it; runs under way finish."""
-        with self._resizing:
-            self._model.close()
-
-
-class HostedRunner(Hosted):
-    """A ModelParallelRunner."""
-
-    def __init__(self, runner: ModelParallelRunner) -> None:
-        self._runner = runner
-        self.output_names = [info.name for info in runner._usable("").outputs]
-
-    def description(self) -> Description:
-        """Its inputs and outputs."""
-        loaded = self._runner._usable("describe failed! ")
-        return Description(loaded.inputs, loaded.outputs)
-
-    def predict(self, call: Call, running: Running) -> list[np.ndarray]:
-        """Run it once, as ModelParallelRunner.predict does."""
-        loaded = self._runner._usable("predict failed! ")
-        try:
-            call.inputs = feeds.arrays(loaded.inputs, list(call.inputs), any_size=True)
-            call.known = running.attach
-            if call.timeout_s is None:
-                call.timeout_s = loaded.timeout_s
-            return loaded.pool.run(call)
-        except PoolCancelledError as exc:
+            return self._service.run(call)
+        except futures.CancelledError as exc:
             raise CancelledError("the request was cancelled") from exc
         except LiteError as exc:
             raise exc.prefixed("predict failed! ") from exc.__cause__
 
     def resize(self, shapes: list[tuple[int, ...]]) -> Description:
-        """A runner has no resize."""
-        raise EngineError("a ModelParallelRunner has no resize; its requests may have any size")
+        """Give the inputs other shapes, where they are not free anyway."""
+        if not isinstance(self._service, SingleService):
+            raise EngineError("a ModelParallelRunner has no resize; its requests may have any size")
+        with boundary("resize failed! Error is "):
+            return Description(*self._service.resize(shapes))
 
     def info(self, key: str) -> str:
-        """What ModelParallelRunner.get_model_info says."""
-        return self._runner.get_model_info(key)
+        """One fact, as get_model_info() has it."""
+        more = MODEL_INFO_KEYS if isinstance(self._service, SingleService) else ()
+        return fact(self._service, key, more)
 
     def statistics(self) -> str:
-        """What ModelParallelRunner.statistics says."""
-        return json.dumps(asdict(self._runner.statistics()))
+        """What was done so far, as JSON; nothing for a Model, which does not count."""
+        found = self._service.statistics()
+        return json.dumps({} if found is None else asdict(found))
 
     def update_weights(self, weights: list[list[Tensor]]) -> None:
-        """Exchange weights, for all workers at once."""
-        self._runner.update_weights(weights)
+        """Exchange weights."""
+        with boundary(update.FAILED):
+            self._service.update_weights(weights)
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, then release it."""
-        self._runner.close(drain_s)
+        self._service.close(drain_s)
 
 
 def built(build: Build, contents: list[bytes], group: Group | None = None) -> Hosted:
     """Load what a client asks for, as one of a group."""
-    context = from_map(others(build.settings))
-    if build.kind == MODEL:
-        return HostedModel(_model(build, contents, context, group))
-    if build.kind == RUNNER:
-        if group is not None:
-            raise ValueError("a ModelParallelRunner cannot be in a group; its workers share all")
-        return HostedRunner(_runner(build, contents, context))
-    raise ValueError(f"there is no kind {build.kind} of model, wanted {MODEL} or {RUNNER}")
-
-
-def _model(build: Build, contents: list[bytes], context: Context, group: Group | None) -> Model:
-    kind = ModelType(build.model_type)
-    model = Model()
-    model._group = group
-    key = build.key or None
-    mode = build.key_mode or "AES-GCM"
-    if not contents:
-        model.build_from_file(build.path, kind, context, build.config_path, build.config, key, mode)
-    else:
-        weights = contents[1] if len(contents) > 1 else None
-        model.build_from_buffer(
-            contents[0], weights, kind, context, build.config_path, build.config, key, mode
-        )
-    return model
-
-
-def _runner(build: Build, contents: list[bytes], context: Context) -> ModelParallelRunner:
-    if build.key:
+    if build.kind not in (MODEL, RUNNER):
+        raise ValueError(f"there is no kind {build.kind} of model, wanted {MODEL} or {RUNNER}")
+    if build.kind == RUNNER and group is not None:
+        raise ValueError("a ModelParallelRunner cannot be in a group; its workers share all")
+    if build.kind == RUNNER and build.key:
         raise ModelFileError("a ModelParallelRunner cannot load an encrypted model")
-    context.parallel.config_path = build.config_path
-    context.parallel.config_info = build.config
-    runner = ModelParallelRunner()
-    kind = ModelType(build.model_type).name  # the client says it, whatever the file is called
+    context = from_map(others(build.settings))
+    given = _given(build, contents)
+    doing = "build_from_buffer" if contents else "build_from_file"
+    failed = f"{doing} failed! Error is "
+    if build.kind == RUNNER:
+        failed = "ModelParallelRunner's build from file failed! Error is "
+    with boundary(failed):
+        spec = settle(context, read_layers(doing, build.config_path, build.config))
+        if build.kind == RUNNER:
+            return Served(PooledService(given, spec))
+        return Served(SingleService(given, spec, group))
+
+
+def _given(build: Build, contents: list[bytes]) -> ModelInput:
+    """The model: its kind is what the client says, whatever the file is called."""
+    kind = ModelType(build.model_type).name
+    key = checked_key(build.key, build.key_mode or "AES-GCM", 0)
     if contents:
         weights = contents[1] if len(contents) > 1 else None
-        given = ModelInput(kind, data=contents[0], weights=weights)
-    else:
-        runner._checked(build.path, context)
-        given = ModelInput(kind, Path(build.path))
-    runner._build(given, context)
-    return runner
+        return ModelInput(kind, data=contents[0], weights=weights, key=key)
+    return ModelInput(kind, Path(existing(build.path)).absolute(), key=key)

@@ -39,7 +39,8 @@ from mindspore_lite.remote.wire.handshake import (
 )
 from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.listener import Listener
-from mindspore_lite.remote.worker.served_model import Running
+from mindspore_lite.remote.worker.served_model import Hosted, Running
+from mindspore_lite.serving.registry import Registry
 
 MAX_CONNECTIONS = 1024
 FIRST_S = 30.0  # within which the first client must come; guess
@@ -89,6 +90,7 @@ class WorkerServer:
         self._stall_s = stall_s
         self._drain_s = DRAIN_S if drain_s is None else drain_s
         self._over = threading.Event()
+        self._registry: Registry[Hosted] = Registry()
         self._lock = threading.Lock()
         self._client_sessions: dict[bytes, ClientSession] = {}
         self._connections: dict[int, Connection] = {}  # by descriptor
@@ -258,7 +260,7 @@ class WorkerServer:
                 raise WireError("the worker is ending")
             client_session = self._client_sessions.get(token)
             if token == NEW_SESSION:
-                client_session = ClientSession()
+                client_session = ClientSession(self._registry)
                 self._client_sessions[client_session.token] = client_session
                 self._served = connection.keeps = True
             elif client_session is None:

@@ -26,6 +26,7 @@ from mindspore_lite.remote.worker import client_session as client_session_module
 from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.served_model import Running
 from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.registry import Registry
 
 FLOAT32 = np.dtype(np.float32)
 VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
@@ -143,7 +144,7 @@ def test_a_worker_answers_whatever_comes(name: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(client_session_module, "built", lambda build, contents, group: Twice())
     monkeypatch.setattr(client_session_module, "_free_memory", lambda: 1 << 20)
     message = Message(VECTORS[name].parts[0].number("frame.message"))
-    client_session = ClientSession()
+    client_session = ClientSession(Registry())
     rng = Random(name)
     for body in [b"", *(changed_bytes(BODIES[name], rng) for _ in range(100))]:
         client_session.refuses = ""  # after an EXIT

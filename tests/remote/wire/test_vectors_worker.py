@@ -18,6 +18,7 @@ from mindspore_lite.remote.wire.memory import Block, Made
 from mindspore_lite.remote.worker import client_session as client_session_module
 from mindspore_lite.remote.worker.client_session import ClientSession
 from mindspore_lite.remote.worker.served_model import Running
+from mindspore_lite.serving.registry import Registry
 
 VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
 CONVERSATION = [v for name, v in VECTORS.items() if name[:2].isdigit() and "greeting" not in name]
@@ -52,7 +53,7 @@ def answered(client_session: ClientSession, part: Part) -> bytes:
 
 
 def test_the_conversation_is_answered_byte_by_byte(model: Twice) -> None:
-    client_session = ClientSession()
+    client_session = ClientSession(Registry())
     for vector in CONVERSATION:
         asked, told = vector.parts
         assert answered(client_session, asked).hex() == told.encoded().hex(), vector.name
@@ -60,7 +61,7 @@ def test_the_conversation_is_answered_byte_by_byte(model: Twice) -> None:
 
 
 def test_the_conversation_is_understood(model: Twice) -> None:
-    client_session = ClientSession()
+    client_session = ClientSession(Registry())
     asked = {vector.name[3:]: vector.parts[0] for vector in CONVERSATION}
     for part in asked.values():
         answered(client_session, part)
@@ -107,7 +108,7 @@ def test_clients_are_greeted_byte_by_byte(name: str, monkeypatch: pytest.MonkeyP
         "mindspore_lite.remote.worker.client_session.secrets.token_bytes", lambda size: token
     )
     monkeypatch.setattr("mindspore_lite.remote.worker.server.os.getpid", lambda: pid)
-    with hosted(ClientSession() if name.startswith("02") else None) as sock:
+    with hosted(ClientSession(Registry()) if name.startswith("02") else None) as sock:
         sock.sendall(asked.encoded())
         assert received(sock, len(told.encoded())).hex() == told.encoded().hex()
 
@@ -129,7 +130,7 @@ def test_a_bad_greeting_is_refused_with_the_reason(vector: Vector) -> None:
 @pytest.mark.parametrize("vector", named("bad-frame"))
 def test_after_a_bad_frame_the_connection_is_closed_with_the_reason(vector: Vector) -> None:
     (part,) = vector.parts
-    client_session = ClientSession()
+    client_session = ClientSession(Registry())
     with hosted(client_session) as sock:
         _greet(sock, client_session)
         sock.sendall(part.encoded())
@@ -139,7 +140,7 @@ def test_after_a_bad_frame_the_connection_is_closed_with_the_reason(vector: Vect
 
 
 def test_after_a_bad_body_the_connection_goes_on() -> None:
-    client_session = ClientSession()
+    client_session = ClientSession(Registry())
     client_session._models[1] = Twice()
     bad = [v.parts[0] for v in VECTORS.values() if v.parts[0].verdict == "error"]
     assert len(bad) > 20

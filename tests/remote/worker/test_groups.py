@@ -12,7 +12,7 @@ from support.workers import file_build
 
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER
 from mindspore_lite.remote.worker.groups import Groups, others
-from mindspore_lite.remote.worker.served_model import HostedModel, Running, built
+from mindspore_lite.remote.worker.served_model import Running, Served, built
 from mindspore_lite.serving.call import Call
 
 TWO = np.ones((2, 3), np.float32)
@@ -76,8 +76,8 @@ def test_a_hosted_model_is_in_its_group_and_runs(tmp_path: Path) -> None:
     build = file_build(path, 0, MODEL, **both("a", "weight"))
     group = Groups().group(build.settings)
     alone, grouped = built(file_build(path, 0, MODEL), []), built(build, [], group)
-    assert isinstance(grouped, HostedModel)
-    assert grouped._model._usable("").options.group is group
+    assert isinstance(grouped, Served)
+    assert grouped._service.built.options.group is group
     (wanted,), (got,) = (hosted.predict(Call([TWO]), Running()) for hosted in (alone, grouped))
     assert got.tobytes() == wanted.tobytes()
 

@@ -26,10 +26,9 @@ from mindspore_lite.errors import (
     ModelFileError,
     RequestTimeoutError,
 )
-from mindspore_lite.model import Model
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build, Description
-from mindspore_lite.remote.worker import served_model as hosted_module
-from mindspore_lite.remote.worker.served_model import Hosted, HostedModel, Running, built
+from mindspore_lite.remote.worker.served_model import Hosted, Running, Served, built
+from mindspore_lite.serving import single
 from mindspore_lite.serving.call import Call
 
 TWO, FIVE = np.ones((2, 3), np.float32), np.ones((5, 3), np.float32)
@@ -49,8 +48,8 @@ def predict(hosted: Hosted, *arrays: np.ndarray, timeout_s: float | None = None)
 
 
 def session_of(hosted: Hosted) -> Session:
-    assert isinstance(hosted, HostedModel)
-    return hosted._model._usable("").session
+    assert isinstance(hosted, Served)
+    return hosted._service.built.session
 
 
 # --- resizing, while others run -------------------------------------------------------------------
@@ -58,7 +57,7 @@ def session_of(hosted: Hosted) -> Session:
 
 def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Have something happen once, after a run has taken its session and before it uses it."""
-    real = hosted_module.feeds.arrays
+    real = single.feeds.arrays
     acts = [act]
 
     def arrays(*arguments: object) -> list[np.ndarray]:
@@ -67,7 +66,7 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
             acts.pop()()
         return found
 
-    monkeypatch.setattr(hosted_module.feeds, "arrays", arrays)
+    monkeypatch.setattr(single.feeds, "arrays", arrays)
 
 
 def test_a_run_that_loses_its_session_to_a_resize_is_run_with_the_new_one(
@@ -148,15 +147,15 @@ def test_lanes_that_resize_and_run_at_once_get_right_answers_or_clear_errors(den
 
 def test_a_close_waits_for_a_resize(dense: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, goes_on = threading.Event(), threading.Event()
-    real = Model.resize
+    real = single.resized
 
-    def slow(self: Model, *arguments: object) -> None:
+    def slow(*arguments: object) -> object:
         begun.set()
         assert goes_on.wait(LIMIT_S)
-        real(self, *arguments)  # type: ignore[arg-type]
+        return real(*arguments)  # type: ignore[arg-type]
 
     model = opened(dense)
-    monkeypatch.setattr(Model, "resize", slow)
+    monkeypatch.setattr(single, "resized", slow)
     resizing = Client(lambda: model.resize([(5, 3)]))
     assert begun.wait(LIMIT_S)
     closing = Client(lambda: model.close(None))
@@ -247,7 +246,7 @@ def test_a_runner_has_neither_resize_nor_facts_nor_new_weights(dense: Path) -> N
 
 def test_a_model_tells_facts_and_counts_nothing(dense: Path) -> None:
     model = opened(dense)
-    assert isinstance(model, HostedModel)
+    assert isinstance(model, Served)
     assert model.info("input_shape") == "x:[2,3]"
     assert model.statistics() == "{}"
     assert model.output_names == [info.name for info in model.description().outputs]

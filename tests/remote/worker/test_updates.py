@@ -13,10 +13,10 @@ from support.models import written
 from support.updates import SIDE, telling_net, variable, versions
 from support.workers import HostHere, child, connected, host_here, listening, process
 
-import mindspore_lite.model as model_module
 from mindspore_lite.errors import EngineError, InputError, LiteError
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build
 from mindspore_lite.remote.wire.client import Model, WireSession
+from mindspore_lite.serving import single
 
 ROWS = np.ones((2, SIDE), np.float32)
 KINDS = pytest.mark.parametrize("kind", [MODEL, RUNNER])
@@ -114,14 +114,14 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.began, self.may_end = threading.Event(), threading.Event()
-        real = model_module.updated
+        real = single.updated
 
         def updated(*arguments: Any) -> Any:
             self.began.set()
             assert self.may_end.wait(LIMIT_S)
             return real(*arguments)
 
-        monkeypatch.setattr(model_module, "updated", updated)
+        monkeypatch.setattr(single, "updated", updated)
 
 
 def begin(here: HostHere, telling: Path, slow: Slow) -> tuple[WireSession, Model, Client]:

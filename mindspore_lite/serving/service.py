@@ -1,0 +1,104 @@
+"""A service is one running model, whatever it runs on: the protocol that all faces use.
+
+    SingleService   one session; every caller runs it on its own thread (Model)
+    PooledService   workers behind a queue (ModelParallelRunner)
+
+A face turns its callers' arguments into a Call and errors into its callers' words. It decides
+nothing, and touches no private member of a service.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.statistics import Statistics
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.settings.text import spec_text
+from mindspore_lite.tensor import Tensor
+
+INFO_KEYS = ("current_pid", "weights_version", "shareable_weight_mem_handle", "spec")
+
+
+class Described(Protocol):
+    """What is known of a model that runs, here or elsewhere."""
+
+    spec: Spec
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What it takes."""
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What it gives."""
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+
+    @property
+    def weights_handle(self) -> str:
+        """By which other processes use the weights; "" where they are not shared."""
+
+
+class Service(Described, Protocol):
+    """One running model. Everything may be called from many threads at once."""
+
+    def run(self, call: Call) -> list[Any]:
+        """Compute the outputs of one call, whose inputs may be any arrays that fit the model.
+
+        Raises:
+            concurrent.futures.CancelledError: It was cancelled by what `call.known` was given.
+            LiteError: It failed, was refused, or had no answer in time.
+        """
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights, all or none; no groups restore those of the file."""
+
+    def probe(self, limit_s: float) -> None:
+        """Run made-up inputs on every worker, where the sizes are known.
+
+        Raises:
+            LiteError: One of them fails, or does not end in time.
+        """
+
+    def statistics(self) -> Statistics | None:
+        """What was done so far; None where nothing is counted."""
+
+    def close(self, drain_s: float | None) -> None:
+        """Finish what was taken within a time, None being as long as it takes; release all."""
+
+
+def existing(path: str) -> str:
+    """The path of a model file that is there."""
+    if not os.path.exists(path):
+        raise ModelFileError(f"build_from_file failed, model_path does not exist: {path!r}")
+    return path
+
+
+def fact(service: Described | None, key: str, more: Sequence[str] = ()) -> str:
+    """What get_model_info() says of a service, "" before there is one.
+
+    `more` are attributes of it that are texts.
+
+    Raises:
+        ValueError: There is no such key.
+    """
+    known = (*INFO_KEYS, *more)
+    if key not in known:
+        raise ValueError(f"there is no model info {key!r}, wanted one of {', '.join(known)}")
+    if key == "current_pid":
+        return str(os.getpid())
+    if service is None:
+        return ""
+    facts: dict[str, Callable[[], str]] = {
+        "weights_version": lambda: str(service.weights_version),
+        "shareable_weight_mem_handle": lambda: service.weights_handle,
+        "spec": lambda: spec_text(service.spec),
+    }
+    return facts[key]() if key in facts else str(getattr(service, key))

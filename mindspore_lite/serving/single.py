@@ -1,0 +1,166 @@
+"""SingleService: one model in one session, which every caller runs on its own thread."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from typing import Any
+
+from mindspore_lite.core import heap, synthetic
+from mindspore_lite.core.deadline import WATCHDOG
+from mindspore_lite.core.fork import ForkLock
+from mindspore_lite.core.json_text import read_json
+from mindspore_lite.core.stop import Stop
+from mindspore_lite.engines import choice, time_limit
+from mindspore_lite.engines.base import ANY_RANK, Group, TensorInfo
+from mindspore_lite.errors import ClosedError, RequestTimeoutError, ShapeError, StoppedError
+from mindspore_lite.graph.source import ModelInput
+from mindspore_lite.serving import feeds, update
+from mindspore_lite.serving.build import Built, build, resized, updated
+from mindspore_lite.serving.call import Call
+from mindspore_lite.settings.spec import Spec
+from mindspore_lite.tensor import Tensor
+
+Infos = tuple[TensorInfo, ...]
+MODEL_INFO_KEYS = ("user_info", "input_shape", "dynamic_dims")  # texts about a model
+
+
+class SingleService:
+    """A model that can be resized; see serving/service.py.
+
+    `built` is the model as it is now. It is exchanged as a whole, under `_changing`; a run takes it
+    once, and needs no lock.
+    """
+
+    dynamic_dims = ""  # of an Ascend compiler
+
+    def __init__(self, given: ModelInput, spec: Spec, group: Group | None = None) -> None:
+        given = replace(given, beside=spec.mindir_path)
+        self.spec = choice.settled(spec, given)
+        self.built = build(given, self.spec, group=group)
+        self._changing = ForkLock()
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """What errors call the model."""
+        return self.built.given.name
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What it takes, after the last resize."""
+        return self._open().inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What it gives, after the last resize."""
+        return self._open().outputs
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+        return self.built.version
+
+    @property
+    def weights_handle(self) -> str:
+        """By which other processes use the weights."""
+        return "" if self.built.share is None else str(self.built.share.handle)
+
+    @property
+    def user_info(self) -> str:
+        """What a MindIR says of itself, as JSON; an ONNX file may hold anything under that name."""
+        try:
+            found = read_json(self.built.session.metadata.get("user_info", ""))
+        except ValueError:
+            return ""
+        return json.dumps(found) if found and isinstance(found, dict) else ""
+
+    @property
+    def input_shape(self) -> str:
+        """The inputs' shapes as text, as the original writes them."""
+        return ";".join(f"{i.name}:{list(i.shape)}".replace(" ", "") for i in self.built.inputs)
+
+    def run(self, call: Call) -> list[Any]:
+        """Compute on the calling thread; nothing waits, so priorities have no effect."""
+        stop, timeout_s = Stop(), call.timeout_s or self.spec.timeout_s or None
+        expired = False
+
+        def expire() -> None:
+            nonlocal expired
+            expired = True
+            stop.fire()
+
+        if call.known is not None:
+            call.known(stop.fire)
+        entry = None
+        if timeout_s is not None:
+            entry = WATCHDOG.watch(time.monotonic() + timeout_s, expire)
+        try:
+            return self._run(call, stop)
+        except StoppedError as exc:
+            if not expired:
+                raise CancelledError from exc
+            raise RequestTimeoutError(
+                f"no answer within timeout_s={timeout_s:g}: it was running, and was told to stop"
+            ) from exc
+        finally:
+            if entry is not None:
+                WATCHDOG.cancel(entry)
+
+    def _run(self, call: Call, stop: Stop) -> list[Any]:
+        """Run it; a run that loses its session to a resize begins again, with the new one."""
+        while True:
+            built = self._open()
+            try:
+                return built.session.run(feeds.arrays(built.inputs, list(call.inputs)), stop)
+            except ClosedError:
+                if self._open() is built:
+                    raise
+
+    def resize(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Infos, Infos]:
+        """Give the inputs other shapes; returns the inputs and outputs that this led to.
+
+        A model that cannot have them stays as it was.
+        """
+        with self._changing:
+            before = self._open()
+            if len(shapes) != len(before.inputs):
+                raise ShapeError(f"{len(shapes)} shapes were given for {len(before.inputs)} inputs")
+            self.built = resized(before, list(shapes))
+            if self.built.session is not before.session:
+                before.session.close()
+            return self.built.inputs, self.built.outputs
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights; runs under way finish on those that they began with."""
+        with self._changing:
+            built = self._open()
+            self.built = updated(built, update.replacements(built, groups))
+            del built
+            heap.give_back()  # what the session before took
+
+    def probe(self, limit_s: float) -> None:
+        """Run made-up inputs once, where the sizes are known."""
+        if any(i.shape == ANY_RANK or -1 in i.shape[1:] for i in self.inputs):
+            return
+        arrays = [synthetic.array(i.dtype, synthetic.closed(i.shape)) for i in self.inputs]
+        time_limit.run_within(limit_s, "a probe of the model", self.built.session, arrays)
+
+    def statistics(self) -> None:
+        """Nothing is counted."""
+
+    def close(self, drain_s: float | None = None) -> None:
+        """Release the model; runs under way finish. Harmless when repeated."""
+        with self._changing:
+            self._closed = True
+            self.built.session.close()
+            if self.built.share is not None:
+                self.built.share.close()
+
+    def _open(self) -> Built:
+        if self._closed:
+            raise ClosedError("the model was closed; build it again to use it")
+        return self.built
