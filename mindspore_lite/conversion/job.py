@@ -23,7 +23,7 @@ T = TypeVar("T")
 FRAMEWORKS = ("TF", "TFLITE", "CAFFE", "MINDIR", "ONNX", "PYTORCH")  # the names of FmkType
 LEVELS = ("none", "general", "gpu_oriented", "ascend_oriented")
 LAYOUTS = ("NCHW", "NHWC")
-TYPES = {  # as users write them: as dtypes.py names them
+TYPES = {  # as users write them: as core/dtypes.py names them
     "DEFAULT": "",
     "FLOAT": "float32",
     "FLOAT32": "float32",

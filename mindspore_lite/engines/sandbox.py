@@ -1,10 +1,11 @@
 """[build] sandbox=on: a jailed child translates and compiles a model, this process opens it.
 
 The child gets the model file, the settings of the compiler and an empty folder; it runs the very
-code that this process would run without a sandbox (Compiling.compile) and writes the folder of
-artefact.py. What it wrote is checked (artefact_check.py), digested and put into the cache under the
-key that this process computed, so that later builds find it there and start no child. Without a
-cache it goes to a temporary folder, which is removed when the session is open.
+code that this process would run without a sandbox (Compiling.compile) and writes an artefact
+(engines/cache/artefact.py). What it wrote is checked (engines/cache/artefact_check.py), digested
+and put into the cache under the key that this process computed, so that later builds find it there
+and start no child. Without a cache it goes to a temporary folder, which is removed when the session
+is open.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def set_layouts(model: ir.Model, inputs: str = "", outputs: str = "", source: st
 
 
 def set_types(model: ir.Model, inputs: str = "", outputs: str = "") -> None:
-    """Let inputs and outputs have another element type, a name of dtypes.py; "" leaves them.
+    """Let inputs and outputs have another element type, a name of core/dtypes.py; "" leaves them.
 
     A type is only exchanged for one of its kind: int32 and int64 for whole numbers of other widths
     (token ids), any other for floating point. Flags, and ids where a float is asked for, stay.

@@ -13,7 +13,7 @@ A slot whose engine hangs is replaced by a new one in its place; the old one is 
 its thread still brings is thrown away.
 
 An engine with a queue of its own is given a few requests ahead, in slots beyond its streams
-(ahead.py). The time of such a request counts as waiting until one of the others has left; which
+(prefetch.py). The time of such a request counts as waiting until one of the others has left; which
 stream computes it is not known, so that workers are credited in turn.
 """
 

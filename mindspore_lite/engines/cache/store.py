@@ -4,7 +4,7 @@
     <place>/build-<xx>-*/     a build under way, or what a dead builder left; xx = key[:2]
     <place>/locks/<xx>.lock   256 permanent files; flock on one covers every key that starts with xx
     <place>/seen/             remembered digests of model files, see digest.py
-    <place>/choices/          which engine was measured to be best for a model, see choice.py
+    <place>/choices/          the engine measured to be best for a model, see engines/choice.py
     <place>/torch/            what torch's compiler keeps, folders with files of its own
 
 Who owns what: a reader holds the lock of its key shared while it checks and opens the artefact;

@@ -1,7 +1,7 @@
 """The CPU engine: a ModelSource goes in, an ONNX Runtime session on mapped weights comes out.
 
 A model is compiled once, into an artefact of the cache, and always opened from there; without a
-cache it is compiled in memory. See artefact.py for what is stored.
+cache it is compiled in memory. See engines/cache/artefact.py for what is stored.
 """
 
 from __future__ import annotations

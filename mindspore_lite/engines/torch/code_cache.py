@@ -1,7 +1,7 @@
 """What was found out of a graph, for later starts: a name goes in, a file of the cache comes out.
 
 The files lie where torch's compiler keeps its own, each in a folder that may be removed at any time
-(see evict in cache.py): whoever misses one finds out again.
+(see evict in engines/cache/store.py): a process that misses one finds out again.
 """
 
 from __future__ import annotations

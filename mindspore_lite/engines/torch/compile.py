@@ -2,10 +2,9 @@
 
 torch's compiler (inductor) takes the graph as it is, with the weights as further inputs. What it
 makes of a graph is kept in a file of our cache, so that a later start need not compile, unless it
-is on tape (tape.py), which is faster to load; files of its own it keeps there too, unless the user
-has put them elsewhere. That a graph cannot be compiled, because there is no C compiler, no Triton,
-or by a fault of the compiler, costs speed only: it is warned of once, and the graph is run step by
-step.
+was traced (trace_program.py), which is faster to load. Inductor's own files go there too, unless
+the user has put them elsewhere. If a graph cannot be compiled (no C compiler, no Triton, or a fault
+of the compiler), only speed is lost: a warning is given once, and the graph runs step by step.
 """
 
 from __future__ import annotations

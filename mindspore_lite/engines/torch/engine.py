@@ -2,7 +2,7 @@
 
 What is kept in the cache is the graph after the passes, with its weights beside it: a later start
 neither translates nor copies, and sessions on the host use the mapped pages themselves. What torch
-compiles of it is kept apart (kept_plan.py, compile.py).
+compiles of it is kept apart (plan_cache.py, compile.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of the tape (tape.py) on NVIDIA cards: machine code goes in, what starts it comes out.
+"""Launches the kernels of a Tape (trace_program.py) on NVIDIA cards.
 
 The driver of CUDA is called by ctypes: whoever can use torch on a card has it. Code that was loaded
 stays loaded, for recorded runs refer to it, and is shared by all who bring the same.

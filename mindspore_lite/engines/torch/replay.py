@@ -6,7 +6,7 @@ back; what callers get is theirs alone. A plan that cannot be recorded is run st
 the same buffers.
 
 Few calls are made for a run, for after each the interpreter's lock must be waited for, and many
-clients want it: one, where there is CUDA and a C compiler (one_run.py). Elsewhere rows of many
+clients want it: one, where there is CUDA and a C compiler (fused_launch.py). Elsewhere rows of many
 clients are copied by one call, right from their arrays, and only a large array is staged by torch.
 
 All Replays of a session use one stream and the same memory (Recording): they never run at the same

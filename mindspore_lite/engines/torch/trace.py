@@ -1,4 +1,4 @@
-"""Listens to compiled code: a run of it goes in, the tape (tape.py) of what it did comes out.
+"""Records what compiled code does in one run, as a Tape (trace_program.py).
 
 Operators are heard by a mode of torch. New tensors and kernels are made by functions that no mode
 sees; so these are replaced while code is compiled or loaded, and such code goes on calling ours,

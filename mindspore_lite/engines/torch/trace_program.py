@@ -3,7 +3,7 @@
 Loading what torch's compiler keeps takes seconds, for its own modules and Triton's must be imported
 first. For given sizes all that compiled code does is to make tensors, to call torch's operators and
 to start kernels, always the same ones in the same order. That list is short, and is followed here
-with torch alone. hear.py makes it.
+with torch alone. trace.py makes it.
 
 Steps are lists of plain values, tensors are numbers: first those of the inputs and weights, then
 one for each that a step makes.

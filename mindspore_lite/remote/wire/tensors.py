@@ -1,7 +1,7 @@
 """Tensors on the wire: what they are stands in the frame, their bytes there or in a block.
 
     text  name
-    u16   element type, the number of MindSpore's TypeId (dtypes.py)
+    u16   element type, the number of MindSpore's TypeId (core/dtypes.py)
     u16   number of dims, then as many i64; -1: not known yet; a single -2: nor is their number
     u8    0: no data, a description    1: data in the frame    2: data in a block
     1:    u32 length, then the bytes

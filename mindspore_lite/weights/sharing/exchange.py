@@ -48,7 +48,7 @@ class Answer:
 
     folder: str = ""
     names: tuple[str, ...] = ()  # of the files in it, in the order of their descriptors
-    refusal: str = ""  # why not: one word of those in ask.py
+    refusal: str = ""  # why not: one word of those in client.py
     text: str = field(default="", repr=False)  # the same for people
     has_extra: bool = False  # the last descriptor is no file of the folder
 
