@@ -1,4 +1,4 @@
-"""`python -m mindspore_lite` is `mslite`, for who knows the interpreter and not the PATH."""
+"""`python -m mindspore_lite` runs `mslite`, where the command is not on the PATH."""
 
 from mindspore_lite.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Context: where and how a model shall run. It holds checked values and nothing else.
+"""Context: where and how a model should run. It holds checked values and nothing else.
 
 The library only reads a Context and never writes to it, so one object may configure many models.
 Readers that must not see later changes take `copy.deepcopy(context)`.

@@ -1,4 +1,4 @@
-"""Converter: a model file of another framework goes in, a MindIR file comes out."""
+"""Converter: converts model files of other frameworks to MindIR."""
 
 from __future__ import annotations
 

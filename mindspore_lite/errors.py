@@ -1,4 +1,4 @@
-"""Every error the package raises on purpose, in one tree.
+"""Every error that the package raises on purpose, in one tree.
 
 LiteError(RuntimeError)         the documented API promises RuntimeError, so the root inherits it
   ModelFileError                the bytes are not a model we can read: file, place, reason

@@ -1,4 +1,4 @@
-"""Model: load a model file, run it, read its outputs."""
+"""Model: loads a model file and runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ModelGroup: models of one process that hold equal weights, or scratch memory, once."""
+"""ModelGroup: models of one process that share equal weights, or scratch memory."""
 
 from __future__ import annotations
 

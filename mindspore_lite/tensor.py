@@ -1,4 +1,4 @@
-"""Tensors: typed data in and out of a model, as a thin layer over NumPy arrays.
+"""Tensors: typed data in and out of a model, a thin layer over NumPy arrays.
 
 The data of a tensor on a card is a tensor of PyTorch; what is done with it is in
 engines/torch/memory.py, which is imported when there is one.

@@ -1,3 +1,3 @@
-"""The release, in the one place that the package, its metadata and its users read it from."""
+"""The version number, in the one place that package, metadata and users read it from."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Files of weights, as training frameworks write them: a path in, Tensors out."""
+"""Loads weight files, as training frameworks write them, into Tensors."""
 
 from __future__ import annotations
 

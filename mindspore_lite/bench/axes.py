@@ -1,4 +1,4 @@
-"""Scales and axes: values go in, places on a plot and the lines behind them come out.
+"""Scales and axes of plots.
 
 A plot is WIDTH units wide and is scaled as a whole; page.css makes its letters larger where it is
 shown small, so margins leave room for that.

@@ -1,4 +1,4 @@
-"""What a load is, and what it leaves behind: records that the loops make and all others read."""
+"""Records of what a load is and what one turn of a side measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command's worth of measuring: a model, sides and loads go in, runs and ratios come out."""
+"""One `mslite bench` run: measures all sides under all loads, and computes the ratios."""
 
 from __future__ import annotations
 

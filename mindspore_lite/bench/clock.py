@@ -1,4 +1,4 @@
-"""Time as the loads see it: seconds of one clock, which tests replace by one that they move."""
+"""The clock of the load loops, which tests replace by one that they move."""
 
 from __future__ import annotations
 

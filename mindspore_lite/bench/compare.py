@@ -1,4 +1,4 @@
-"""Sides that take turns: desks and a load go in, the bursts of every round and ratios come out.
+"""Measures several sides in turns, so that all see the same machine, and compares them.
 
 A round is one burst of every side, and each round another side begins: what the machine does
 besides hits all of them, and a ratio is one of bursts that ran right after each other.

@@ -1,4 +1,4 @@
-"""The layout of a pool goes in, a picture comes out: workers as rows, cores as cells."""
+"""Draws which workers run on which cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result goes in, what it says comes out in sentences: first the finding, then the rest of it."""
+"""Says what a result means in sentences, the main finding first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of one load go in, two plots come out: how latencies are spread, and how they went on."""
+"""Draws how latencies are distributed, and how they developed over time."""
 
 from __future__ import annotations
 

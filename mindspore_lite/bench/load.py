@@ -1,4 +1,4 @@
-"""Load on a side: a way to call it goes in, the times of its requests come out as a Burst.
+"""Puts load on a side, as a closed or an open loop, and records the time of each request.
 
 Closed loop: clients, each a thread that sends its next request when the last one is answered.
 Requests of the warm-up are dropped; the window opens with an answer and closes with one, so that no

@@ -1,4 +1,4 @@
-"""Runs under several loads go in, plots come out: throughput and p99 against clients or rate."""
+"""Draws throughput and p99 latency against the number of clients or the rate."""
 
 from __future__ import annotations
 

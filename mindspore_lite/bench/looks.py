@@ -1,4 +1,4 @@
-"""How the sides of a comparison are told apart: by colour, by dash and by marker.
+"""Colours, dashes and markers that distinguish the sides of a comparison.
 
 A name goes in, a Look comes out. Any one of the three is enough, so the page reads without
 colours; the colours are in page.css, one set for light and one for dark.

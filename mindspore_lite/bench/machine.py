@@ -1,4 +1,4 @@
-"""Where it was measured: packages go in, a record of the machine comes out."""
+"""Describes the machine and the packages of a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG: tags, attributes and texts go in, markup that is safe comes out.
+"""Builds HTML and SVG elements with escaped text.
 
 The standard library's ElementTree escapes every text and attribute as it writes them; no function
 of the page joins markup by hand.

@@ -1,4 +1,4 @@
-"""Figures of a side: its bursts under one load go in, a Run comes out; and what memory it has."""
+"""Computes the figures of a side from its bursts, and measures its memory."""
 
 from __future__ import annotations
 

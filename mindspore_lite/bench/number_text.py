@@ -1,4 +1,4 @@
-"""Numbers go in, text for people comes out: three digits that count, with the unit that suits."""
+"""Formats numbers for people: three significant digits and a suitable unit."""
 
 from __future__ import annotations
 

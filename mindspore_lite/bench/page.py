@@ -1,4 +1,4 @@
-"""Writes the report of `mslite bench --html`: a result goes in, one file that needs no network out.
+"""Writes the report of `mslite bench --html` as one file that needs no network.
 
 The page has no script. The policy in its head lets only its own style apply, and nothing be
 fetched; texts of models and errors pass through markup.py, which escapes them.

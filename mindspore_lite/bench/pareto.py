@@ -1,4 +1,4 @@
-"""The points of a search go in, its picture comes out: throughput against p99, one point chosen."""
+"""Draws the points of a search: throughput against p99 latency, with the chosen one."""
 
 from __future__ import annotations
 

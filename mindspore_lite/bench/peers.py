@@ -1,4 +1,4 @@
-"""The peers: a model file goes in, sides come out that run the same graph by other means.
+"""The other runtimes that `mslite bench --compare` measures with the same graph.
 
 onnxruntime   one InferenceSession that all callers share. In a closed loop each client has its
               share of the cores as threads, in an open loop a request may use all of them

@@ -1,4 +1,4 @@
-"""Ratios go in, plots come out: dots on bars of their spread, right of 1 where we are ahead."""
+"""Draws ratios with their spread; right of 1 mslite is ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement found: frozen records, and one function that makes plain dicts of them.
+"""Records of what a measurement found, and their form as plain dicts.
 
 The dict is what `mslite bench --json` writes and `page.page` draws; docs/measuring.md tells it.
 """

@@ -1,4 +1,4 @@
-"""Who is measured: a model file and wishes go in, a side comes out that takes calls under a load.
+"""What `mslite bench` measures: the interface of a side, and mslite's own.
 
 Our side is the public API. `call` waits for an answer; `submit` returns at once, which an open loop
 needs. A side that can only wait gets threads for that, as many as it works on at the same time.

@@ -1,4 +1,4 @@
-"""A result goes in, its tables come out: all runs, the points of a search, settings and machine."""
+"""The tables of the report: runs, points of a search, settings and machine."""
 
 from __future__ import annotations
 

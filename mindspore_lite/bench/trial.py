@@ -1,4 +1,4 @@
-"""Tries of `--tune` on a real model: a Setting goes in, a runner is built so, Scores come out."""
+"""Tries settings of `--tune` on a real model and scores them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for settings: a way to try them goes in, measured points and the best one come out.
+"""The search for the best settings, independent of how they are tried.
 
 First a coarse grid: every engine, the cores dealt to few wide or many narrow workers, requests
 joined or not. Each setting is tried with ever more clients, until one misses the limit: more would

@@ -1,4 +1,4 @@
-"""A result goes in, cleaned; out comes what the page asks it: loads, sides, and runs of a load."""
+"""A result cleaned for drawing, with the queries that the page needs."""
 
 from __future__ import annotations
 

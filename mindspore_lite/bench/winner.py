@@ -1,4 +1,4 @@
-"""What becomes of the best setting: a Point goes in, Python and INI text come out, and a memory."""
+"""Turns the best setting into Python and INI text, and remembers it for engine=auto."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mslite bench MODEL`: how fast a model is under load, beside peers or with better settings."""
+"""`mslite bench MODEL`: how fast a model is under load, next to peers or with better settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags of `mslite bench`: options as typed go in, what shall be measured comes out."""
+"""The flags of `mslite bench`, parsed and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mslite bench` prints: runs, ratios and points go in, tables come out."""
+"""The tables that `mslite bench` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `benchmark`: the original's flags, lines and exit codes, with figures that are right.
+"""The command `benchmark`: the original's flags, lines and exit codes, with correct figures.
 
 The exit code is 0 when all went well and 255 when anything failed, accuracy included. Where figures
 differ from the original's, docs/benchmark.md says so.

@@ -1,4 +1,4 @@
-"""Accuracy: a file of expected outputs and what a model gives go in, a report comes out.
+"""Compares a model's outputs with a file of expected ones, for `benchmark`.
 
 Such a file has two lines for each output: `name rank d0 d1 ...`, then the values. An element that
 is within its tolerance of what is expected adds nothing to the bias, another one its relative

@@ -1,4 +1,4 @@
-"""What `benchmark` can be asked to do: a record of checked values, and the Context of it."""
+"""What `benchmark` was asked to do, as checked values, and the Context for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps: the file that MINDSPORE_DUMP_CONFIG names and a run go in, files of raw values come out.
+"""Writes raw values of a run to the files that MINDSPORE_DUMP_CONFIG asks for.
 
     {"common_dump_settings": {"dump_mode": 0, "path": "/a", "net_name": "default",
                               "input_output": 0, "kernels": []}}

@@ -1,4 +1,4 @@
-"""The table of `benchmark`: its flags, the words they take, and those that do nothing here."""
+"""The table of `benchmark`'s flags: their values, and those that have no effect here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark feeds a model: its inputs and wishes go in, an array for each comes out."""
+"""Makes the inputs that `benchmark` feeds a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--enableParallelPredict`: a model and a number of clients go in, what their runs took comes out.
+"""`--enableParallelPredict`: several clients run one model, and their times are measured.
 
 Clients are threads of this process. All of them begin together; a client that fails ends the others
 after their run under way, and so does Ctrl-C, which is the regular end of clients without one.

@@ -1,4 +1,4 @@
-"""What operators take: a trace of ONNX Runtime goes in, the tables of `--timeProfiling` come out.
+"""The tables of `--timeProfiling`: time per operator, from a trace of ONNX Runtime.
 
 Of an operator that runs others, such as Loop, only the time counts that they do not take, so that
 the rows of a table add up to the whole.

@@ -1,4 +1,4 @@
-"""How `benchmark` is asked: flags and the environment go in, a checked record comes out."""
+"""Reads the flags and environment of `benchmark` into a checked record."""
 
 from __future__ import annotations
 

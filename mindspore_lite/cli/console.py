@@ -1,4 +1,4 @@
-"""What all commands share of talking to people: output, errors, and signs of life on a terminal."""
+"""Output, errors and progress on a terminal, shared by all commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mslite convert IN [OUT]`: a model becomes MindIR, and what was done is told."""
+"""`mslite convert IN [OUT]`: converts a model to MindIR and reports what was done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mslite demo`: clients that use the embedded model at the same time, and then in turn."""
+"""`mslite demo`: clients use the embedded model at the same time, and then in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's answers as people see them: a live table, plain lines, a comparison, a histogram."""
+"""Shows the demo's answers: a live table, plain lines, a comparison, a histogram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of the original's tools: arguments go in, flags or complaints come out.
+"""The flag grammar of the original's tools.
 
 A flag is written `--name=value` or `--name value`; one that is true or false also `--name` and
 `--no-name`. A lone `--` ends them.

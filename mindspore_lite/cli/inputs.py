@@ -1,4 +1,4 @@
-"""Inputs as commands take them: texts of --input and --shape go in, names, sizes and arrays out."""
+"""Parses --input and --shape into names, sizes and arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switch `--sandbox` of commands: a jailed child does all of the conversion or inspection.
+"""The switch `--sandbox`: a jailed child does the whole conversion or inspection.
 
 The child may read the folder of the model, and writes to a private folder; its files are checked
 and moved to where they belong when it has ended, and its text is printed here.

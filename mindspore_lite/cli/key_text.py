@@ -1,4 +1,4 @@
-"""Keys on a command line: digits, or where they are kept, go in; the digits come out."""
+"""Reads decryption keys from the command line, or from where they are kept."""
 
 from __future__ import annotations
 

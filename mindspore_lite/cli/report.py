@@ -1,4 +1,4 @@
-"""How commands show tensors: in the words of the original's quick start."""
+"""Prints tensors in the format of the original's quick start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mslite run MODEL`: build a model, run it once, show what comes out."""
+"""`mslite run MODEL`: builds a model, runs it once, shows its outputs."""
 
 from __future__ import annotations
 

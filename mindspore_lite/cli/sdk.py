@@ -1,4 +1,4 @@
-"""`mslite sdk LANGUAGE DIR`: what programs in other languages are built with."""
+"""`mslite sdk LANGUAGE DIR`: makes what programs in other languages are built with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mslite worker`: a process that hosts models for programs that speak its protocol."""
+"""`mslite worker`: a process that serves models to programs that speak its protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration data: folders of the user's files go in, inputs of the model come out one by one.
+"""Reads calibration data from the user's folders, one request at a time.
 
 A folder for each input; its files are taken in the order of their names, and the n-th files of all
 folders make the n-th request. A file is a picture (input_type=IMAGE), an array stored by NumPy

@@ -1,4 +1,4 @@
-"""Runs what a conversion wrote: a file goes in, its difference from the source comes out.
+"""Runs a converted model and measures its difference from the source.
 
 Inputs are made up, and the same in every run. ModelSource and result are run by the same engine.
 """

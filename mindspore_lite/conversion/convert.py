@@ -1,4 +1,4 @@
-"""The conversion: a Job goes in, a MindIR file and a Report of what was done come out.
+"""Runs a conversion: loads the source, transforms it, writes MindIR, reports what was done.
 
 Nothing appears under the name of the output before all went well, the trial run included; what was
 there before stays until then.

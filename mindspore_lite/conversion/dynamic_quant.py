@@ -1,4 +1,4 @@
-"""Dynamic quantisation: an onnx-ir model goes in, its products become products of whole numbers.
+"""Dynamic quantisation: matrix products are computed in int8, with scales found at run time.
 
 Weights become int8 beforehand, with a scale for each column; what they are multiplied by becomes
 uint8 while the model runs, with one scale for all of it, so that no calibration is needed:

@@ -1,4 +1,4 @@
-"""Loads an ONNX file for conversion: what else a runtime would find wrong is said, all at once."""
+"""Loads an ONNX file for conversion, and reports all its problems at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads PyTorch models: a file goes in, what torch's ONNX exporter makes of its network comes out.
+"""Loads PyTorch models through torch's ONNX exporter.
 
 An exported program (`.pt2`) says itself what its inputs are, and is looked through before torch
 loads it. TorchScript and pickled modules (`.pt`, `.pth`) say neither the shapes of their inputs,

@@ -1,4 +1,4 @@
-"""Loads TensorFlow models: a frozen graph or a TFLite file goes in, what tf2onnx makes of it out.
+"""Loads TensorFlow and TFLite models through tf2onnx.
 
 tf2onnx runs in a process of its own: TensorFlow's native readers may end theirs over a damaged
 file, and keep several GB of memory and many words to themselves.

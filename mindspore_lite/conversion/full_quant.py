@@ -1,4 +1,4 @@
-"""Full quantisation: an onnx-ir model and calibration data go in, an int8 model comes out.
+"""Full quantisation: makes an int8 model, with scales from calibration data.
 
 Convolutions and products with constant weights compute in eight bits: activations are asymmetric
 with ranges from calibration, weights symmetric with a scale for each channel. ONNX Runtime's

@@ -1,4 +1,4 @@
-"""Weights in half the room: an onnx-ir model goes in, its float32 weights become float16.
+"""Stores float32 weights as float16, in half the space.
 
 A weight keeps its name and is cast back to float32 where it enters the graph; engines do that once,
 while compiling. The numbers lose digits beyond the eleventh bit, the computation stays float32.

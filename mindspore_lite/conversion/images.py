@@ -1,4 +1,4 @@
-"""Pictures for calibration: a file goes in, an array of height, width and channels comes out.
+"""Reads image files for calibration into arrays of height, width and channels.
 
 The steps are decode, turn as the camera was held, convert colours, resize, crop, and normalise
 last: a picture is resized and cut as a picture, and its numbers are scaled when it has its size.

@@ -1,4 +1,4 @@
-"""Eight bits: a weight goes in, whole numbers from -127 to 127 and their scales come out."""
+"""Quantises a weight to integers from -127 to 127 with scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversion as it was asked for: texts and values of the user go in, a checked Job comes out."""
+"""A conversion as the user asked for it, checked and settled into a Job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far quantisation moved the results: two models and inputs go in, differences come out."""
+"""Measures how far quantisation moved a model's outputs."""
 
 from __future__ import annotations
 

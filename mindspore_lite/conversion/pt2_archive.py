@@ -1,4 +1,4 @@
-"""Looks through the archive of an exported PyTorch program before torch reads it.
+"""Checks the archive of an exported PyTorch program before torch reads it.
 
 torch.export.load is not made for files of strangers. It unpickles what the archive calls pickled,
 loads compiled libraries that lie in it, evaluates the expressions of dims as Python, calls any

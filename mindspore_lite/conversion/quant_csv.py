@@ -1,4 +1,4 @@
-"""Tables about a quantisation: what was changed goes in, three csv files come out.
+"""Writes three CSV files about what a quantisation changed.
 
 output_summary.csv has the outputs of the model, round_0.csv the numbers of quantised tensors before
 and after, quant_param.csv the scales. Columns are those of MindSpore Lite. It tries several rounds

@@ -1,4 +1,4 @@
-"""What a quantisation did: the weights it changed and what it left, and how far results moved."""
+"""Records of what a quantisation changed, what it left, and how far outputs moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantisation settings: sections of a configuration go in, checked settings come out.
+"""Quantisation settings, checked, from the sections of a configuration.
 
 The keys are those of MindSpore Lite's converter. A key that does not exist, a value that is not
 legal, and a legal wish that is not carried out here are errors, and all of them are told at once.

@@ -1,4 +1,4 @@
-"""Quantisation: an onnx-ir model and settings go in, a quantised model and a report come out."""
+"""Quantises a model in the way that its settings ask for."""
 
 from __future__ import annotations
 

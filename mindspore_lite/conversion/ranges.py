@@ -1,4 +1,4 @@
-"""Ranges of activations: a model and calibration data go in, the range of each value comes out.
+"""Observes the ranges of activations while a model runs on calibration data.
 
 MAX_MIN takes the least and the largest number that was seen. The others go through the data a
 second time and count: REMOVAL_OUTLIER leaves out the last hundredth of a percent at the ends, KL

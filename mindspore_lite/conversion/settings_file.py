@@ -1,4 +1,4 @@
-"""The configuration file of a conversion: text goes in, sections and what they ask for come out.
+"""Reads the configuration file of a conversion.
 
 One grammar takes what the original's converter and its runtime take, which had one each: a comment
 begins with `#`, blanks and quotes around things do not count, a value may hold `=`. Where the two

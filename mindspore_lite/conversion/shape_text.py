@@ -1,4 +1,4 @@
-"""Shapes written as text: `name:1,3,224,224;name2:1` goes in, sizes by name come out."""
+"""Parses shapes written as text, such as `name:1,3,224,224;name2:1`."""
 
 from __future__ import annotations
 

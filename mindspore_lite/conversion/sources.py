@@ -1,4 +1,4 @@
-"""Loads the model files of any framework: an Origin goes in, an onnx-ir model comes out.
+"""Loads model files of every supported framework as onnx-ir models.
 
 Names, types, open dims, opset and metadata of the result are those of the source, and its weights
 stay where they are as far as the framework allows. Files are not trusted: what would run code that

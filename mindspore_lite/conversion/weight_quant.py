@@ -1,4 +1,4 @@
-"""Weight quantisation: an onnx-ir model goes in, its weights become int8, a quarter of their size.
+"""Weight quantisation: stores weights as int8, in a quarter of the space.
 
 A weight keeps its name. Where it enters the graph it is restored by plain nodes, Cast and Mul and,
 when corrected, Add, which every engine can run; ours does so once, while it compiles the model, and

@@ -1,4 +1,4 @@
-"""Attributes that users set: a value goes through its check, and is read back as a copy."""
+"""Attributes that check what users set, and return copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binding threads to cores: core ids go in, the calling thread runs there and is put back after."""
+"""Binds the calling thread to cores for the length of a block."""
 
 from __future__ import annotations
 

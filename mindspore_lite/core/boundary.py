@@ -1,4 +1,4 @@
-"""What leaves the public API: every error is one of ours, and has its cause.
+"""The boundary of the public API: every error that leaves it is one of ours, with its cause.
 
 Entry points check the caller's arguments first, outside of the boundary: TypeError and ValueError
 about these stay what they are. Behind it, an exception of any other class is either the machine's

@@ -1,4 +1,4 @@
-"""Checks of arguments: a value from the user goes in, a plain Python value or an error comes out.
+"""Checks of arguments, each returning a plain Python value or raising an error.
 
 The wording is part of the documented API: programs look for "<name> must be <type>" in the text.
 """

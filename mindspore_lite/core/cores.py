@@ -1,4 +1,4 @@
-"""The CPU cores this process may use: /proc, /sys and the affinity mask go in, a record comes out.
+"""The CPU cores that this process may use, from /proc, /sys and the affinity mask.
 
 The mask says which cores, the cgroup quotas say how many of them may be busy at once. A fraction
 of a core counts as one. Everything is read again on each call, for containers are resized.

@@ -1,4 +1,4 @@
-"""What kind of processor this is, as it says itself."""
+"""The name of the processor, as the kernel reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thread that ends overdue work: a deadline and a callback go in, the callback is called.
+"""One thread that watches deadlines and calls back when one passes.
 
 Who owns what: callers add and cancel entries under `_changed`; the watching thread alone takes
 entries that are due, and calls them after it let go of the lock. It is a daemon, started by

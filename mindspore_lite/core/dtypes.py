@@ -1,4 +1,4 @@
-"""One table of data types: the number each format uses for it, and its NumPy type.
+"""The table of data types: the number that each format uses for it, and its NumPy type.
 
 MindIR's TensorProto numbers 1..16 are the same as ONNX's, so one column serves both.
 """

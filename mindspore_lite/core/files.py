@@ -1,4 +1,4 @@
-"""The one way to a file: whatever this package reads that a user or a model names is opened here.
+"""Opens every file that a user or a model names; nothing else in the package does.
 
 A file is opened once, without waiting, and kept open: size, content and identity come from its
 descriptor, never from its name again. What a *user* names may lie anywhere. What a *model* names

@@ -1,4 +1,4 @@
-"""A lock that is free in a forked child, where whoever held it in the parent does not exist."""
+"""A lock that is free in a forked child, whichever thread of the parent held it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that was freed goes back to the system, where the C library would keep it."""
+"""Returns freed memory to the system, where the C library would keep it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a Python process must read to import this package: what a jailed child may see.
+"""Which files a Python process must read to import this package, for the jail.
 
 This file imports nothing of the package: a child loads it by its path, before anything else.
 """

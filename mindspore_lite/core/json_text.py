@@ -1,4 +1,4 @@
-"""Reads JSON from files and peers: whatever is wrong with the text is a ValueError."""
+"""Reads JSON from files and peers; anything wrong with the text is a ValueError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Landlock: let this thread, and all that it starts, reach only the files that are named.
+"""Landlock: restricts this thread, and all it starts, to the named files.
 
 The rules hold until the process ends and pass on to threads and children made later. Threads that
 run already are not bound by them, so call `restrict` before anything starts one. Landlock decides

@@ -1,4 +1,4 @@
-"""How much memory this machine, or the container that the process is in, has."""
+"""How much memory the machine, or the container of this process, has."""
 
 from __future__ import annotations
 

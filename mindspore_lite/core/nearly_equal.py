@@ -1,4 +1,4 @@
-"""Whether two outputs of a model are the same but for the rounding of kernels."""
+"""Whether two outputs of a model are equal up to rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seccomp filter: system calls that a jailed process is refused, beyond what Landlock rules.
+"""A seccomp filter: system calls refused to a jailed process, beyond Landlock's rules.
 
 Refused with EPERM: sockets of every kind and io_uring (no network, TCP or other), executing and
 forking (threads are fine), looking into or signalling other processes, making namespaces and

@@ -1,4 +1,4 @@
-"""The files of one model as they were at one moment: what is hashed is what is compiled.
+"""Reads the files of one model as of one moment: what is hashed is what is compiled.
 
 Other programs may write to a model's files while they are read. So the files are opened together
 and kept open, what is loaded has the digest under which it is compiled, and it counts only if all

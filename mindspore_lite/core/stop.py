@@ -1,4 +1,4 @@
-"""A way to end a run from another thread: whoever runs a session holds it, anyone may fire it."""
+"""Stop: ends a run from another thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up inputs, for runs whose results nobody reads: types and shapes go in, arrays come out."""
+"""Makes up inputs for runs whose results are not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of strangers, such as names in a model file, before people see them."""
+"""Cleans text from model files before people see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts threads in a way that cannot hang where memory has run out.
+"""Starts threads in a way that cannot hang when memory has run out.
 
 `threading.Thread.start` waits without end for a thread that dies before its first instruction, as
 it does when there is no memory for its first frame.

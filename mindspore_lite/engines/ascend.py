@@ -1,4 +1,4 @@
-"""Ascend, there or not: what MSLITE_ASCEND says goes in, the number of emulated devices comes out.
+"""Whether Ascend is available or emulated (MSLITE_ASCEND), and how many devices.
 
 With MSLITE_ASCEND=emulate the CPU engine serves target 'ascend', so that programs for Ascend can be
 written and tested on any machine. Sessions, options and compiled models are those of target 'cpu'.

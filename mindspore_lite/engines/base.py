@@ -1,4 +1,4 @@
-"""What an engine is: it turns a model into a session that many threads may run.
+"""The contract of engines: an engine loads models into sessions that many threads may run.
 
 An engine never sees a queue, and a pool never sees an op. Everything swappable is here and small.
 """

@@ -1,4 +1,4 @@
-"""What engine=auto takes: the model's source goes in, the engine and settings measured for it out.
+"""Remembers the engine and settings measured to be best for a model, for engine=auto.
 
     <cache>/choices/<key>.json    one Choice; the key is of the model's content and of the machine
 

@@ -1,4 +1,4 @@
-"""What the models of a group have in common, and which group a model file was added to."""
+"""What the models of a group share, and which group a model file belongs to."""
 
 from __future__ import annotations
 

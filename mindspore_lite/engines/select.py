@@ -1,4 +1,4 @@
-"""Which engine serves a target: its name goes in, an engine or a clear error comes out."""
+"""Chooses the engine that serves a target, and imports its runtime."""
 
 from __future__ import annotations
 

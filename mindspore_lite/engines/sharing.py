@@ -1,4 +1,4 @@
-"""Compiled models between processes: a session and a Share come out, or a session on another's.
+"""Shares compiled models between processes, from the compile cache or from a card.
 
 What is shared is the artefact of the compile cache, whose weights every process maps: its pages are
 in memory once, whoever maps them, and stay as long as somebody does. Mappings are private, so that

@@ -1,4 +1,4 @@
-"""Calls under a deadline: one that does not come back costs a thread, and gives an error.
+"""Runs calls under a deadline; one that does not return costs a thread and raises an error.
 
 A native call cannot be ended from outside. So it is made on a thread of its own, and whoever waits
 gives up when the time is over. The thread is a daemon: it ends with the call or with the process,

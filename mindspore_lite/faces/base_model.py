@@ -1,4 +1,4 @@
-"""What all model classes have in common: kinds of files, a path, `with`, and a text."""
+"""What all model classes share: kinds of files, a path, `with`, and a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runners have in common: one built model, many callers who bring their own Tensors."""
+"""What the runners share: one built model, many callers with their own Tensors."""
 
 from __future__ import annotations
 

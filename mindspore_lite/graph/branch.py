@@ -1,4 +1,4 @@
-"""An `if`: both functions of a Choice become branches of one ONNX If.
+"""Translates an `if`: both functions of a Choice become branches of one ONNX If.
 
 What comes out of a function is a set of leaves, single values under a key: the result, taken apart
 where it is a tuple, and inside a loop (graph/loop.py) also what the next round starts with. Both

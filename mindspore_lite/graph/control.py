@@ -1,4 +1,4 @@
-"""Functions as values, and which graph can come back to which: what control flow is made of.
+"""Functions as values, and which graphs can reach which: the basis of control flow.
 
 MindIR has no `if` and no `while`. A graph applied to some of its arguments (Partial) is a value,
 Switch picks one of two such values, and calling the picked one is an `if`. A `while` is a graph

@@ -1,4 +1,4 @@
-"""MindIR records in, an onnx-ir model out."""
+"""Translates MindIR records into an onnx-ir model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives that make functions of graphs, and choose among them."""
+"""Primitives that make functions from graphs, and choose among them."""
 
 from __future__ import annotations
 

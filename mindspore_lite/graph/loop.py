@@ -1,4 +1,4 @@
-"""A `while`: a graph that ends in calling itself becomes an ONNX Loop.
+"""Translates a `while`: a graph that ends by calling itself becomes an ONNX Loop.
 
     header(n, i, y):  Switch(i < n, Partial(body, n, i, y), Partial(exit, y)), called
     body(n, i, y):    ... ends in header(n, i + 1, y + ...), or in leaving (break, return)

@@ -1,4 +1,4 @@
-"""What our own files say beyond MindIR: an attribute of the main graph that MindSpore ignores."""
+"""What our own files say beyond MindIR, in an attribute that MindSpore ignores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads ONNX files as untrusted input: what they name outside is opened and checked here alone."""
+"""Loads ONNX files as untrusted input; only here are the files they name opened and checked."""
 
 from __future__ import annotations
 

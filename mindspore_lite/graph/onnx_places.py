@@ -1,4 +1,4 @@
-"""Every place of an ONNX model that can hold a tensor, found by the schema itself.
+"""Finds every field of an ONNX model that can hold a tensor, from the schema itself.
 
 Nothing is listed by hand: whatever message can contain a tensor, in the installed release of onnx
 or in a later one, is walked through. So is what onnx-ir, an engine or this package never looks at.

@@ -1,4 +1,4 @@
-"""Splits the bytes of an ONNX file into a small skeleton and the places of its big tensors.
+"""Splits the bytes of an ONNX file into a small skeleton and the places of its large tensors.
 
 As in mindir/scan.py: protobuf would copy them all, and here they stay where they are. Tensors
 inside of sub-graphs and functions are left to protobuf.

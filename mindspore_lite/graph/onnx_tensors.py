@@ -1,4 +1,4 @@
-"""Tensors of an ONNX file, before anything relies on them: their sizes and places are checked."""
+"""Checks the sizes and places of an ONNX file's tensors before anything relies on them."""
 
 from __future__ import annotations
 

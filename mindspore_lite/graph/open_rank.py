@@ -1,4 +1,4 @@
-"""Models whose inputs may have any number of dims: a graph can only be made for a given number.
+"""Models whose inputs may have any number of dims; a graph is made for one number at a time.
 
 As in graph/source.py, nothing of onnx is loaded before a graph is wanted.
 """

@@ -1,4 +1,4 @@
-"""A model before any engine has seen it: what decides its content, and how to turn it into a graph.
+"""A model before an engine has seen it: what decides its content, and how to translate it.
 
 Nothing here loads onnx or onnx-ir until a graph is really wanted: a start from the compile cache
 never comes to that.

@@ -1,4 +1,4 @@
-"""Where the values of a graph walk live, so that in-place operators mean what MindSpore means.
+"""The storages of a graph walk, so that in-place operators mean what MindSpore means.
 
 A name is bound to a Slot, and two names of one storage to the same Slot: Load and Depend hand the
 Slot on, an in-place operator puts its result into it, and every later reader sees the new value. A

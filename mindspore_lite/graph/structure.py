@@ -1,4 +1,4 @@
-"""Primitives that compute nothing: aliases, tuples, the order of effects. They move Slots about."""
+"""Primitives that compute nothing: aliases, tuples, the order of effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An onnx-ir model in, MindIR records out, in the form that MindSpore 2.10 loads and runs.
+"""Translates an onnx-ir model into MindIR records that MindSpore 2.10 loads and runs.
 
 Every node is written as MindSpore primitives by its row of ops/to_mindir. One that has no
 equivalent becomes a `Custom` primitive with the ONNX node inside, which ops/custom.py restores.

@@ -1,4 +1,4 @@
-"""A walk over the nodes of a file in their order, which records the ONNX nodes they mean."""
+"""Walks over the nodes of a file in order and records the ONNX nodes they mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sketches in, what the page draws out: boxes in blocks, blocks in layers, all as plain values.
+"""Turns sketches into what the page draws: boxes in blocks, blocks in layers.
 
 A chain of boxes that only hand their result on stands as one block, which begins with a box that
 does the heavy work: a convolution with its norm and activation reads as one thing.

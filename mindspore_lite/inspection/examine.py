@@ -1,4 +1,4 @@
-"""One way into the analysis: a path in, facts and, when wanted, sketches out."""
+"""Examines a model file: its facts and, when wanted, sketches of its graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mslite inspect` tells about a model file: plain records, the same for every file format.
+"""What `mslite inspect` shows about a model file, the same for every format.
 
 The names of the fields are the keys of `mslite inspect --json`; programs rely on them.
 """

@@ -1,4 +1,4 @@
-"""Places the blocks of an acyclic graph in layers: sizes and edges go in, coordinates come out.
+"""Places the blocks of an acyclic graph in layers.
 
 1. A block's layer is the length of the longest way to it; sources sit right above their readers.
 2. An edge over several layers gets a bend in each of them; edges of one source share their bends.

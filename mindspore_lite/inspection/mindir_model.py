@@ -1,4 +1,4 @@
-"""Facts about a MindIR file, whether or not it can be translated, and what its nodes are called."""
+"""Facts about a MindIR file, whether or not it can be translated."""
 
 from __future__ import annotations
 

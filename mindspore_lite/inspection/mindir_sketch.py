@@ -1,4 +1,4 @@
-"""MindIR records in, sketches out: one per graph of the file."""
+"""Sketches of the graphs of a MindIR file."""
 
 from __future__ import annotations
 

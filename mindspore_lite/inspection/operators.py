@@ -1,4 +1,4 @@
-"""The table of supported primitives as people read it; `mslite inspect --ops` and the docs show it.
+"""The table of supported primitives for `mslite inspect --ops` and docs/operators.md.
 
 Nothing here is kept by hand: names, signatures and remarks come from the registered functions.
 """

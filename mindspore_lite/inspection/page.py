@@ -1,4 +1,4 @@
-"""Writes the page of `mslite inspect --html`: one file that needs no network and trusts no model.
+"""Writes the page of `mslite inspect --html`: one file, no network, nothing of the model trusted.
 
 Everything from the model lies in one block of JSON that cannot end early, since every `<`, `>` and
 `&` in it is escaped; the script turns it into text, never into markup. The policy in the page's

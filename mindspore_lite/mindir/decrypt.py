@@ -1,4 +1,4 @@
-"""Encrypted files: their bytes and a key go in, the bytes of the model come out.
+"""Decrypts model files.
 
 A file is a chain of blocks, each at most 64 MiB of the model, encrypted on their own:
 

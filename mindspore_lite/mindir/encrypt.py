@@ -1,4 +1,4 @@
-"""Encrypted files: the bytes of a model and a key go in, the blocks of the file come out.
+"""Encrypts model files.
 
 The counterpart of decrypt.py, which describes the form. Every block has an iv of its own, fresh
 from the operating system: with AES-GCM, two blocks under one key and nonce would give both away.

@@ -1,4 +1,4 @@
-"""The encoding of MindSpore 1.6 and older: `ref_attr_name` tells what the other fields mean.
+"""The encoding of MindSpore 1.6 and older, where `ref_attr_name` says what other fields mean.
 
 scalar:value0                    one number or text, in the singular field of its type
 scalar:Tuple[value1,value2,],    a tuple (or List[...]), its items in the repeated fields

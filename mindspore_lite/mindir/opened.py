@@ -1,4 +1,4 @@
-"""A MindIR model and the files beside it, opened together and read at one moment."""
+"""Opens a MindIR model and the files next to it together, and reads them at one moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantised weights: what a file says about their numbers, and the numbers themselves.
+"""Quantised weights: their parameters in the file, and their real values.
 
 Linear: real = scale * (stored - zero_point), one scale for all or one per channel, corrected by
 `* var_corr + mean_corr`. Clustered: stored numbers, counted from the lowest, choose a centroid.

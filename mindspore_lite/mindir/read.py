@@ -1,4 +1,4 @@
-"""Reads a MindIR file into records. Whatever is wrong with the bytes ends in ModelFileError."""
+"""Reads a MindIR file into records; anything wrong with the bytes raises ModelFileError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain frozen records of what a MindIR file says, free of protobuf and of ONNX.
+"""Plain frozen records of what a MindIR file says, independent of protobuf and ONNX.
 
 Constants become Python values: bool, int, float, str, None, tuple, list, dict, or classes below.
 """

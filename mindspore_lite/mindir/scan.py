@@ -1,4 +1,4 @@
-"""Splits the bytes of a MindIR file into a small skeleton and the places of its big weights.
+"""Splits the bytes of a MindIR file into a small skeleton and the places of its large weights.
 
 protobuf copies every bytes field it parses. Cutting the weights out first keeps them where they
 are, in the memory-mapped file, and leaves a skeleton that parses in milliseconds.

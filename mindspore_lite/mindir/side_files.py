@@ -1,4 +1,4 @@
-"""The files beside a model that hold its weights: their names, and views into their bytes.
+"""The files next to a model that hold its weights: their names, and views of their bytes.
 
 Above 1 GiB of weights, `export` writes `net_graph.mindir` and beside it `net_variables/data_0`: a
 header of 64 bytes, whose first one is 1 for little-endian, and the weights, which the graph finds

@@ -1,4 +1,4 @@
-"""Turns one protobuf tensor into a record: its data, or only its type."""
+"""Turns one protobuf tensor into a record, with its data or only its type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes records as a MindIR file, its weights streamed from wherever they lie.
+"""Writes records as a MindIR file, streaming the weights from wherever they are.
 
 Above a limit the weights go to a side file, laid out as MindSpore does. Files appear under their
 names only once they are complete.

@@ -1,4 +1,4 @@
-"""Tensors made out of numbers: filled ones, ranges, windows, one-hot rows."""
+"""Tensors made from numbers: filled ones, ranges, windows, one-hot rows."""
 
 from __future__ import annotations
 

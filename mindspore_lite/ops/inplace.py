@@ -1,4 +1,4 @@
-"""Operators that write into their first input: each computes what a plain one does."""
+"""Operators that write into their first input; each computes what a plain one does."""
 
 from __future__ import annotations
 

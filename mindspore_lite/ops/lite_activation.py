@@ -1,4 +1,4 @@
-"""converter_lite's activations: as an op, and inside of fused ones."""
+"""converter_lite's activations: as an op, and inside fused ones."""
 
 from __future__ import annotations
 

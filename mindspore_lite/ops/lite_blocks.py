@@ -1,4 +1,4 @@
-"""Blocks of pixels against the batch, channels last as TensorFlow and converter_lite have them."""
+"""Blocks of pixels moved to the batch axis, channels last, as TensorFlow and converter_lite do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses, as far as they stand in graphs for inference: scores of how far two tensors are apart."""
+"""Losses, as far as they occur in graphs for inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Padding: more elements around, constant ones or such as the tensor has."""
+"""Padding with constants or with elements of the tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers: other ones in every run, whatever seed the file holds."""
+"""Random numbers: new ones in every run, whatever seed the file holds."""
 
 from __future__ import annotations
 

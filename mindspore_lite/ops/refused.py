@@ -1,4 +1,4 @@
-"""Words about primitives that are in no table because no other runtime can compute them."""
+"""Reasons why some primitives are in no table: no other runtime can compute them."""
 
 from __future__ import annotations
 

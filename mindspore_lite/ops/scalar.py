@@ -1,4 +1,4 @@
-"""Python numbers: computed now where they are constants, as 0-d tensors where the run tells."""
+"""Python numbers: computed now where they are constants, as 0-d tensors otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shape and order of elements, and repeating them; the numbers themselves stay as they are."""
+"""Reshaping, reordering and repeating elements."""
 
 from __future__ import annotations
 

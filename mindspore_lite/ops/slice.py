@@ -1,4 +1,4 @@
-"""Slices: every way of naming a stretch of an axis, rolling, running backwards."""
+"""Slices in every notation, rolling, reversing."""
 
 from __future__ import annotations
 

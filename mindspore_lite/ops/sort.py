@@ -1,4 +1,4 @@
-"""Sorting and searching: orders, medians, distinct values, places in sorted rows, histograms."""
+"""Sorting and searching: orders, medians, distinct values, positions in sorted rows, histograms."""
 
 from __future__ import annotations
 

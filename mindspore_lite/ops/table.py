@@ -1,4 +1,4 @@
-"""The table of MindIR primitives: one Python function each, and how a node's arguments reach it.
+"""The table of MindIR primitives: one Python function each, and how it gets its arguments.
 
 A function's own signature is the primitive's: arguments before `*` are its call arguments, those
 after `*` its init arguments. A file may give init arguments as trailing constant inputs (MindIR 2

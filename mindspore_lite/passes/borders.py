@@ -1,4 +1,4 @@
-"""Pass: what callers see of a model's inputs and outputs, their layout and type, is changed.
+"""Pass: changes the layout and types of a model's inputs and outputs.
 
 The graph inside stays as it is: a Transpose or a Cast stands behind an input or before an output.
 Names stay.

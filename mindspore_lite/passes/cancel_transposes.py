@@ -1,4 +1,4 @@
-"""Pass: Transposes that undo each other are taken out.
+"""Pass: removes Transposes that undo each other.
 
 1. Transpose(Transpose(x)) becomes one, or none where nothing is moved in the end.
 2. The same with operators between them that treat every element alike: they work on what is not

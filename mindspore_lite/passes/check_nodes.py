@@ -1,4 +1,4 @@
-"""Whether ONNX nodes keep to their operators, so that passes and engines can rely on it.
+"""Checks ONNX nodes against their operators, so that passes and engines can rely on them.
 
 A node that does has every input and attribute that its operator demands, and each attribute is of
 the type that the operator says: they can be read without another check. ONNX Runtime asks for the

@@ -1,4 +1,4 @@
-"""What passes do to an onnx-ir graph: read constants, insert nodes, take nodes out.
+"""Edits of onnx-ir graphs that passes share: read constants, insert and remove nodes.
 
 Weights are values with a tensor and no producer; a tensor may also sit in a Constant node. Both are
 constants here. A weight that callers may replace, because it is an input as well, is none.

@@ -1,4 +1,4 @@
-"""Element types in an ONNX graph: an onnx-ir model goes in, the type of every value comes out.
+"""Infers the element type of every value in an ONNX graph.
 
 Operators name types by variables (Add: both operands and the result are `T`), so types alone can be
 followed through a graph without its shapes, at a few microseconds per node.

@@ -1,4 +1,4 @@
-"""Pass: inputs get the sizes that the caller fixes, and everything that follows from them."""
+"""Pass: fixes input sizes that the caller gives, and everything that follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass: a BatchNormalization goes into the weights of the layer before it.
+"""Pass: folds a BatchNormalization into the weights of the layer before it.
 
 At inference it multiplies every channel by a and adds b:  a = scale / sqrt(var + epsilon),
 b = bias - mean * a.

@@ -1,4 +1,4 @@
-"""Pass: an If whose condition is a constant becomes the branch that it takes.
+"""Pass: replaces an If with a constant condition by the branch that it takes.
 
 Exporters leave such questions behind where they ask for ranks and sizes that are known by now.
 """

@@ -1,4 +1,4 @@
-"""Pass: what does not depend on the inputs is computed now.
+"""Pass: computes everything that does not depend on the inputs.
 
 1. A node of FOLDABLE with constant inputs becomes a Constant. A weight that goes through such a
    node and nowhere else stays a weight of its name, with the result as its content.

@@ -1,4 +1,4 @@
-"""What an engine would compute ahead of time: how many bytes the constant part of a model makes.
+"""How many bytes an engine would make by computing a model's constants ahead of time.
 
 Engines compute every node that depends on constants alone when they compile, whatever size its
 result has: 175 bytes of file can take gigabytes. So the constant part is followed here first, node

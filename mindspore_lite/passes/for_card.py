@@ -1,4 +1,4 @@
-"""Passes in their order: a model of opset 21 goes in, one worth lowering to torch comes out.
+"""The passes that prepare a model for lowering to torch, in order.
 
 What comes out may hold operators of our own domain, see fuse_attention.py and fuse_linear.py, and
 a newer opset, see fuse_layer_norm.py: it is for the torch engine alone.

@@ -1,4 +1,4 @@
-"""Pass: no integer is divided by -1, which ends the process where the least one is divided.
+"""Pass: guards integer division by -1, which crashes on the smallest integer.
 
 Processors answer the division of the least integer by -1 with a signal, for its result does not
 fit. Engines check for zero, and not for that. So x / -1 is computed as -x / 1, and the rest of a

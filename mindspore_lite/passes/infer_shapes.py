@@ -1,4 +1,4 @@
-"""Pass: the type and shape of every value, also inside of bodies, by ONNX's shape inference.
+"""Pass: infers the type and shape of every value with ONNX's shape inference, bodies included.
 
 Inference sees a graph without its large weights, so that no weight is copied and models may be of
 any size. It begins at the inputs: what a file says of the values inside is often left over from

@@ -1,4 +1,4 @@
-"""Pass: the functions of an ONNX model are put where they are called, within a bound.
+"""Pass: inlines the functions of an ONNX model, within a bound.
 
 Engines expand functions themselves, with native recursion and without any bound: a chain of 3,000
 ends the process, 16 that each call the one before twice never end. So no engine sees one.

@@ -1,4 +1,4 @@
-"""What is known of numbers that come from shapes: a node goes in, its result by symbols comes out.
+"""What is known about numbers that come from shapes, in terms of symbols.
 
 Shape(x) of x: (n, 3, 224) is [n, 3, 224]; Gather, Slice and Concat of it know what they take.
 """

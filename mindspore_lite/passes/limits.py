@@ -1,4 +1,4 @@
-"""The budget of a build, held against the graph that every engine and the converter begin with."""
+"""Checks the budget of a build against the graph, for every engine and the converter."""
 
 from __future__ import annotations
 

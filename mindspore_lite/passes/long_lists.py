@@ -1,4 +1,4 @@
-"""Shape inference of models that nobody knows: protobuf goes in, protobuf with shapes comes out.
+"""Shape inference of untrusted models, with long constant lists kept out of it.
 
 onnx can follow the numbers that come out of shapes, and settles many a Reshape by that. For it any
 list of known length is a shape that it writes down, also an input of a billion numbers, or one that

@@ -1,4 +1,4 @@
-"""How many nodes a model has once its functions are inlined, counted before anything is expanded.
+"""Counts the nodes that a model has once inlined, before anything is expanded.
 
 Sizes are sums over the functions, callees first: the time grows with the file, not with the result.
 """

@@ -1,4 +1,4 @@
-"""Pass: a model of ONNX opset 7 to 20 becomes one of opset 21; its functions are inlined.
+"""Pass: converts a model of ONNX opset 7 to 20 to opset 21, with its functions inlined.
 
 An older model is understood where its operators are those of opset 7 already.
 

@@ -1,4 +1,4 @@
-"""How a node changes its form from one opset to the next: one function per step, all in STEPS.
+"""How nodes change from one opset to the next: one function per step, all in STEPS.
 
 A step that is not here keeps its form: the operator took more types, or new inputs and attributes
 whose absence means what it meant before. tests/passes/test_opset_steps.py holds that against the

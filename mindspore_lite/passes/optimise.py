@@ -1,4 +1,4 @@
-"""Passes in their order: a model as it was exported goes in, one worth writing comes out."""
+"""The passes that a converted model goes through, in order."""
 
 from __future__ import annotations
 

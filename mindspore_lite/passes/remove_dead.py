@@ -1,4 +1,4 @@
-"""Pass: nodes, weights and outputs of nodes that nothing depends on are taken out.
+"""Pass: removes nodes, weights and node outputs that nothing depends on.
 
 onnx-ir does the work; inputs and outputs of the model stay, used or not.
 """

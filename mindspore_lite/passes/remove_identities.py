@@ -1,4 +1,4 @@
-"""Pass: nodes that hand on their first input unchanged are taken out.
+"""Pass: removes nodes that return their first input unchanged.
 
 1. Identity; Dropout outside of training; Concat, Split, Sum, Mean, Max and Min of a single value.
 2. Cast to the type that a value has; Transpose that moves no axis.

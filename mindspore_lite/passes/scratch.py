@@ -1,4 +1,4 @@
-"""How much scratch memory one run of a model needs: its graph goes in, a number of bytes comes out.
+"""How much scratch memory one run of a model needs.
 
 That is the largest sum of intermediate results that are needed at the same time, in the order of
 the graph. Engines overwrite some results in place, and their kernels want room of their own, so the

@@ -1,4 +1,4 @@
-"""What shapes a model's outputs have for given input shapes, by ONNX's shape inference."""
+"""Infers a model's output shapes for given input shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's C++ compiler: found, and run on many sources at once.
+"""Finds the user's C++ compiler, and runs it on many sources at once.
 
 Flags of the user's own come from $CXXFLAGS and $LDFLAGS, as with make and CMake.
 """

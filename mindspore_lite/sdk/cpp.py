@@ -1,4 +1,4 @@
-"""The C++ library as a user's directory: sources in, headers, library and package files out.
+"""Builds the C++ library into a user's directory: headers, library and package files.
 
 The layout is the original's: a program's build has LITE_HOME at the directory, finds
 `include/api/*.h` under `runtime` and `libmindspore-lite.so` in `runtime/lib`. No file has an

@@ -1,4 +1,4 @@
-"""Puts finished files into a user's directory, where other files may be, and replaces older ones.
+"""Installs finished files into a user's directory, replacing older ones and nothing else.
 
 A list of what was put there lies among them, one for each language. By it the next time knows what
 is its own: that is replaced, or removed when it is not needed any more; anything else is refused

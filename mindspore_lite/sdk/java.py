@@ -1,4 +1,4 @@
-"""The Java library as a user's directory: sources in, a jar and its Maven description out.
+"""Builds the Java library into a user's directory: a jar and its Maven description.
 
 The layout is the original's: programs for it expect `runtime/lib/mindspore-lite-java.jar`, and
 their poms name it by GROUP, ARTIFACT and POM_VERSION.

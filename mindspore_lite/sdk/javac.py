@@ -1,4 +1,4 @@
-"""The user's Java compiler: found, and run on the sources of the jar."""
+"""Finds the user's Java compiler, and runs it on the sources of the jar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the sources of a library lie: in the package, as the wheel has them, or in a clone."""
+"""Finds the sources of a library: in the installed package, or in a clone."""
 
 from __future__ import annotations
 

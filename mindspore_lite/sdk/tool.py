@@ -1,4 +1,4 @@
-"""A compiler as a child process: what it says is kept, and told when it fails."""
+"""Runs a compiler as a child process, and shows its output when it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where callers wait for their answers: all on one core, for one of them at a time can run Python.
+"""Gathers waiting callers on one core, since only one at a time can run Python.
 
 Callers that wake on many cores hand the interpreter's lock, and all objects that it guards, from
 core to core. Measured with 64 callers on 16 cores: 100 microseconds of CPU time for each request,

@@ -1,4 +1,4 @@
-"""Between callers and engines: what callers give becomes arrays, what engines give Tensors.
+"""Converts what callers give to arrays, and what engines return to Tensors.
 
 This is on the path of every request. The usual case, an array of the right type and shape, is
 decided by three comparisons; everything else may take its time.

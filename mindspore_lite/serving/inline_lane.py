@@ -1,4 +1,4 @@
-"""The lane for models that run in microseconds: arrays go in, outputs come out, nothing waits.
+"""Runs models that take microseconds on the caller's own thread, without a queue.
 
 Waking a thread takes longer than such a run, so a queue would only slow it down: callers compute on
 their own threads, and what they take turns at is the interpreter's lock, whatever a pool does. The

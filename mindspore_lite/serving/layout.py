@@ -1,4 +1,4 @@
-"""How many workers, of how many threads, on which cores: a Cores record and the wishes go in.
+"""Decides how many workers there are, with how many threads, on which cores.
 
 C is the number of usable cores (affinity mask and cgroup quotas, a fraction counts as one), D the
 number of physical cores among them. W and T are workers and threads as asked for, 0 is automatic.

@@ -1,4 +1,4 @@
-"""Many callers, few workers: arrays go in from any number of threads, each gets its own outputs.
+"""The worker pool: many callers, few workers, and the threads between them.
 
 Who owns what. The Scheduler holds the queue and the slots, and is touched under `_lock` only; the
 lock is never held while an engine runs or a caller's code is called. A slot belongs to one thread

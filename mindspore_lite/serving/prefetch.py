@@ -1,4 +1,4 @@
-"""Runs that wait inside of an engine: who enters and who leaves goes in, who begins comes out.
+"""Keeps track of runs that wait inside an engine with a queue of its own.
 
 An engine with a queue of its own computes as many runs at once as it has streams, in the order in
 which they came. It is given a few more, so that a stream that is done goes on at once: until its

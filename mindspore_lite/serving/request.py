@@ -1,4 +1,4 @@
-"""A request: arrays of one caller go in, and it ends exactly once.
+"""A request and its states; it ends exactly once.
 
                  admit                 claim                  finish
     new ───────────────▶ QUEUED ───────────────▶ RUNNING ───────────────▶ DONE, FAILED

@@ -1,4 +1,4 @@
-"""The scheduler of a pool: requests and free slots go in, who computes what next comes out.
+"""The scheduler of a pool: decides which slot computes which requests next.
 
 Pure bookkeeping, without threads, locks or clocks: every method is called under the pool's lock,
 and times come as arguments. That makes it the part that is tested as a state machine.

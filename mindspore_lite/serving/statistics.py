@@ -1,4 +1,4 @@
-"""What a pool did: times go into histograms of fixed size, immutable records come out."""
+"""Statistics of a pool: histograms of fixed size, and immutable records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The books of a pool as a record that its user may keep."""
+"""Copies a pool's counters into a record that its user may keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads a run gets: the crowd goes in, the session that the run takes comes out.
+"""Decides how many threads a run gets, from how many runs there are at once.
 
 A request that is alone may have all cores, one in a crowd gets its share. A crowd is noticed at
 once and forgotten slowly. More threads do not always pay: on a machine whose cores others use as

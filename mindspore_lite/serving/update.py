@@ -1,4 +1,4 @@
-"""From the Tensors of an update to the weights a model has after it: what model classes share."""
+"""Turns the Tensors of an update into the weights that a model has after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an update asks for goes in, the arrays that are to take the place of weights come out.
+"""Works out which arrays replace which weights in an update, and checks them.
 
 Nothing is changed here: everything is checked before the first array is made, so that an update
 happens as a whole or not at all. The arrays are new ones; the caller's memory is read, not kept.

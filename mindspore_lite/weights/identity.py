@@ -1,4 +1,4 @@
-"""Which compiled model it is: the model's content and how it is compiled, comparable by others."""
+"""Identifies a compiled model across processes: its content and how it was compiled."""
 
 from __future__ import annotations
 

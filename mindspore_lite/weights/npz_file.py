@@ -1,4 +1,4 @@
-"""An .npz file goes in, its arrays come out; nothing pickled is read, and no size believed.
+"""Reads .npz files safely: nothing pickled, and no size trusted.
 
 NumPy makes room for an array before it has read it, and unpacks whatever is packed. So the sizes
 that an archive states are compared with each other, and with what its packing can make of its

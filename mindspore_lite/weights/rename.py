@@ -1,4 +1,4 @@
-"""From a trained parameter's name to the path of the node that uses it, as exporters write both.
+"""Derives node paths from trained parameter names, as exporters write both.
 
 PyTorch's exporter calls a node by the modules around it, `/encoder/layers.3/fc1/MatMul`, and the
 matrix that it turned round on the way `onnx::MatMul_217`; the name of the parameter is lost. Files

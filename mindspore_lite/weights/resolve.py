@@ -1,4 +1,4 @@
-"""Which weights of a graph a list of names means.
+"""Finds the weights of a graph that a list of names means.
 
 A name of the list is, in this order:
 

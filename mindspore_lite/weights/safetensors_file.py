@@ -1,4 +1,4 @@
-"""Reads .safetensors files into arrays, which are views of one piece of memory."""
+"""Reads .safetensors files into arrays that are views of one buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder form of a compiled model: sealing it after a build, checking it before use.
+"""Compiled models as folders: sealed after a build, checked before use.
 
     model.onnx      the optimised graph
     weights.bin     its large weights, also in packed form; absent when there are none

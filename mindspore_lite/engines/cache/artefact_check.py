@@ -1,4 +1,4 @@
-"""Checks a compiled model that a jailed child wrote, before anything of this process opens it.
+"""Checks a compiled model that a jailed child wrote, before this process opens it.
 
 Checked are names, kinds and sizes of files; that tensors of model.onnx lie in weights.bin and
 nowhere else, each piece within its bounds and well aligned; that skeleton.onnx names no file; and

@@ -1,4 +1,4 @@
-"""Digests of model files, by which compiled models are found again.
+"""Digests of model files, by which compiled models are found in the cache.
 
 A large file is read once. Its digest is remembered under the file's real path together with what
 stat() said then, and a later call trusts the memory as long as stat() says the same. A digest taken

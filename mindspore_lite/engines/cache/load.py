@@ -1,4 +1,4 @@
-"""What engines do alike with the cache: a key goes in, what was compiled for it comes out.
+"""Finds a compiled model in the cache or builds it; the part that all engines share.
 
 An engine says how to write a folder, and how to open one; who waits for whom, and what a later load
 must not find, is decided here.

@@ -1,4 +1,4 @@
-"""The artefact cache: a key goes in, the folder of a compiled model comes out.
+"""The compile cache: folders of compiled models, with locks, repair and eviction.
 
     <place>/<key>/            one artefact, see artefact.py; its mtime is its last use
     <place>/build-<xx>-*/     a build under way, or what a dead builder left; xx = key[:2]

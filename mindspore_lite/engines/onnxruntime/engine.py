@@ -1,4 +1,4 @@
-"""The CPU engine: a ModelSource goes in, an ONNX Runtime session on mapped weights comes out.
+"""The default CPU engine: ONNX Runtime sessions on weights mapped from the cache.
 
 A model is compiled once, into an artefact of the cache, and always opened from there; without a
 cache it is compiled in memory. See engines/cache/artefact.py for what is stored.

@@ -1,4 +1,4 @@
-"""ONNX Runtime's profiler: a session and a path go in, a Chrome trace of its runs comes out.
+"""Writes a Chrome trace of a session's runs with ONNX Runtime's profiler.
 
 The trace is written when the session is closed. Until then the profiler has a file of its own
 beside it, which stays behind if the process dies.

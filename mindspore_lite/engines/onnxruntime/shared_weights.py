@@ -1,5 +1,4 @@
-"""Weights that a group of models holds once: a compiled model goes in, and comes out so changed
-that it reads equal weights from the data files of models that were opened before.
+"""Lets models of a group hold equal weights once, by mapping them from each other's data files.
 
 ONNX Runtime maps the weights of a compiled model, raw and packed, from its data file. Two models
 that map the same pages of the same file hold them once, so the second needs only other places in

@@ -1,4 +1,4 @@
-"""One allocator of scratch memory for the sessions of groups: it lives as long as one of them.
+"""Scratch memory that the sessions of groups share; it lives as long as one of them.
 
 ONNX Runtime's environment has room for one such allocator. A session takes the one that is
 registered when it is opened, and registering another leaves the old one to those who took it. So

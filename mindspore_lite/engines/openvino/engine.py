@@ -1,4 +1,4 @@
-"""The second CPU engine: a ModelSource goes in, a session of OpenVINO comes out.
+"""The second CPU engine: OpenVINO.
 
 What is kept in the cache is what OpenVINO compiled, weights included, to be mapped by a later
 start. It packs many of the weights once more when it opens that, for itself: streams of a session

@@ -1,4 +1,4 @@
-"""Graphs that OpenVINO would compute wrongly: written so that it does not, or refused in words.
+"""Rewrites or refuses graphs that OpenVINO would compute wrongly.
 
 1. Greater and GreaterOrEqual of NaN are true in OpenVINO (2026.4); Less and LessOrEqual are right.
 2. What is refused was seen to give other numbers than ONNX asks for in the node tests of onnx.

@@ -1,4 +1,4 @@
-"""Weights that an engine has packed, in huge pages: what a build maps anew goes in.
+"""Moves weights that OpenVINO packed during a build into huge pages.
 
 A core looks pages up in a table, and remembers a few thousand of 4 KiB; a hundred megabytes of
 weights that are read from end to end in every run are more than that. On Linux such memory can be

@@ -1,4 +1,4 @@
-"""From parts to OpenVINO: a graph without its large weights and those weights go in, a model out.
+"""Makes an OpenVINO model from a skeleton and its weights.
 
 Weights become constants that lie where they lay: pages of a file stay pages of a file. The graph is
 read with them as inputs, and constants then take the places of these.

@@ -1,4 +1,4 @@
-"""A compiled OpenVINO model that many threads may run: arrays go in, arrays of their own come out.
+"""A compiled OpenVINO model that many threads may run.
 
 Who owns what: one compiled model serves all callers; its streams share the packed weights. A call
 takes an infer request that nobody else uses from the free ones, or makes one, and puts it back when

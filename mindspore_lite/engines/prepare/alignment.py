@@ -1,4 +1,4 @@
-"""Weights at addresses that kernels may load from: arrays in memory, and an artefact's data file.
+"""Aligns weights to addresses that kernels can load from, in memory and in data files.
 
 ONNX Runtime's kernels read packed weights with instructions that fault on addresses which are not a
 multiple of 64, and its own writer puts weights below 1 MiB anywhere in the data file, from where

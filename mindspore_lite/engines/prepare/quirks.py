@@ -1,4 +1,4 @@
-"""Graphs that ONNX Runtime would compute wrongly, written so that it does not.
+"""Rewrites graphs that ONNX Runtime would compute wrongly.
 
 1. Pad_Fusion (1.31 and older) puts a Pad of zeros into the MaxPool behind it. But a MaxPool takes
    what lies outside to be minus infinity, so windows at the border lose their zero. It leaves a

@@ -1,4 +1,4 @@
-"""Takes a model apart: an onnx-ir model goes in, its graph as small bytes and its weights come out.
+"""Splits an onnx-ir model into its graph as small bytes and its large weights.
 
 The bytes keep every tensor that shape inference may want to look at; only the large weights of the
 main graph are left out, so their total may exceed protobuf's 2 GB.

@@ -1,4 +1,4 @@
-"""Weights that may change: a compiled model that leaves them open goes in, one with them comes out.
+"""Weights that may change: marks them before compiling, stores and fills them in after.
 
 Folding and packing would spread a weight over the graph. So a model is compiled as if such weights
 were inputs, and stored with them as plain weights of their own, their first values at the end of

@@ -1,4 +1,4 @@
-"""Pass: nodes whose types an engine has no kernel for are computed in a wider type, and cast back.
+"""Pass: computes nodes whose types an engine has no kernel for in a wider type.
 
 1. A node is left alone if a kernel takes its types. ONNX Runtime lacks many for 8 and 16 bit
    integers, truth values, bfloat16 and float64; what it lacks for float16 it widens by itself.

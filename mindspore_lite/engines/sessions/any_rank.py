@@ -1,4 +1,4 @@
-"""A session for inputs of any rank: arrays go in, a session made for their numbers of dims runs.
+"""A session for inputs of any rank: compiles one session per number of dims.
 
 Engines compile for a fixed number of dims. Sessions are made when a number is first met, all sizes
 left open, and kept; the dict of them is only touched under the lock, a run holds no lock.

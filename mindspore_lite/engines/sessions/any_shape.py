@@ -1,4 +1,4 @@
-"""A session for inputs of any size: requests of other shapes go in than the model file declares.
+"""A session that also takes inputs of other sizes than the model file declares.
 
 Engines compile for the sizes of the file. A session with the differing sizes left open is made
 when a shape is first met, and kept. After an update of the weights such a session is opened again

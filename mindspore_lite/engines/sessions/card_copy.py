@@ -1,4 +1,4 @@
-"""One copy of a model on a card: sizes of a request go in, a worker's session for them comes out.
+"""The sessions of one copy of the weights on a card, one per size and worker.
 
 Who owns what: a CardCopy has the session of the sizes in the file, and others that were made when
 a request first had other sizes; the weights of each are on the card once. Every worker has a twin

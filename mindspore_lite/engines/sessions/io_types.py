@@ -1,4 +1,4 @@
-"""The border of a session: types that callers use and ONNX Runtime cannot exchange with NumPy.
+"""Converts between the types that callers use and those that a graph carries inside.
 
 The graph carries bfloat16 as float32, and complex numbers as real ones with a last axis of 2, which
 is how they lie in memory anyway. A model names such inputs and outputs in its metadata, under KEY.

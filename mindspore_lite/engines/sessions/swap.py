@@ -1,4 +1,4 @@
-"""Sessions that are exchanged all at once: a run goes to the ones that count when it begins.
+"""Sessions that are replaced all at once while runs go on.
 
 Who owns what: whoever changes the model replaces the tuple of sessions in one assignment; sessions
 that are no longer in it are not closed, but go when the last run on them has ended.

@@ -1,4 +1,4 @@
-"""Sessions on a card: each has a stream of its own, and replays recorded runs on it.
+"""Sessions on a card: each has its own stream and replays recorded runs on it.
 
 Who owns what: the Program (graph, weights, compiled plans) belongs to all twins together; a session
 owns its stream, the memory of its recorded runs, and a Replay for each combination of shapes that

@@ -1,4 +1,4 @@
-"""The cards that torch can use: "cuda:0" or "npu:0" goes in, one small interface to it comes out.
+"""One small interface to each card that torch can use, such as "cuda:0" or "npu:0".
 
 torch_npu gives Ascend cards the functions that torch.cuda has, under torch.npu, so one class serves
 both; what only one of them has is asked for where it is used. Everything that touches a card in

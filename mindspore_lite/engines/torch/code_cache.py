@@ -1,4 +1,4 @@
-"""What was found out of a graph, for later starts: a name goes in, a file of the cache comes out.
+"""Files of the cache that hold what was learnt about a graph, for later starts.
 
 The files lie where torch's compiler keeps its own, each in a folder that may be removed at any time
 (see evict in engines/cache/store.py): a process that misses one finds out again.

@@ -1,4 +1,4 @@
-"""Compiles lowered graphs: an FX module and example inputs go in, a faster callable comes out.
+"""Compiles lowered graphs with torch's compiler.
 
 torch's compiler (inductor) takes the graph as it is, with the weights as further inputs. What it
 makes of a graph is kept in a file of our cache, so that a later start need not compile, unless it

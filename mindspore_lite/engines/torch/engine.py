@@ -1,4 +1,4 @@
-"""The torch engine: a ModelSource goes in, a session on the host or on a card comes out.
+"""The PyTorch engine: sessions on the host or on a card.
 
 What is kept in the cache is the graph after the passes, with its weights beside it: a later start
 neither translates nor copies, and sessions on the host use the mapped pages themselves. What torch

@@ -1,4 +1,4 @@
-"""A run on a card as one call: addresses of rows go in, the recorded run has ended when it returns.
+"""Runs a recorded graph on a card with one native call, copies included.
 
 Each call that a run makes lets go of the interpreter's lock, and waits for it afterwards. Where 64
 callers are being woken that was measured to take 1.5 ms, as long as the run itself; so the rows are

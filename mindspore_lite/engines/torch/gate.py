@@ -1,4 +1,4 @@
-"""A gate for runs and changes: any number of runs pass together, a change passes alone.
+"""A lock for runs and changes: any number of runs pass together, a change passes alone.
 
 A change that waits lets no new run in, so that it comes to pass however many runs there are. It
 waits for those under way; whoever comes meanwhile waits for it.

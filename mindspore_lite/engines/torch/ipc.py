@@ -1,4 +1,4 @@
-"""Weights of a card between processes: a store's buffer goes in as bytes, and comes out mapped.
+"""Shares the weights on a card with other processes.
 
 CUDA lends an allocation to another process by a handle. torch wraps that: the storage that it makes
 of a handle counts itself in a piece of shared memory, and the owner's memory is not used for

@@ -1,4 +1,4 @@
-"""Memory of cards: arrays of the host go in, tensors of torch on a card come out, and back.
+"""Moves arrays between the host and cards.
 
 A device is named as users name it, "gpu:0" or "ascend:0". Copies to and from the host have ended
 when a function returns; copies between two places on a card are in order with what the calling

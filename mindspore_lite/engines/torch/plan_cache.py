@@ -1,4 +1,4 @@
-"""Plans of earlier starts: what is followed, and for which weights, in one file of the cache.
+"""Execution plans of earlier starts, kept in the cache with the weights they belong to.
 
 With it a start neither lowers a graph nor loads torch's compiler. A file that is damaged, or of no
 use here, is as good as none.

@@ -1,4 +1,4 @@
-"""Precisions by name: what a context says goes in, torch's half type or none comes out.
+"""Maps precision names of a Context to torch's half types.
 
 Whether float32 products on NVIDIA cards may round their operands to 10 bits (TF32) is a switch of
 the whole process in torch. It is set while a model is lowered, compiled and captured, and put back:

@@ -1,4 +1,4 @@
-"""A model for one device: shapes of inputs go in, what computes the outputs comes out.
+"""One model on one device: makes and keeps a plan for each combination of input shapes.
 
 Shared by all twins of a session: the graph, the weights, and a plan for each combination of shapes
 that was met lately. A plan holds no memory but its code; what a stream needs for it is a Replay.

@@ -1,4 +1,4 @@
-"""One combination of shapes on a stream: arrays go in, a recorded run is replayed, arrays come out.
+"""Replays a recorded run for one combination of shapes on a stream.
 
 Buffers never move: inputs have a place on the card, outputs are where the recorded run writes them,
 with a place in pinned memory of the host too. A request is copied to the card, replayed, and copied

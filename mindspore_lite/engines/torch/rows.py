@@ -1,4 +1,4 @@
-"""Rows of a batch: which of the prepared numbers a request runs in, and whether that is exact.
+"""Which prepared number of rows a batch runs in, and whether padding is exact.
 
 A request of 5 rows may run as 8, three of them padding, if a row's outputs do not depend on the
 other rows, nor on how many there are. No model says so: it is tried, once, with made-up rows. On

@@ -1,4 +1,4 @@
-"""Sessions on the host: arrays go in, a lowered graph is run step by step, arrays come out.
+"""Sessions on the host, which run a lowered graph step by step.
 
 Also what sessions on the host and on cards have in common. A session does not survive a fork: the
 threads of torch, and the context of a card, stay with the parent. A forked child that builds models

@@ -1,4 +1,4 @@
-"""The weights of a model on one device, made once for all shapes and all twins of a session.
+"""The weights of a model on one device, made once for all shapes and sessions.
 
 Who owns what: the store owns the tensors; modules, compiled code and captured graphs refer to them
 by their addresses, so a weight never moves. What the first build needs lies in one flat buffer,

@@ -1,4 +1,4 @@
-"""A prepared graph in a folder of the cache: an onnx-ir model goes in, and comes out on its pages.
+"""Stores a prepared graph in a folder of the cache, and maps it from there.
 
 Weights lie in one file, which is mapped once: a mapping for each of them would hold a descriptor
 each. Small tensors stay in the graph, but for weights that may change.

@@ -1,4 +1,4 @@
-"""What compiled code does, written down step by step, so that a later start can do it uncompiled.
+"""A Tape: the recorded steps of compiled code, which a later start runs without compiling.
 
 Loading what torch's compiler keeps takes seconds, for its own modules and Triton's must be imported
 first. For given sizes all that compiled code does is to make tensors, to call torch's operators and

@@ -1,4 +1,4 @@
-"""Carries an ONNX node that has no MindSpore equivalent inside of a `Custom` primitive.
+"""Carries an ONNX node that has no MindSpore equivalent inside a `Custom` primitive.
 
 ops/custom.py is the other direction.
 """

@@ -1,4 +1,4 @@
-"""Why some ONNX operators are carried as they are on purpose, although a formula could be found."""
+"""ONNX operators that are carried as they are on purpose, with the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting elements in, as MindSpore primitives."""
+"""Scattering elements into tensors, as MindSpore primitives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ONNX operators over image axes share: their windows and pads, and axes added around."""
+"""What the ONNX operators over image axes share: windows, pads, and added axes."""
 
 from __future__ import annotations
 

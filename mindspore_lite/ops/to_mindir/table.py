@@ -1,4 +1,4 @@
-"""The table of ONNX operators: one Python function each, which writes it as MindSpore primitives.
+"""The table of ONNX operators as MindSpore primitives: one Python function each.
 
 A function's own signature is the operator's: arguments before `*` are its inputs (None where one is
 left out), those after `*` its attributes, with ONNX's defaults. The table is of opset 21 and newer;

@@ -1,4 +1,4 @@
-"""All devices of a runner: parts of requests go in, each is computed by the worker of a device.
+"""Sends the parts of requests to the devices of a runner, and collects their outputs.
 
 Who owns what. Posts keep the worker processes alive, each on its own thread. A request is computed
 on its caller's thread: it sends the parts, waits for whichever answer comes first, and sends the

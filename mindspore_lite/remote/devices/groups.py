@@ -1,4 +1,4 @@
-"""Cores for cpu devices: usable cores and device ids go in, a group of cores for each id comes out.
+"""Divides the usable cores among cpu devices.
 
 A group is an affinity mask. The cores are taken in the order of their NUMA nodes, hyper-threads of
 one physical core side by side, and cut into as many runs as there are devices. A physical core is

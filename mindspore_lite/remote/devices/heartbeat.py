@@ -1,4 +1,4 @@
-"""Whether a worker process still answers: it is asked over a lane that no request uses.
+"""Whether a worker process still answers, asked over a lane that no request uses.
 
 Every lane has a thread of its own in the worker, so one that computes for hours answers at once.
 One that does not may be busy all the same, its interpreter held by what it builds: the kernel

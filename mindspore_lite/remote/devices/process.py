@@ -1,4 +1,4 @@
-"""One worker process: cores and an environment go in, a session with a new process comes out.
+"""Starts one worker process, watches it, and keeps the session with it.
 
 The process is a child that holds one end of a socket pair: when this process ends, however that
 happens, the kernel closes the other end, and the child ends as well. Its standard output and error

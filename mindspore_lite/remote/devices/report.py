@@ -1,4 +1,4 @@
-"""What a runner over several devices did so far, as records."""
+"""Statistics of a runner over several devices, as records."""
 
 from __future__ import annotations
 

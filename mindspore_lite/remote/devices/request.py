@@ -1,4 +1,4 @@
-"""One caller's request: the arrays of its parts go in, a result for each comes out.
+"""One request in parts: which wait, which are under way, and their results.
 
 It is computed on one thread, its caller's, which alone changes it; only cancel() may come from
 another, and what both touch is under `_lock`. It ends once: finished, or cancelled.

@@ -1,4 +1,4 @@
-"""One batch in parts: a request's arrays go in, each part's come out; then outputs, and one result.
+"""Splits a batch into parts, and joins their outputs into one result.
 
 An input *carries the batch* when its first axis counts the batch's rows. It is cut along that axis;
 every other input is sent whole with each part. Which is which, unless scatter says it:

@@ -1,4 +1,4 @@
-"""One device: its worker process is started, watched, and started again when it dies.
+"""Keeps one device alive: starts its worker process, watches it, and restarts it.
 
     STARTING ── built ──▶ READY ── died ──▶ DOWN ── after the back-off ──▶ STARTING
         │                                     ▲ │

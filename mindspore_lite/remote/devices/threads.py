@@ -1,4 +1,4 @@
-"""Threads that wait for answers: tasks go in, each is run soon, on one of a few threads.
+"""A few threads that wait for answers, started as needed.
 
 They are daemons, and so not waited for when the program ends: concurrent.futures would hold the
 interpreter up for as long as a model computes.

@@ -1,4 +1,4 @@
-"""Whether a batch may be cut: what a model declares and a way to run it go in, a reason comes out.
+"""Tests whether a batch may be split: do its rows depend on each other?
 
 Made-up rows are computed apart and joined as the parts of a request are; that must give what the
 same rows give together.

@@ -1,4 +1,4 @@
-"""Weights of all devices: updates go in, requests learn which weights, and so which models, to use.
+"""Brings new weights to all devices, and tells each request which weights it uses.
 
 Nobody waits for an update. Every worker builds the model once more, beside the one that serves, and
 gives it the new weights; when all have, requests begin with these models. Those under way end with

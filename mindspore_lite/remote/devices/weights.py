@@ -1,4 +1,4 @@
-"""Weights of a model at one time: what updates gave goes in, what a worker must be told comes out.
+"""One state of a model's weights, and the updates that a worker needs to reach it.
 
 A worker that starts again begins with the weights of the file, so whatever was changed since is
 kept here; but of a weight that was changed twice, only what came last.

@@ -1,4 +1,4 @@
-"""The client's side: models of a worker process are built and run from here.
+"""The client's side of the protocol: builds and runs models in a worker process.
 
 A WireSession is what one process has at one worker. It owns one connection that carries nothing:
 when it closes, the worker knows that the client is gone. Requests go over lanes, further

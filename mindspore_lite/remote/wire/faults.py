@@ -1,4 +1,4 @@
-"""Errors on the wire: an exception goes out as code, kind, message and detail, and comes back.
+"""Errors on the wire: code, kind, message and detail, and back to an exception.
 
 i32   code, a number of the C++ API's StatusCode
 text  kind, the name of the Python class; a client that does not know it goes by the code

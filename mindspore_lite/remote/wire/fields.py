@@ -1,4 +1,4 @@
-"""The pieces that messages are made of: numbers, texts and lists, little-endian, without padding.
+"""The fields of messages: numbers, texts and lists, little-endian, without padding.
 
 Nothing that comes from the other side is believed: a length is compared with what is there, and
 with its limit, before anything is made of it.

@@ -1,4 +1,4 @@
-"""Frames: a fixed header and a body go over a stream socket, one message after the other.
+"""Frames: messages on a stream socket, each a fixed header and a body.
 
 byte  0  u32  0x464C534D, "MSLF"
       4  u16  message

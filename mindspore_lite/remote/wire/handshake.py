@@ -1,4 +1,4 @@
-"""The first bytes on a connection: who speaks which version, for which session. Never changes.
+"""The first bytes on a connection: versions and session. Their format never changes.
 
 client:  byte 0  8 bytes  "MSLITE\\r\\n"
               8  u16      lowest version it speaks

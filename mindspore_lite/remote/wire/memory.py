@@ -1,4 +1,4 @@
-"""Blocks of memory that two processes share; the worker makes them, the client opens them.
+"""Blocks of shared memory: the worker makes them, the client opens them.
 
 A block is a memfd: it has no name in any file system, so nothing can be left behind or found by
 others, and the kernel takes it back when the last of both processes lets go, however they end. Its

@@ -1,4 +1,4 @@
-"""Tensors on the wire: what they are stands in the frame, their bytes there or in a block.
+"""Tensors on the wire: described in the frame, with their bytes there or in a block.
 
     text  name
     u16   element type, the number of MindSpore's TypeId (core/dtypes.py)

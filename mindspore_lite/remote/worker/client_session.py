@@ -1,4 +1,4 @@
-"""What one client has at a worker: its models, its shared memory, its requests under way.
+"""What one client has at a worker: its models, shared memory and requests under way.
 
 Who owns what. Every lane of the client has a thread here, which takes one request after the other;
 what they share is changed under `_lock`, which is never held while a model is built or run. Blocks

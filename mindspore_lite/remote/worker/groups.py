@@ -1,4 +1,4 @@
-"""The groups of one client: settings of a build go in, what its models share comes out.
+"""The model groups of one client, from the settings of its builds.
 
     group.name     any text; models of a client that have the same are in one group
     group.share    weight, workspace, or both joined by a comma

@@ -1,4 +1,4 @@
-"""Where a worker takes connections: a path goes in, or nothing, a listening socket comes out."""
+"""The listening socket of a worker: on a path, private, or abstract."""
 
 from __future__ import annotations
 

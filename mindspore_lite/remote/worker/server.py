@@ -1,4 +1,4 @@
-"""The connections of a worker: each gets a thread that answers its requests, until all have gone.
+"""The connections of a worker: one thread each, from the greeting to the last answer.
 
 Two ways to begin. A child has one connected socket from its parent: when that closes, however the
 parent ended, so does the child. A worker on a path takes any process of its user; it ends when the

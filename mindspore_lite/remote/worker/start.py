@@ -1,4 +1,4 @@
-"""How a worker process begins and ends: as a child with an inherited socket, or on a path.
+"""Starts and ends a worker process: as a child with an inherited socket, or on a path.
 
 The process ends by os._exit: whatever still computes, nobody is there to want it. Nothing is left
 behind then, for blocks have no names, and the kernel takes back what has none.

@@ -1,4 +1,4 @@
-"""What a slot does with what it claimed: requests go in, outputs or errors of each come out.
+"""Runs what a slot claimed: one request, or several joined along the batch axis.
 
 Runs on the thread that has the slot, without the pool's lock; nothing here raises.
 """

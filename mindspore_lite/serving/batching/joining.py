@@ -1,4 +1,4 @@
-"""Joining requests along the batch axis: arrays of many go in as one, outputs come out in parts."""
+"""Joins requests along the batch axis, and splits the outputs again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model tried with two made-up rows: infos and a way to run it go in, outputs of runs come out.
+"""Runs a model on two made-up rows, to see whether rows are independent.
 
 Whether rows may be computed together, or apart, is not written in a model: it shows when two rows
 give the same together as each gives alone.

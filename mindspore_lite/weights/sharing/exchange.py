@@ -1,4 +1,4 @@
-"""What is said between who shares weights and who uses them: messages to frames, and back.
+"""Messages between a process that shares weights and one that uses them.
 
 A connection carries one question and one answer, each one packet of JSON; with an answer that is
 no refusal come read-only descriptors of the files, and of one in memory that holds what else the

@@ -1,4 +1,4 @@
-"""The handle of shared weights: who shares them goes in, one number comes out, and back.
+"""The handle of shared weights: packs the sharing process into one number, and back.
 
     bits 41 to 62   the process that shares, which tells a dead process from a wrong handle
     bits 20 to 40   a random token of that process

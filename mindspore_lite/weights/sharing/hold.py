@@ -1,4 +1,4 @@
-"""Keeping a folder of files in its place: a folder goes in, a hold on it comes out.
+"""Keeps a folder of the cache in place while other processes use it.
 
 The hold is a shared lock (flock) on the folder, which whoever removes such folders respects, and a
 read-only descriptor of every file in it. The kernel drops both when the process ends, however that

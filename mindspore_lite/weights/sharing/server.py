@@ -1,4 +1,4 @@
-"""Sharing weights with other processes: a compiled model and process ids go in, a handle comes out.
+"""Shares a compiled model's weights with other processes, until the Share is closed.
 
 Who owns what. A process that shares has one office: an abstract socket, whose name goes with the
 process, and a daemon thread that answers there. Both begin with the first model that is shared, and

@@ -1,4 +1,4 @@
-"""Sums, products and their like, element by element."""
+"""Elementwise arithmetic of several tensors."""
 
 from __future__ import annotations
 

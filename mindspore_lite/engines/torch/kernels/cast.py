@@ -1,4 +1,4 @@
-"""Elements in other types."""
+"""Casts to other element types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of generated code: kept as long as the module that it belongs to.
+"""Keeps the text of generated code as long as its module lives.
 
 FX keeps the text of every module for the lines of tracebacks, and never lets go of it. A server
 that lowers models for ever new shapes, or with ever new weights, would grow for ever.

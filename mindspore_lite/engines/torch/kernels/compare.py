@@ -1,4 +1,4 @@
-"""Comparisons, truth values, bits."""
+"""Comparisons, logic and bit operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions backwards, and columns put together to images."""
+"""Transposed convolutions and Col2Im."""
 
 from __future__ import annotations
 

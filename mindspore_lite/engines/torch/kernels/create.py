@@ -1,4 +1,4 @@
-"""Tensors of nothing but numbers that are told."""
+"""Tensors made from given numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and products of all that stands before."""
+"""Cumulative sums and products."""
 
 from __future__ import annotations
 

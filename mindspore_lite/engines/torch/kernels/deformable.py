@@ -1,4 +1,4 @@
-"""Convolutions whose kernels reach for places that the model computes."""
+"""Deformable convolutions."""
 
 from __future__ import annotations
 

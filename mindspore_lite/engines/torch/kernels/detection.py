@@ -1,4 +1,4 @@
-"""Boxes in images."""
+"""Boxes in images: non-maximum suppression and region pooling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms. Complex numbers are pairs along a last axis of 2; one of 1 is real."""
+"""Fourier transforms; complex numbers are pairs along a last axis of 2, real ones have 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images: sampled at places, cut, their pixels moved to channels and back."""
+"""Image sampling, cropping, and moving pixels between space and channels."""
 
 from __future__ import annotations
 

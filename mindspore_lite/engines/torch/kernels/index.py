@@ -1,4 +1,4 @@
-"""Elements by their places. Places may be negative: they count from the end."""
+"""Gathering elements by index; negative indices count from the end."""
 
 from __future__ import annotations
 

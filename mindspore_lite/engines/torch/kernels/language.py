@@ -1,4 +1,4 @@
-"""Texts, as far as they are numbers: torch has no tensors of strings."""
+"""Text operators, as far as they work on numbers: torch has no tensors of strings."""
 
 from __future__ import annotations
 

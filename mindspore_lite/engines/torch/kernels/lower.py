@@ -1,4 +1,4 @@
-"""Lowers a model to torch: an onnx-ir graph goes in, an FX graph of kernels comes out.
+"""Lowers an onnx-ir graph to a torch FX graph of kernels.
 
 The graph is walked with the shapes of a request. What follows from them and from constants is
 computed at once, on the host: shapes, indices, masks, transposed weights. Everything else becomes

@@ -1,4 +1,4 @@
-"""Numbers that kernels are given in place of tensors."""
+"""Inputs that kernels get as Python numbers instead of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pads."""
+"""Padding."""
 
 from __future__ import annotations
 

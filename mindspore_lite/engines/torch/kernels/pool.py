@@ -1,4 +1,4 @@
-"""Pools: one number for each window, or for each whole plane."""
+"""Pooling over windows and whole planes."""
 
 from __future__ import annotations
 

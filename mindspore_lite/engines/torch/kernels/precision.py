@@ -1,4 +1,4 @@
-"""Casts between float32 and a half precision: a tensor of one goes in, of the other comes out."""
+"""Casts between float32 and half precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers. torch draws them: the seeds of nodes are not heeded, each run has new numbers."""
+"""Random numbers, drawn by torch; the seeds of nodes are ignored and each run has new numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: torch's own kernels where they compute the same, else step after step."""
+"""RNN, GRU and LSTM: torch's own kernels where they compute the same, else step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resize: each axis by itself, by tables of which elements make each new one, and their weights."""
+"""Resize, axis by axis, by tables of source elements and their weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the bodies of nodes at run time: a module, and the outer values that it takes last."""
+"""Runs the bodies of control-flow nodes at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dynamic graph asks for while it runs: numbers of a tensor, and tensors on one device."""
+"""Helpers of dynamic graphs at run time: numbers of a tensor, tensors on one device."""
 
 from __future__ import annotations
 

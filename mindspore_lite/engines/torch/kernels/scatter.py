@@ -1,4 +1,4 @@
-"""Elements put into tensors, by their places."""
+"""Scattering elements into tensors by index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences, which are lists of tensors, and optionals, which are the value or None."""
+"""Sequences (lists of tensors) and optionals (a value or None)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes: asking for them, and giving tensors others."""
+"""Reading and changing shapes."""
 
 from __future__ import annotations
 

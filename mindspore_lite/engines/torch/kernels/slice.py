@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors of parts."""
+"""Slicing, splitting and concatenation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is largest, in which order, and what occurs at all."""
+"""Top-k, arg-max and distinct values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of ONNX operators: one Python function each, which computes it with torch.
+"""The table of ONNX operators as torch functions.
 
 A function's own signature is the operator's: arguments before `*` are its inputs in order (None
 where one is left out, lists of tensors for sequences), those after `*` its attributes. Four names

@@ -1,4 +1,4 @@
-"""Which element types the kernels take: rows for `engines.widen`, which casts where one is missing.
+"""Which element types the kernels take, for engines/prepare/widen.py.
 
 torch stores unsigned numbers of 16 and more bits, but computes with none of them. What only moves
 or copies them works; anything else is done in a wider type.

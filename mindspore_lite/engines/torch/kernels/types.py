@@ -1,4 +1,4 @@
-"""Element types: the ONNX number of a type goes in, torch's type comes out, and back."""
+"""Conversion between ONNX, NumPy and torch element types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the windows of convolutions and pools lie: sizes and attributes go in, pads come out."""
+"""Windows of convolutions and pooling: pads and output sizes."""
 
 from __future__ import annotations
 
