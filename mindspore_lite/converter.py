@@ -82,7 +82,7 @@ class Converter(Settings):
         optimize: "none", "general" (the default), "gpu_oriented" or "ascend_oriented"; the last may
             name a chip, as in "ascend_oriented:910b". The result runs on every target.
         input_shape: Fixes the shapes of inputs, by name.
-        input_format: NCHW or NHWC, which inputs with four dims shall have. It reads NHWC at first,
+        input_format: NCHW or NHWC, the layout of inputs with four dims. It reads NHWC at first,
             but changes nothing until it is set.
         input_data_type, output_data_type: FLOAT32, INT8 or UINT8, which inputs or outputs shall
             have; UNKNOWN keeps what the model has, and so does FLOAT32 until it is set.

@@ -8,11 +8,11 @@ LiteError(RuntimeError)         the documented API promises RuntimeError, so the
   InputError                    an input is missing, unfilled, of the wrong type or size
   EngineError                   a runtime failed; its own error stays as __cause__
     EngineUnavailableError      the package or device is missing; names the way out
-  StoppedError                  a run was told to stop; who told it knows why
+  StoppedError                  a run was stopped by its caller, which knows why
   QueueFullError                too many requests are waiting already
   RequestTimeoutError           the deadline passed before the work was done
   ClosedError                   the object was closed; it did not break
-  CancelledError                the request was called off by who sent it
+  CancelledError                the request was cancelled by its sender
   ResourceError                 the machine has no room for it: memory, descriptors, processes
   WireError                     the other side of a connection does not keep to the protocol
   WorkerDiedError               a worker process ended, or does not answer any more
@@ -88,7 +88,7 @@ class EngineUnavailableError(EngineError):
 
 
 class StoppedError(LiteError):
-    """A run was told to stop, and did."""
+    """A run was stopped from outside."""
 
 
 class QueueFullError(LiteError):
@@ -110,7 +110,7 @@ class ClosedError(LiteError):
 
 
 class CancelledError(LiteError):
-    """The request was called off by who sent it."""
+    """The request was cancelled by its sender."""
 
     code = 0x10000003  # kMDInterrupted
 

@@ -113,15 +113,15 @@ class Model(Member):
     ) -> None:
         """Load and compile a model that is in memory; otherwise as build_from_file().
 
-        Whoever has no data file may leave it out as build_from_file() does: (bytes, type, context).
-        The caller may do with the memory what he likes afterwards: `bytes`, which nobody can
-        change, are kept, and anything else is copied.
+        Without a data file it may be left out, as build_from_file() does: (bytes, type, context).
+        The caller may reuse the memory afterwards: `bytes`, which cannot change, are kept, and
+        anything else is copied.
 
         Args:
             model_bytes: The content of a model file: bytes, bytearray, memoryview or mmap.
             weight_bytes: The content of its data file, where the weights of a MindIR lie in one. A
                 data file on disk is found through `mindir_path` of section `model_file` in the
-                configuration: the path that the model file would have beside it.
+                configuration: the path that the model file would have next to it.
             model_type: MINDIR or ONNX.
             context: Where and how to run; None is the CPU with automatic settings. It is only read.
             config_path: A configuration file, `""` for none.
@@ -188,7 +188,7 @@ class Model(Member):
             wanted = feeds.checked_outputs(built.outputs, outputs)
         except (LiteError, MemoryError) as exc:
             reraise(exc, "predict failed! ")
-        try:  # as fast as nothing at all, which `with` is not
+        try:  # a try block costs nothing, a `with` block does
             if get_ident() == interrupt.MAIN:  # which Ctrl-C must reach
                 found = self._main_runs.run(built.session, given)
             else:

@@ -100,7 +100,7 @@ _HOST_KINDS = (1, 3, 11, 13)  # DLPack's: CPU, pinned for CUDA or ROCm, managed 
 
 @dataclass
 class TensorMeta:
-    """What a model tells about one of its outputs.
+    """What a model says about one of its outputs.
 
     Examples:
         >>> from mindspore_lite.tensor import TensorMeta
@@ -128,8 +128,8 @@ class Tensor:
 
     Args:
         tensor: The array or Tensor to take the data from.
-        shape: The shape of a new buffer; beside `tensor`, the shape that it must have.
-        dtype: The element type of a new buffer; beside `tensor`, the type that it must have.
+        shape: The shape of a new buffer; with `tensor`, the shape that it must have.
+        dtype: The element type of a new buffer; with `tensor`, the type that it must have.
         device: 'gpu:index' or 'ascend:index', to place the data on that card: it is copied there
             and back, and no memory is shared with the host.
 

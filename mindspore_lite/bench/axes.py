@@ -111,7 +111,7 @@ def spaced(values: Sequence[float], scale: Scale, least: float) -> list[float]:
 
 
 def plot(title: str, description: str, height: float, parts: Sequence[Element]) -> Element:
-    """A whole drawing, with words for those who do not see it."""
+    """A whole drawing, with a description for screen readers."""
     words = node("title", title), node("desc", description)
     box = f"0 0 {WIDTH:.0f} {height:.0f}"
     return node("svg", *words, *parts, class_="plot", role="img", viewBox=box)

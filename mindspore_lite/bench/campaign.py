@@ -39,7 +39,7 @@ class Findings:
 
 @dataclass
 class Sides:
-    """All who take part, each with the memory that it has; ours is the first."""
+    """All sides of a comparison, each with the memory that it uses; ours is the first."""
 
     sides: dict[str, Side] = field(default_factory=dict)
     meters: dict[str, Meter] = field(default_factory=dict)

@@ -32,7 +32,7 @@ Bursts = dict[str, list[Burst]]
 
 
 class Watch(Protocol):
-    """Who is told of the progress."""
+    """Is called with the progress."""
 
     def at(self, text: str) -> None:
         """What is being done."""

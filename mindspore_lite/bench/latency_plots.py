@@ -26,7 +26,7 @@ from mindspore_lite.bench.markup import node
 from mindspore_lite.bench.number_text import span, span_tick, tick
 from mindspore_lite.bench.view import Entry, latency
 
-_ASIDE = 74.0  # free beside the values, for the texts of p50 and p99
+_ASIDE = 74.0  # free next to the values, for the texts of p50 and p99
 _STRIP = 21.0  # height of a side's row of percentiles
 _HILL = (10.0, 150.0)  # top and bottom of the histograms
 _PERCENTILES = ("p50", "p90", "p99", "p99_9")
@@ -112,7 +112,7 @@ def _hill(
 
 
 def _strip(run: Entry, x: Scale, y: float) -> list[Element]:
-    """A line from p50 to p99 with both values beside it."""
+    """A line from p50 to p99 with both values next to it."""
     side, p50, p99 = run["side"], latency(run, "p50"), latency(run, "p99")
     if p50 is None or p99 is None:
         return []

@@ -37,10 +37,10 @@ _PAUSE_S = 1e-3  # of a client whose request failed, so that errors do not burn 
 NOTHING = Burst(np.empty(0), np.empty(0), 0, 0.0, 0.0, interrupted=True)  # Ctrl-C in the warm-up
 
 Call = Callable[[], object]
-Done = Callable[[BaseException | None], None]  # told of the end of a request, by any thread
+Done = Callable[[BaseException | None], None]  # called at the end of a request, by any thread
 Submit = Callable[[Done], None]  # returns at once
 Drop = Callable[[], None]  # gives up what was submitted and has no answer, for the next to begin
-Tick = Callable[[int], None]  # told now and then how many requests were answered
+Tick = Callable[[int], None]  # called now and then with how many were answered
 
 
 def closed_loop(
@@ -82,7 +82,7 @@ def closed_loop(
 
 
 class _Closed:
-    """The clients of a closed loop, who open and close its window between them."""
+    """The clients of a closed loop, which open and close its window between them."""
 
     def __init__(
         self, call: Call, clients: int, warm_s: float, window_s: float, clock: Clock

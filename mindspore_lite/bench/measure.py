@@ -13,7 +13,7 @@ from mindspore_lite.bench.result import Histogram, Latency, Moment, Run
 
 MIB = 2**20
 _BINS = 60  # of a histogram, and of a timeline
-_FEW = 10  # answers that a part of a timeline shall have
+_FEW = 10  # answers that a part of a timeline should have
 
 
 class Meter:

@@ -1,6 +1,6 @@
 """Records of what a measurement found, and their form as plain dicts.
 
-The dict is what `mslite bench --json` writes and `page.page` draws; docs/measuring.md tells it.
+The dict is what `mslite bench --json` writes and `page.page` draws; docs/measuring.md describes it.
 """
 
 from __future__ import annotations

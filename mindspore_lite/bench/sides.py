@@ -122,7 +122,7 @@ class Ours:
 def threaded(call: Callable[[], list[np.ndarray]], callers: int) -> Iterator[Desk]:
     """A desk for a side that can only wait; at most so many requests of an open loop run at once.
 
-    The threads of a closed loop are its clients, who call by themselves.
+    The threads of a closed loop are its clients, which call by themselves.
     """
     pool = ThreadPoolExecutor(callers, thread_name_prefix="caller")
     pending: _Pending[list[np.ndarray]] = _Pending()

@@ -53,9 +53,9 @@ class Options:
     warmup
         Seconds before that, which do not count.
     input
-        NAME=FILE for each input that shall not be random: .npy, or .bin with raw values.
+        NAME=FILE for each input that should not be random: .npy, or .bin with raw values.
     shape
-        NAME=1,3,224,224 for each input that shall have another shape.
+        NAME=1,3,224,224 for each input that should have another shape.
     compare
         Peers to run as well, in turns: onnxruntime, openvino, torch.
     rounds
@@ -64,7 +64,7 @@ class Options:
     seed
         Of the times at which the requests of an open loop come.
     json
-        Also write everything into this file, for programs; docs/measuring.md tells the keys.
+        Also write everything into this file, for programs; docs/measuring.md lists the keys.
     html
         Also write a report into this file, for any browser.
     tune
@@ -132,7 +132,7 @@ def peers_of(options: Options) -> tuple[str, ...]:
 
 
 def plan_of(options: Options) -> ComparePlan:
-    """How long, in one round unless told; ends the program where a number makes no sense."""
+    """How long, in one round unless stated; ends the program where a number makes no sense."""
     for name, value in (("duration", options.duration), ("warmup", options.warmup)):
         least = 0.0 if name == "warmup" else 1e-3
         if not (math.isfinite(value) and least <= value <= 86400):

@@ -60,7 +60,7 @@ def read_calls(path: str, skipped: int, wanted: int) -> tuple[list[Call], int]:
 
 
 def own_times(calls: Iterable[Call]) -> list[Call]:
-    """The same calls without the time of those that run inside of them."""
+    """The same calls without the time of those that run inside them."""
     ordered = sorted(calls, key=lambda call: (call.start_us, -call.taken_us))
     own = [call.taken_us for call in ordered]
     around: dict[int, list[tuple[int, float]]] = defaultdict(list)  # by thread: place, end

@@ -84,7 +84,7 @@ def tidy_end() -> Iterator[None]:
 
 @contextmanager
 def steps(text: str) -> Iterator[Callable[[str], None]]:
-    """A bar on standard error, which is told what is being done; nothing at all in a pipe."""
+    """A bar on standard error, which shows what is being done; nothing at all in a pipe."""
     if not sys.stderr.isatty():
         yield lambda what: None
         return

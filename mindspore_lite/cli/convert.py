@@ -54,17 +54,17 @@ class Options:
     framework
         ONNX, MINDIR, PYTORCH, TFLITE, TF or CAFFE; without it, as the suffix says.
     shape
-        NAME=1,3,224,224 for each input whose shape shall be fixed.
+        NAME=1,3,224,224 for each input whose shape should be fixed.
     optimize
         none, general, gpu_oriented or ascend_oriented[:CHIP].
     input_format
-        Layout that inputs with four dims shall have.
+        Layout that inputs with four dims should have.
     output_format
-        Layout that outputs with four dims shall have.
+        Layout that outputs with four dims should have.
     input_type
-        Type that the inputs shall have: float32, float16, int8, uint8, int32 or int64.
+        Type that the inputs should have: float32, float16, int8, uint8, int32 or int64.
     output_type
-        Type that the outputs shall have: float32, float16, int8 or uint8.
+        Type that the outputs should have: float32, float16, int8 or uint8.
     fp16
         Store weights as float16; the model computes in float32 as before.
     quantise
@@ -72,7 +72,7 @@ class Options:
     config
         A configuration file, for full quantisation and more.
     check
-        Run source and result on the same random inputs, and tell the largest difference.
+        Run source and result on the same random inputs, and report the largest difference.
     infer
         Run the result once, before it takes its place.
     encrypt_key
@@ -117,7 +117,7 @@ def convert(source: Path, output: str | None = None, /, *, options: Options | No
     source
         The model: .onnx, .mindir, .pt2 and others.
     output
-        Where the MindIR goes; without it, beside the source.
+        Where the MindIR goes; without it, next to the source.
     """
     options = options or Options()
     if options.sandbox:

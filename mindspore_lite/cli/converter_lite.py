@@ -167,7 +167,7 @@ def convert_all(models: Sequence[Mapping[str, str]], read: SettingsFile | None) 
 
 
 def models_of(read: SettingsFile) -> list[dict[str, str]]:
-    """The flags of each [model_param]; without outputFile a result lies beside its model."""
+    """The flags of each [model_param]; without outputFile a result goes next to its model."""
     if not read.models:
         raise SettingsError("", [f"configFile has no [{MODEL}]; name one model by flags instead"])
     problems, models = [], []
@@ -274,4 +274,4 @@ def _level(flags: Mapping[str, str]) -> str:
 
 
 def _type(text: str) -> str:
-    return TYPES.get(text, text)  # a word that is none is told with the rest
+    return TYPES.get(text, text)  # an unknown word is reported with the rest

@@ -87,7 +87,7 @@ def _built(workers: int = 0, threads: int = 0) -> Iterator[ModelParallelRunner]:
 
 
 def _show_pictures(runner: ModelParallelRunner, images: np.ndarray, labels: np.ndarray) -> None:
-    """As many digits as fit beside each other, with what the model takes them for."""
+    """As many digits as fit next to each other, with what the model takes them for."""
     fit = slice(max(1, (_width() + 2) // 18))
     (output,) = runner.predict([images[fit]])
     say(gallery(images[fit], output.get_data_to_numpy(), labels[fit]))

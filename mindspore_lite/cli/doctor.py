@@ -49,7 +49,7 @@ def doctor(
     model
         The MindIR or ONNX file to run; without one, an embedded model runs.
     workers
-        How many requests shall run at the same time; 0 decides by the machine.
+        How many requests should run at the same time; 0 decides by the machine.
     threads
         Number of threads of each; 0 decides by the machine.
     config
@@ -120,7 +120,7 @@ def _cards(target: str, root: Path) -> list[str]:
 
 
 def _driver(root: Path) -> str:
-    """The version of NVIDIA's driver, as the kernel tells it."""
+    """The version of NVIDIA's driver, as the kernel reports it."""
     try:
         text = (root / "proc/driver/nvidia/version").read_text()
     except OSError:
@@ -217,7 +217,7 @@ def _test_model(path: Path, workers: int, threads: int) -> None:
     """Build the user's model for many callers and send it one request."""
     context = Context()
     context.parallel.workers_num, context.cpu.thread_num = workers, threads
-    context.parallel.warm_up = False  # the one request shall show what it costs
+    context.parallel.warm_up = False  # the one request should show what it costs
     try:
         with ModelParallelRunner() as runner:
             start = time.perf_counter()

@@ -30,7 +30,7 @@ def inspect(
     model
         A MindIR or ONNX file.
     as_json
-        Print one JSON object for programs; docs/inspect.md tells the keys.
+        Print one JSON object for programs; docs/inspect.md lists the keys.
     html
         Also write a page into this file that shows the graph in any browser, without a network.
     ops
@@ -51,7 +51,7 @@ def inspect(
 
 
 def show_model(model: Path, as_json: bool, html: Path | None) -> None:
-    """Facts about one file; the exit code tells whether it can run."""
+    """Facts about one file; the exit code says whether it can run."""
     from mindspore_lite.inspection.examine import examine
 
     try:

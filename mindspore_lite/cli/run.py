@@ -44,9 +44,9 @@ def run(
     model
         A MindIR or ONNX file.
     input
-        NAME=FILE for each input that shall not be random: .npy, or .bin with raw values.
+        NAME=FILE for each input that should not be random: .npy, or .bin with raw values.
     shape
-        NAME=1,3,224,224 for each input that shall have another shape.
+        NAME=1,3,224,224 for each input that should have another shape.
     target
         Where it runs; without Ascend devices, MSLITE_ASCEND=emulate lets the CPU stand in for them.
     device
@@ -106,7 +106,7 @@ def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:
 
 @contextmanager
 def _building(name: str, *, by_torch: bool) -> Iterator[None]:
-    """A sign of life on a terminal; PyTorch, which may take minutes, tells what it compiles."""
+    """Progress on a terminal; PyTorch, which may take minutes, says what it compiles."""
     told = _told() if by_torch else None
     if told is None:
         with working(f"building {name}"):
@@ -117,7 +117,7 @@ def _building(name: str, *, by_torch: bool) -> Iterator[None]:
 
 
 def _told() -> Callable[[Callable[[str], None]], AbstractContextManager[None]] | None:
-    """What lets PyTorch tell; None where it is missing, which the build says in words."""
+    """What makes PyTorch report; None where it is missing, which the build says in words."""
     try:
         from mindspore_lite.engines.torch.compile import told
     except (ImportError, OSError):

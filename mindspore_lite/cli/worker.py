@@ -31,7 +31,7 @@ def worker(
     fd
         Instead of a path: the number of an inherited socket, connected to the parent.
     private
-        Instead of a path: listen in a new directory for the parent, which is told of it on stdout.
+        Instead of a path: listen in a new directory for the parent; the path is printed on stdout.
     cores
         The cores to use, such as 0-3,6; without it, all that the process may use.
     """

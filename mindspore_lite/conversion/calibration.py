@@ -4,7 +4,7 @@ A folder for each input; its files are taken in the order of their names, and th
 folders make the n-th request. A file is a picture (input_type=IMAGE), an array stored by NumPy
 (`.npy`) or the bare bytes of an input. Files are read when they are wanted, never all at once.
 
-Bare bytes of a 4-D input lie as NHWC, whatever the model has, unless the converter was told another
+Bare bytes of a 4-D input lie as NHWC, whatever the model has, unless the converter has another
 layout by --inputDataFormat: so it is with MindSpore Lite. A `.npy` has its shape with it and may
 lie as the model has it, too.
 """

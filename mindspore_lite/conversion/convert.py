@@ -34,7 +34,7 @@ from mindspore_lite.passes.infer_shapes import infer_shapes
 from mindspore_lite.passes.opset import upgraded
 from mindspore_lite.passes.optimise import optimise
 
-Step = Callable[[str], None]  # is told when a stage begins
+Step = Callable[[str], None]  # called when a stage begins
 _MAX_TEXT = 500  # characters of a foreign error that are passed on
 
 

@@ -2,7 +2,7 @@
 
 An exported program (`.pt2`) says itself what its inputs are, and is looked through before torch
 loads it. TorchScript and pickled modules (`.pt`, `.pth`) say neither the shapes of their inputs,
-which have to be given, nor can it be told what loading them will do.
+which have to be given, nor can anyone say what loading them will do.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _from_program(program: ExportedProgram, inputs: Sequence[str] | None = None)
         )
     assert made is not None  # it is None where a file was to be written
     model: ir.Model = made.model
-    for node in model.graph.all_nodes():  # files and lines of whoever exported it
+    for node in model.graph.all_nodes():  # files and lines on the exporter's machine
         node.metadata_props.clear()
     return model
 

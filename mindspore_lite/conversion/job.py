@@ -97,7 +97,7 @@ def refuse(job: Job, already: Sequence[str] = ()) -> None:
     """Raise if anything is wrong with a job; `already` is what its texts had wrong.
 
     Raises:
-        SettingsError: It asks for something that makes no sense; every problem is told.
+        SettingsError: It asks for something that makes no sense; every problem is reported.
         ModelFileError: The only problems are with files.
     """
     wishes = wishes_of(job.settings)

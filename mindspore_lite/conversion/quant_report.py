@@ -59,7 +59,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class QuantReport:
-    """What the user is told. Differences are those of the worst output."""
+    """What is reported to the user. Differences are those of the worst output."""
 
     kind: str  # WEIGHT_QUANT, DYNAMIC_QUANT or FULL_QUANT
     quantised: int  # weights

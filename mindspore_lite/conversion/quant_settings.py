@@ -1,7 +1,7 @@
 """Quantisation settings, checked, from the sections of a configuration.
 
 The keys are those of MindSpore Lite's converter. A key that does not exist, a value that is not
-legal, and a legal wish that is not carried out here are errors, and all of them are told at once.
+legal, and a legal wish that is not carried out here are errors, all reported at once.
 
 Accepted without effect, because the outcome is the same: `enable_encode` and `max_segments` (eight
 bit weights are stored as they are), `workspace` (nothing is written to a scratch folder), and a
@@ -91,7 +91,7 @@ def settings_of(config: Config) -> QuantSettings | None:
     )
 
 
-# --- values: a text goes in; what it means comes out, or a ValueError that says what is wanted ---
+# --- values: each parses a text, and raises a ValueError that says what is wanted -----------------
 
 
 def _one_of(*legal: str) -> Callable[[str], str]:
@@ -159,7 +159,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _folders(text: str) -> tuple[tuple[str, Path], ...]:
-    """`input:dir,input2:'dir:2'`: the last colon counts, and nothing inside of '...' does."""
+    """`input:dir,input2:'dir:2'`: the last colon counts, and nothing inside '...' does."""
     wanted = "input:folder, several of them joined by commas, '...' around what contains , or :"
     found: dict[str, Path] = {}
     for entry in _outside_quotes(text, ","):

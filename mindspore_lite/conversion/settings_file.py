@@ -48,7 +48,7 @@ _FREE = (  # any key
     "aoe_tuning_options", "ge_global_options", "ge_session_options", "ge_graph_options",
     "graph_kernel_param",
 )  # fmt: skip
-# who may say the shape and the layout of inputs, the weakest first
+# what may say the shape and the layout of inputs, the weakest first
 _ASCEND = ("acl_option_cfg_param", "ascend_context", "acl_build_options")
 _SAYS_INPUTS: tuple[str, ...] = ("input_shape", "input_format")
 _FUSION: tuple[str, ...] = ("disable_fusion",)
@@ -159,7 +159,7 @@ def _refuse_code_generation(found: Wishes, entries: Mapping[str, str]) -> None:
 
 
 def _inputs(found: Wishes, sections: Mapping[str, Mapping[str, str]]) -> None:
-    """Shapes and layout of the inputs, which several sections may tell."""
+    """Shapes and layout of the inputs, which several sections may give."""
     shapes: Sizes = {}
     for name in _ASCEND:
         entries = sections.get(name, {})

@@ -41,7 +41,7 @@ class Origin:
     path: Path
     weights: Path | None = None  # a second file, of Caffe models alone
     key: Key | None = None  # decrypts MindIR
-    trust_pickle: bool = False  # PyTorch files may run the code inside of them
+    trust_pickle: bool = False  # PyTorch files may run the code inside them
     # of inputs, where the file does not say them: PyTorch's .pt and .pth, in the order of the
     # inputs, and MindIR with inputs of any rank
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def load(origin: Origin) -> ir.Model:
 
 
 def files_of(origin: Origin) -> tuple[Path, ...]:
-    """The files that a model which was loaded lies in: that of its name, and those beside it."""
+    """The files of a loaded model: its own, and those next to it."""
     if origin.framework not in ("ONNX", "MINDIR"):
         return (origin.path,)
     from mindspore_lite.graph.source import ModelInput, source_of

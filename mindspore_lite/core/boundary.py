@@ -1,6 +1,6 @@
 """The boundary of the public API: every error that leaves it is one of ours, with its cause.
 
-Entry points check the caller's arguments first, outside of the boundary: TypeError and ValueError
+Entry points check the caller's arguments first, outside the boundary: TypeError and ValueError
 about these stay what they are. Behind it, an exception of any other class is either the machine's
 limit, which becomes ResourceError, or a bug of ours, which says so and what to report.
 """

@@ -1,10 +1,10 @@
 """One thread that watches deadlines and calls back when one passes.
 
 Who owns what: callers add and cancel entries under `_changed`; the watching thread alone takes
-entries that are due, and calls them after it let go of the lock. It is a daemon, started by
-start() or the first entry, and again by those after a fork: a child inherits neither the thread
-nor what was being watched. A callback may still be called while `cancel` returns, so it must be
-harmless when late.
+entries that are due, and calls them after it released the lock, so a callback may take any lock. It
+is a daemon, started by start() or the first entry, and again by those after a fork: a child
+inherits neither the thread nor what was being watched. A callback may still be called while
+`cancel` returns, so it must be harmless when late.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Watchdog:
         return entry
 
     def start(self) -> None:
-        """Have the watching thread ready, for those who add entries when none can be started."""
+        """Have the watching thread ready, for callers that add entries when none can be started."""
         with self._changed:
             self._start()
 

@@ -211,7 +211,7 @@ def open_beneath(folder: Path, location: str) -> File:
     """A file that a model names, which must be a regular file inside the model's folder.
 
     Links are followed as long as they stay inside; one that leads out could hand any file of the
-    machine to whoever made the model. So could a file with several names, of which nobody can tell
+    machine to the author of the model. So could a file with several names, of which nobody can tell
     where the others lie: an archive may hold such hard links.
 
     Raises:

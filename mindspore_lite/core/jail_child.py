@@ -61,7 +61,7 @@ def _die_with(parent: int) -> None:
     """Be killed when the thread that waits for this process ends."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
-    if os.getppid() != parent:  # it ended before the kernel was told
+    if os.getppid() != parent:  # it ended before the kernel knew about us
         os._exit(1)
 
 
@@ -76,7 +76,7 @@ def _limit(limits: dict[str, int]) -> None:
     for name, kind in kinds.items():
         wanted = limits[name]
         hard = resource.getrlimit(kind)[1]
-        # the soft limit of CPU time sends SIGXCPU, which is told apart from other kills
+        # the soft limit of CPU time sends SIGXCPU, which can be distinguished from other kills
         more = 2 if kind == resource.RLIMIT_CPU else 0
         most = wanted + more if hard == resource.RLIM_INFINITY else min(wanted + more, hard)
         resource.setrlimit(kind, (min(wanted, most), most))

@@ -27,7 +27,7 @@ def read_json(text: bytes | str) -> Any:
 
 
 def _children(value: Any) -> list[Any]:
-    """What is nested inside of a value; plain values are left out."""
+    """What is nested inside a value; plain values are left out."""
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list):

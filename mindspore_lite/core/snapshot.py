@@ -53,7 +53,7 @@ class Snapshot:
 
     @property
     def stamps(self) -> tuple[Stamp, ...]:
-        """What tells this state of the files from another; without ctime, which chmod changes."""
+        """What distinguishes this state of the files; without ctime, which chmod changes."""
         return tuple(file.stamp[:4] for file in self.files)
 
     def sha256(self, at: int) -> str:

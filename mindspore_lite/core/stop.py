@@ -9,7 +9,7 @@ from typing import Any
 class Stop:
     """Ends the run that it was given to; one Stop may serve many runs, until it is fired.
 
-    An engine asks for `handle` in every run: what its runtime calls to be told to stop is made
+    An engine asks for `handle` in every run: what its runtime calls to learn of a stop is made
     once, so that a run that is never stopped costs nothing more. Firing after the run's end is
     harmless to that run, but ends every later one: a fired Stop is thrown away.
     """

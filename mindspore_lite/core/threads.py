@@ -13,7 +13,7 @@ BEGIN_S = 5.0  # until a thread has begun; guess: a busy machine takes milliseco
 
 
 class _Start:
-    """One start: who takes the turn first, the thread or who waits for it, decides."""
+    """One start: whichever takes the turn first, the thread or its starter, decides."""
 
     def __init__(self, run: Callable[[], None]) -> None:
         self._run = run

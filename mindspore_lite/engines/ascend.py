@@ -18,7 +18,7 @@ from mindspore_lite.settings.environment import emulated as emulated
 
 QUIET = "MSLITE_ASCEND_QUIET"  # for a child process whose parent has told already
 
-_untold = [True]  # popped by the one who tells: that is atomic, and needs no lock after a fork
+_untold = [True]  # popped by the thread that says it: atomic, and needs no lock after a fork
 
 
 def require(what: str = "target 'ascend'", instead: str = "use target 'cpu'") -> int:
@@ -60,7 +60,7 @@ def _tell(count: int) -> None:
     if not _untold or os.environ.get(QUIET):
         return
     devices = "1 device" if count == 1 else f"{count} devices"
-    # another thread may just have told, and stderr may be closed, or not be there at all
+    # another thread may just have said it, and stderr may be closed, or not be there at all
     with suppress(IndexError, AttributeError, OSError, ValueError):
         _untold.pop()
         sys.stderr.write(

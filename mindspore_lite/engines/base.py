@@ -38,9 +38,9 @@ class Options:
     threads: int = 1  # per running request
     inter_op_threads: int = 1
     cores: tuple[int, ...] = ()  # empty: not bound; else one core per thread, the caller's included
-    binds_caller: bool = True  # False: who calls is on the first core already
+    binds_caller: bool = True  # False: the caller is on the first core already
     streams: int = 1  # requests that run at the same time; for engines that must know beforehand
-    caller_computes: bool = False  # who calls is on cores of his own: no other thread may do it
+    caller_computes: bool = False  # the caller is pinned and must run the work itself
     precision: str = "enforce_fp32"
     group: Group | None = None  # what is shared with other sessions of this process
     device: str = "cpu"  # as torch writes it: cpu, cuda:0, npu:0
@@ -51,7 +51,7 @@ class Options:
     max_seconds: float = DEFAULT.max_seconds  # of one native call that compiles or opens a model
 
 
-# told where a compiled model lies and what it is, at a moment in which nobody can remove it
+# called with the artefact's path and identity while eviction is locked out
 Keep = Callable[[Path, Identity], None]
 
 
@@ -137,7 +137,7 @@ class Engine(Protocol):
     """A runtime that can load models."""
 
     name: str
-    queues: bool  # runs of a session beyond Options.streams wait inside of it, in their order
+    queues: bool  # runs of a session beyond Options.streams wait inside it, in their order
 
     def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; `keep` is called if that lies on a disk."""

@@ -2,9 +2,9 @@
 
     <cache>/choices/<key>.json    one Choice; the key is of the model's content and of the machine
 
-Whoever measures (`mslite bench --tune`) calls `remember`; whoever builds with engine=auto calls
-`recall`. A note that is damaged, or was not made here, counts as none. Notes hold no code and no
-weights: the worst that a wrong one can do is a slower model.
+`mslite bench --tune` measures and calls `remember`; a build with engine=auto calls `recall`. A note
+that is damaged, or was not made here, counts as none. Notes hold no code and no weights: a
+wrong one can at worst make a model slower.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _checked(found: Any) -> Choice | None:
 
 
 def _key(source: ModelSource, store: cache.Cache) -> str | None:
-    """The name of a model's note; None where nothing tells the model from others."""
+    """The name of a model's note; None where nothing distinguishes the model."""
     content = digest.read(source.snapshot, store.seen)
     if not content.sha256 and not source.digests:
         return None

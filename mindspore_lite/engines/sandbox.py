@@ -34,7 +34,7 @@ from mindspore_lite.graph.source import ModelInput, Shapes, source_of
 
 TASK = f"{__name__}:compile_task"
 DOING = "compiling it in the sandbox"
-_SLACK_BYTES = 64 << 20  # for files that are only a little too large, of which the store tells
+_SLACK_BYTES = 64 << 20  # for files that are only a little too large, which the store reports
 _OFF = "leave [build] sandbox out"
 
 
@@ -196,7 +196,7 @@ def compile_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
     except cache.CacheTroubleError as exc:
         raise ResourceError(f"the compiled model cannot be written: {exc}") from exc
     except EngineError as exc:
-        if _is_full(Path(told["folder"])):  # which compilers tell in words of their own
+        if _is_full(Path(told["folder"])):  # which compilers report in words of their own
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG)) from exc
         raise
     return {}

@@ -1,7 +1,7 @@
 """Shares compiled models between processes, from the compile cache or from a card.
 
 What is shared is the artefact of the compile cache, whose weights every process maps: its pages are
-in memory once, whoever maps them, and stay as long as somebody does. Mappings are private, so that
+in memory once, however many map them, and stay as long as one does. Mappings are private, so that
 nobody can write to what others read. Weights on a card are shared there: the session says how they
 are mapped, anew for each process that may use them.
 """

@@ -1,8 +1,8 @@
 """Runs calls under a deadline; one that does not return costs a thread and raises an error.
 
-A native call cannot be ended from outside. So it is made on a thread of its own, and whoever waits
-gives up when the time is over. The thread is a daemon: it ends with the call or with the process,
-and what the call would have returned is dropped.
+A native call cannot be ended from outside. So it is made on a thread of its own, and the caller
+stops waiting when the time is over. The thread is a daemon: it ends with the call or with the
+process, and what the call would have returned is dropped.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def within(limit_s: float, what: str, call: Callable[[], T], stop: Stop | None =
 def run_within(
     limit_s: float, what: str, session: Session, inputs: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """Run a session once; it is told to stop when the time is over."""
+    """Run a session once; it is stopped when the time is over."""
     stop = Stop()
     return within(limit_s, what, lambda: session.run(inputs, stop), stop)
 

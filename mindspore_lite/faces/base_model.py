@@ -23,7 +23,7 @@ class BaseModel(ABC):
         """Release the model."""
 
     def get_model_info(self, key: str | None = None) -> str:
-        """One fact about the model as text, `""` where there is nothing to tell.
+        """One fact about the model as text, `""` where there is nothing to say.
 
         Keys: current_pid, weights_version (how many times update_weights() succeeded),
         shareable_weight_mem_handle, spec (the settings that are not the default's, one

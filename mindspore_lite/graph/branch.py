@@ -109,7 +109,7 @@ def branch(walk: Walk) -> Iterator[Branch]:
 def choose(
     walk: Walk, choice: Choice, arguments: list[Slot], depth: int, loop: Loop | None
 ) -> Outcome:
-    """Call one of two functions, as an ONNX If where only the run tells which."""
+    """Call one of two functions, as an ONNX If where it is known only at run time which."""
     known = constant_of(choice.condition)
     if known is not None:
         function = choice.yes if bool(known.reshape(())) else choice.no

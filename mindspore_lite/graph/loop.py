@@ -6,7 +6,7 @@
 One round is one run of the header. It ends either in another call of the header, whose arguments
 are the state of the next round, or in leaving: a call of a graph from which no way leads back, or a
 plain result. The function left for is not part of the loop: the arguments it is to be called with
-come out, and it is called after the Loop. Where there are several ways out, `which` tells the one.
+come out, and it is called after the Loop. Where there are several ways out, `which` says which.
 
 What a loop carries is found by trying. At first every argument is taken to be the same in all
 rounds, which keeps weights and constants out of the state. Arguments that a round turns out to

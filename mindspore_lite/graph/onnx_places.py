@@ -43,7 +43,7 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 
 def structure(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.AttributeProto]:
-    """All graphs and attributes, those inside of nodes and functions included."""
+    """All graphs and attributes, those inside nodes and functions included."""
     return (found for found in _inside(model) if found.DESCRIPTOR is not _TENSOR)
 
 

@@ -1,7 +1,7 @@
 """Splits the bytes of an ONNX file into a small skeleton and the places of its large tensors.
 
 As in mindir/scan.py: protobuf would copy them all, and here they stay where they are. Tensors
-inside of sub-graphs and functions are left to protobuf.
+inside sub-graphs and functions are left to protobuf.
 """
 
 from __future__ import annotations

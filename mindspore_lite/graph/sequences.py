@@ -120,7 +120,7 @@ def _index(slot: Slot) -> int:
 
 
 def _equal(t: Tape, a: Any, b: Any) -> Any:
-    """Whether two numbers are equal; a bool, or a value where only the run tells."""
+    """Whether two numbers are equal; a bool, or a value where it is known only at run time."""
     if a is b:
         return True
     x, y = known_number(a), known_number(b)

@@ -54,7 +54,7 @@ class ModelInput:
 
     @property
     def place(self) -> Path | None:
-        """The model file beside which its side files are looked for."""
+        """The model file next to which its side files are looked for."""
         return self.beside or self.path
 
     @cached_property

@@ -6,9 +6,9 @@ view (TransposeView, ...) has a Slot of its own, but shares the storage of its b
 writes its base, and whatever shares a storage that was written is taken from its base anew.
 
 After an `if` or a loop, a value may or may not share its storage with one from before it. Such
-Slots are rivals: writing one makes the others unreadable, for only the run could tell.
+Slots are rivals: writing one makes the others unreadable, because only the run could decide.
 
-A branch of an `if` may change storages that exist outside of it. Every write says what it replaced,
+A branch of an `if` may change storages that exist outside it. Every write says what it replaced,
 so that a walk can take back what it did inside a branch and join the outcomes of both.
 """
 
@@ -65,7 +65,7 @@ class Slot:
     )
 
     def __init__(self, value: Any, view: View | None = None) -> None:
-        self.birth = next(_births)  # tells which Slots were there when a branch began
+        self.birth = next(_births)  # says which Slots were there when a branch began
         self._value = value
         self._size, self._depth = _extent(value)
         # never changes: what failed is not written any more, and nothing fails when it is written
@@ -112,7 +112,7 @@ class Slot:
         return before
 
     def spoil(self) -> list[Before]:
-        """From here on it holds what no translation can tell; reading it is refused."""
+        """From here on its content is unknown to the translation; reading it is refused."""
         before = [slot._now() for slot in self._group]
         for slot in self._group:
             slot._spoiled = True

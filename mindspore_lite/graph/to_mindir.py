@@ -199,7 +199,7 @@ class Writing:
         return value.const_value is not None and value.producer() is None
 
     def input(self, value: ir.Value, scope: Scope) -> Input:
-        """A graph input under its own name; of what MindIR has no type for, the notes tell it."""
+        """A graph input under its own name; types that MindIR lacks are kept in the notes."""
         name = self.names.take(f"{scope.writer.graph}:{value.name}")
         scope.names[value] = name
         kind = tensor_type(value)

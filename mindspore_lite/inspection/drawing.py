@@ -22,7 +22,7 @@ _LIGHT = ("BiasAdd",)  # of a heavy family
 
 
 def draw(sketch: Sketch, roles: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """One graph with all coordinates, ready for JSON; `roles` tells what other graphs are for."""
+    """One graph with all coordinates, ready for JSON; `roles` says what other graphs are for."""
     notes = [_note(box, roles or {}) for box in sketch.boxes]
     number = {box.name: i for i, box in enumerate(sketch.boxes)}
     sources = [_sources(box, number) for box in sketch.boxes]

@@ -39,7 +39,7 @@ class Weights(Amount):
 
 @dataclass(frozen=True)
 class ExternalFile:
-    """A file of weights beside the model."""
+    """A file of weights next to the model."""
 
     name: str
     size_bytes: int

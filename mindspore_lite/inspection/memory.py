@@ -78,7 +78,7 @@ def _item_bytes(elem_type: int) -> int:
 
 
 class _Liveness:
-    """The walk over one graph; graphs inside of its nodes are walked when their node is."""
+    """The walk over one graph; graphs inside its nodes are walked when their node is."""
 
     def __init__(
         self, graph: onnx.GraphProto, inputs: list[str], declared: Sizes | None = None
@@ -134,7 +134,7 @@ class _Liveness:
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The values a node reads, those of graphs inside of it included."""
+    """The values a node reads, those of graphs inside it included."""
     yield from (name for name in node.input if name)
     for graph in _graphs(node):
         for inner in graph.node:

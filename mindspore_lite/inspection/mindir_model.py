@@ -91,7 +91,7 @@ def label_of(node: Call) -> str:
 
 
 def role_of(graph: Graph, model: Model) -> str:
-    """What a graph is for, as far as MindSpore's marks tell."""
+    """What a graph is for, as far as MindSpore's marks say."""
     if graph is model.graph:
         return "main"
     return next((role for mark, role in _ROLES.items() if mark in graph.name), "called graph")
@@ -164,7 +164,7 @@ def _outputs(model: Model, skeleton: Skeleton | None) -> list[facts.Port]:
     if skeleton is None:
         return declared
     made = skeleton.outputs()
-    if len(made) != len(declared):  # the file does not tell all types
+    if len(made) != len(declared):  # the file does not give all types
         return list(made)
     return [replace(port, name=own.name) for port, own in zip(declared, made, strict=True)]
 

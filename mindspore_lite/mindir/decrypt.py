@@ -211,7 +211,7 @@ def _padding(data: memoryview, block: _Block, key: Key) -> int:
 
 
 def _decrypt(data: memoryview, block: _Block, key: Key, out: memoryview) -> None:
-    """Put the plaintext of a block into its place, and touch nothing beside it."""
+    """Put the plaintext of a block into its place, and touch nothing around it."""
     end = block.start + block.size
     body = block.size - (_UNIT if key.mode.endswith("CBC") else 0)
     decryptor = _decryptor(key, block.iv, block.tag)

@@ -127,7 +127,7 @@ def _fill_node(proto: pb.Node, node: Node, names: _PrimitiveNames) -> None:
 
 
 def value(attr: pb.Attribute, item: Any, *, inside: bool = False) -> None:
-    """Fill in a constant: scalars use the singular fields, inside of tuples the repeated ones."""
+    """Fill in a constant: scalars use the singular fields, inside tuples the repeated ones."""
     if isinstance(item, Monad):
         attr.type = _MONADS[item]
     elif item is None:

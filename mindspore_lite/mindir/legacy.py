@@ -55,7 +55,7 @@ def value(attr: pb.Attribute) -> Any:
 
 
 def is_type(attr: pb.Attribute) -> bool:
-    """Whether this attribute of a node, which has no name, tells the type of its result."""
+    """Whether this attribute of a node, which has no name, gives the type of its result."""
     return utf8(attr.ref_attr_name).startswith("shape:")
 
 
@@ -87,7 +87,7 @@ def _nested(
     item: Callable[[str], Any],
     sequence: Callable[[str, list[Any]], Any],
 ) -> Any:
-    """What a text like `Tuple[a,Tuple[b,],],` describes; the functions tell what its parts are."""
+    """What a text like `Tuple[a,Tuple[b,],],` describes; the functions say what its parts are."""
     stack: list[tuple[str, list[Any]]] = [("", [])]
     at = 0
     while at < len(text):
@@ -119,7 +119,7 @@ def _sequence(kind: str, items: list[Any]) -> Any:
 def _items(attr: pb.Attribute) -> Iterator[Any]:
     """The items of a tuple in order; `type` is that of the last one.
 
-    Of items in several fields the file does not tell the order.
+    Of items in several fields the file does not give the order.
     """
     used = [f for f in (attr.ints, attr.floats, attr.doubles, attr.strings, attr.tensors) if f]
     if len(used) > 1:

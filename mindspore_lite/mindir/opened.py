@@ -20,15 +20,15 @@ _MORE_BYTES = 16 << 20  # that encryption may add to it
 class Opened:
     """A model whose bytes are not read yet."""
 
-    snapshot: Snapshot  # of its files: first its own, if it has one, then those beside it
-    names: tuple[str, ...]  # of the files beside it, as the model has them
+    snapshot: Snapshot  # of its files: first its own, if it has one, then those next to it
+    names: tuple[str, ...]  # of the files next to it, as the model has them
     encrypted: bool
     data: memoryview | None = field(default=None, repr=False)  # None: it is in a file
     key: Key | None = None
     weights: memoryview | None = field(default=None, repr=False)
 
     def load(self) -> tuple[memoryview, SideFiles]:
-        """Its (decrypted) bytes, and what lies beside it."""
+        """Its (decrypted) bytes, and what lies next to it."""
         loaded = self.snapshot.load()
         data = loaded.pop(0) if self.data is None else self.data
         if self.encrypted:

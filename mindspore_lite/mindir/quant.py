@@ -99,7 +99,7 @@ def dequantised(tensor: Tensor) -> np.ndarray:
 def unpacked_int4(data: memoryview, shape: tuple[int, ...]) -> tuple[np.ndarray, tuple[int, ...]]:
     """Two signed 4-bit numbers per byte, the lower half first, as int8 with its shape.
 
-    The dims of a file count bytes along the last axis, or numbers; its size tells which.
+    The dims of a file count bytes along the last axis, or numbers; its size says which.
     """
     count = math.prod(shape)
     packed = np.frombuffer(data, np.uint8)

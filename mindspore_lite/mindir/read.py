@@ -37,7 +37,7 @@ MAX_MIND_IR_VERSION = 3  # what MindSpore 2.10 writes
 
 
 def read_file(path: Path, key: Key | None = None) -> Model:
-    """Read a MindIR file and the weights beside it; big weights are views of what was read."""
+    """Read a MindIR file and the weights next to it; big weights are views of what was read."""
     try:
         return read(*open_mindir(path, key=key).load())
     except ModelFileError as exc:

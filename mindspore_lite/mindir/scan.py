@@ -60,7 +60,7 @@ def weights_outside(data: Data) -> tuple[set[str], bool]:
 
 
 def first_field(data: memoryview) -> tuple[int, int]:
-    """Number and wire type of the first field: tells ONNX from MindIR."""
+    """Number and wire type of the first field: distinguishes ONNX from MindIR."""
     tag, _ = _varint(data, 0, len(data))
     return tag >> 3, tag & 7
 

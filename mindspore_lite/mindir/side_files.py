@@ -1,6 +1,6 @@
 """The files next to a model that hold its weights: their names, and views of their bytes.
 
-Above 1 GiB of weights, `export` writes `net_graph.mindir` and beside it `net_variables/data_0`: a
+Above 1 GiB of weights, `export` writes `net_graph.mindir` and next to it `net_variables/data_0`: a
 header of 64 bytes, whose first one is 1 for little-endian, and the weights, which the graph finds
 by offset and length. The oldest releases wrote Graph messages with the weights into that folder,
 and no word about them into the graph.

@@ -132,7 +132,7 @@ def log_add_exp(t: Tape, x: Val, y: Val) -> Val:
 
 @op("Fmax", "Fmin")
 def ignoring_nan(t: Tape, x: Val, y: Val) -> Val:
-    """The larger or smaller one, a NaN counting only beside another."""
+    """The larger or smaller one, a NaN counting only next to another."""
     x, y = same_type(t, t.result_dtype(x, y), x, y)
     found = t.op(t.primitive.removeprefix("F").capitalize(), [x, y])
     if not is_float(t.dtype(x)):

@@ -1,6 +1,6 @@
 """Complex numbers. ONNX Runtime has no kernels for them, so a value is a pair of real tensors.
 
-Two tables stand beside the main one: ops that treat both parts alike (PARTWISE: whatever moves
+There are two tables next to the main one: ops that treat both parts alike (PARTWISE: whatever moves
 elements about, or is linear with real factors), and ops that mean something of their own (COMPLEX).
 Any other op refuses a complex operand. At the border of the model a complex tensor is a real one
 with a last axis of 2, which is how the numbers lie in memory anyway.

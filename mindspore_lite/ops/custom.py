@@ -78,7 +78,7 @@ def _refuse_external(node: onnx.NodeProto) -> None:
 
 
 def _rename(t: Tape, graph: ir.Graph) -> None:
-    """Names that no other value has: those inside of a sub-graph must not hide outer ones.
+    """Names that no other value has: those inside a sub-graph must not hide outer ones.
 
     The domains of its nodes are noted as well.
     """

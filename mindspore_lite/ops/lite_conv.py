@@ -75,7 +75,7 @@ def conv2d_transpose_fusion(
 ) -> Val:
     """Kernels are [in, h, w, out] in NHWC."""
     if bias is not None and t.dtype(bias).kind != "f":
-        bias = None  # what Conv2DBackpropInput was told as the size of its result
+        bias = None  # what Conv2DBackpropInput was given as the size of its result
     turned = channels_first(t, w, data_format)
     strides, rates = ints(stride, "stride")[-2:], ints(dilation, "dilation")[-2:]
     sizes = t.shape(turned)[-2:] if kernel_size is None else ints(kernel_size, "kernel_size")

@@ -96,7 +96,7 @@ def _all_classes_at_once(
 def _each_class(
     t: Tape, corners: Val, scores: Val, per_class: Val, limits: tuple[float, float], most: int
 ) -> list[Val]:
-    """Boxes compete inside of their class; the best of all classes are kept."""
+    """Boxes compete inside their class; the best of all classes are kept."""
     by_class = t.op("Transpose", [scores], perm=[0, 2, 1])
     rows = _kept(t, corners, by_class, per_class, limits)
     values = t.op("GatherND", [by_class, rows])

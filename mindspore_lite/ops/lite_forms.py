@@ -1,6 +1,6 @@
 """Primitives that converter_lite writes in a form of its own, under the name MindSpore uses too.
 
-Each form says how it is told from the usual one: by its number of inputs, by attributes that only
+Each form says how it differs from the usual one: by its number of inputs, by attributes that only
 the converter writes, or by what the file declares as the result.
 """
 

@@ -305,7 +305,7 @@ def max_pool_mask(
         dilation=dilation,
         ceil_mode=ceil_mode,
     )
-    return y, "the mask of MaxPoolWithMask"  # words, not a tensor: whoever uses it is refused
+    return y, "the mask of MaxPoolWithMask"  # words, not a tensor: its users are refused
 
 
 @op("MaxPoolWithArgmax")

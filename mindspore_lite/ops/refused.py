@@ -7,7 +7,7 @@ from typing import Any
 
 
 def why_not(primitive: str, attributes: Mapping[str, Any]) -> str:
-    """What to say beside the name of a primitive that is not in the table; often nothing."""
+    """What to say next to the name of a primitive that is not in the table; often nothing."""
     if primitive != "Custom":
         return ""
     kind = attributes.get("type") or attributes.get("reg_op_name") or "unknown"

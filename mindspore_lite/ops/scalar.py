@@ -22,7 +22,7 @@ Emit = Callable[[Tape, list[ir.Value]], ir.Value]
 
 
 def known_number(value: Val) -> Any:
-    """A constant as a Python number, None where only the run tells."""
+    """A constant as a Python number, None where it is known only at run time."""
     array = constant_of(value)
     return array.item() if array is not None and array.size == 1 else None
 

@@ -340,7 +340,7 @@ class Tape:
                 self._asked.add(node)
 
     def _is_open(self, value: ir.Value) -> bool:
-        """Whether inference may still tell more about a value."""
+        """Whether inference may still find out more about a value."""
         node = value.producer()
         return node is not None and node not in self._asked and not _known(value)
 
@@ -366,7 +366,7 @@ def _infer_node(node: ir.Node) -> bool:
     """Fill in what is known of a node's outputs; returns False where nothing can be asked yet."""
     inputs = [v for v in node.inputs if v is not None]
     if node.op_type in ("If", "Loop") or any(v.dtype is None for v in inputs):
-        return False  # sub-graphs see values of this one, which ONNX cannot be told about here
+        return False  # sub-graphs see values of this one, which ONNX cannot know about here
     types = {str(v.name): ir.serde.serialize_value(v).type for v in inputs}
     data = {
         str(v.name): ir.serde.serialize_tensor(v.const_value)

@@ -3,7 +3,7 @@
 A node that does has every input and attribute that its operator demands, and each attribute is of
 the type that the operator says: they can be read without another check. ONNX Runtime asks for the
 same, but only after our own passes; other runtimes and onnx-ir let such nodes through. The checker
-of the onnx package is not used: it takes protobuf alone, with all tensors inside of the nodes.
+of the onnx package is not used: it takes protobuf alone, with all tensors inside the nodes.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def before(
     attributes: Attributes | None = None,
     label: str = "",
 ) -> ir.Value:
-    """A new node in front of another; names are made unique by whoever ends the pass."""
+    """A new node in front of another; names are made unique at the end of the pass."""
     name = f"{node.outputs[0].name}_{label or op_type.lower()}"
     made = ir.node(op_type, inputs, attributes or {}, outputs=[ir.Value(name=name)], name=name)
     assert node.graph is not None
@@ -166,7 +166,7 @@ def single_user(value: ir.Value) -> bool:
 
 
 def only_user(value: ir.Value) -> ir.Node | None:
-    """The node that alone makes use of a value, beside it in the same graph."""
+    """The only node that uses a value, if it is in the same graph."""
     if not single_user(value):
         return None
     (use,), producer = value.uses(), value.producer()
@@ -216,7 +216,7 @@ def bypass(node: ir.Node, value: ir.Value) -> bool:
 
 
 def graph_nodes(model: ir.Model) -> list[ir.Node]:
-    """Every node, those of bodies included, each before what is inside of it."""
+    """Every node, those of bodies included, each before what is inside it."""
     return list(ir.traversal.RecursiveGraphIterator(model.graph))
 
 

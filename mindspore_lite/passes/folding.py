@@ -3,7 +3,7 @@
 Engines compute every node that depends on constants alone when they compile, whatever size its
 result has: 175 bytes of file can take gigabytes. So the constant part is followed here first, node
 by node, by ONNX's own shape inference, which knows the numbers of small constants. No list of
-operators decides: a node whose size inference cannot tell counts as unknown, unless its result is
+operators decides: a node whose size inference cannot find counts as unknown, unless its result is
 bounded by its inputs (_BOUNDS). ONNX Runtime gets a bound for each node, so that all unknown ones
 together stay within what is left (Folding.most_each); engines without one refuse the model.
 
@@ -332,7 +332,7 @@ class _Measuring:
         return known is not None and known.has_function
 
     def results(self, node: ir.Node, inputs: Sequence[_Constant | None]) -> list[_Constant] | None:
-        """The outputs of a node; None where the size of one cannot be told."""
+        """The outputs of a node; None where the size of one is unknown."""
         if any(one is not None and one.dims is None for one in inputs) or bodies(node):
             return None
         bound = _BOUNDS.get(node.op_type) if node.domain == "" else None

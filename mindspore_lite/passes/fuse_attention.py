@@ -11,7 +11,7 @@ mask. Engines that know ONNX only cannot run it.
 2. Masks are added to the scores or taken off, before or behind the scale, and may broadcast.
 3. Where(hidden, low, scores), and the other way round, is a mask too, see _can_be_added.
 4. A constant mask that hides just the later keys becomes is_causal.
-5. Between softmax and v: Dropout outside of training, and zeros for rows that are NaN, which is how
+5. Between softmax and v: Dropout outside training, and zeros for rows that are NaN, which is how
    PyTorch writes rows without any key; torch's own operator makes zeros of them.
 6. 16-bit scores may be cast to float32 for the softmax and back: torch's operator does so inside.
 7. k comes transposed, by a Transpose that moves other axes too, or that lies before a Reshape of

@@ -18,7 +18,7 @@ from mindspore_lite.passes.element_types import element_types
 from mindspore_lite.passes.long_lists import inferred
 from mindspore_lite.passes.shapes import round_scales_up
 
-SAID = "mslite.said"  # in the metadata of a value: the shape that the file told
+SAID = "mslite.said"  # in the metadata of a value: the shape that the file gave
 LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads them
 
 

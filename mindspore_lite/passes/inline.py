@@ -184,7 +184,7 @@ class _Inliner:
         return _Frame(iter(list(function)), values, attributes, call, outer)
 
     def expanded(self, frame: _Frame) -> list[ir.Node]:
-        """The nodes of a call, those of the calls inside of it in their places."""
+        """The nodes of a call, those of the calls inside it in their places."""
         made: list[ir.Node] = []
         stack = [frame]
         while stack:
@@ -240,7 +240,7 @@ class _Inliner:
         return ir.Attr(attribute.name, attribute.type, value)
 
     def copied_graph(self, graph: ir.Graph, frame: _Frame) -> ir.Graph:
-        """A body inside of a function; it sees the values of the function."""
+        """A body inside a function; it sees the values of the function."""
         inputs = [self.fresh(value) for value in graph.inputs]
         frame.values.update(zip(graph.inputs, inputs, strict=True))
         weights = []

@@ -20,7 +20,7 @@ _HIDDEN = "mslite.long"  # a domain that inference passes over
 
 
 def inferred(proto: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto:
-    """The model with all types and shapes that can be told.
+    """The model with all types and shapes that can be inferred.
 
     Raises:
         InferenceError, RuntimeError: The model contradicts itself; without `strict`, only types.
@@ -105,7 +105,7 @@ def _lengths(graph: onnx.GraphProto) -> dict[str, int]:
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and those inside of it."""
+    """A graph and those inside it."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

@@ -1,6 +1,6 @@
 """Pass: removes nodes that return their first input unchanged.
 
-1. Identity; Dropout outside of training; Concat, Split, Sum, Mean, Max and Min of a single value.
+1. Identity; Dropout outside training; Concat, Split, Sum, Mean, Max and Min of a single value.
 2. Cast to the type that a value has; Transpose that moves no axis.
 3. Reshape, Flatten and Expand to the shape that a value has.
 4. Slice of everything; Pad by nothing; Tile once; Resize by factors of 1.

@@ -19,7 +19,7 @@ def scratch_bytes(skeleton: bytes) -> int:
     """The estimate for the sizes that the model declares; one that it leaves open counts as 1.
 
     `skeleton` is the model without its large weights. A result whose shape depends on data counts
-    nothing, nor does what happens inside of branches and loops.
+    nothing, nor does what happens inside branches and loops.
     """
     model = onnx.load_model_from_string(skeleton)
     for value in model.graph.input:
@@ -46,7 +46,7 @@ def _peak(graph: onnx.GraphProto, sizes: dict[str, int]) -> int:
 
 
 def _read_by(node: onnx.NodeProto) -> Iterator[str]:
-    """What a node reads, also inside of its subgraphs."""
+    """What a node reads, also inside its subgraphs."""
     yield from node.input
     for attribute in node.attribute:
         for inner in (attribute.g, *attribute.graphs):

@@ -33,7 +33,7 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
     if problem := _wrong_channels(found) or _wrong_reshape(found):
         raise _refusal(inputs, problem)
     return [
-        # what comes out of a loop may change its shape in it: ONNX does not even tell the rank
+        # what comes out of a loop may change its shape in it: ONNX does not even give the rank
         _dims(value) if value.type.tensor_type.HasField("shape") else (-1,) * rank
         for value, rank in zip(found.output, ranks, strict=True)
     ]

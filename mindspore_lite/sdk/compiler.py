@@ -90,7 +90,7 @@ def build_library(
     jobs: int,
     step: Callable[[str], None],
 ) -> None:
-    """Make `target` of all sources in root/src; objects lie beside it for as long as it takes.
+    """Make `target` of all sources in root/src; objects lie next to it meanwhile.
 
     Raises:
         LiteError: The compiler failed; its own words are in it.

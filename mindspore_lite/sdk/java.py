@@ -18,7 +18,7 @@ from mindspore_lite.version import __version__
 GROUP, ARTIFACT, POM_VERSION = "com.mindspore.lite", "mindspore-lite-java", "1.0"
 JAR = f"runtime/lib/{ARTIFACT}.jar"
 POM = f"runtime/lib/{ARTIFACT}.pom"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can tell
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can express
 _MANIFEST = f"""\
 Manifest-Version: 1.0
 Implementation-Title: {ARTIFACT}

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent
 
 
 def find(folder: str, language: str, package: Path = PACKAGE) -> Path:
-    """The directory bindings/`folder`: in the package, or beside it in a clone.
+    """The directory bindings/`folder`: in the package, or next to it in a clone.
 
     Raises:
         LiteError: Neither is there.

@@ -2,11 +2,11 @@
 
 Waking a thread takes longer than such a run, so a queue would only slow it down: callers compute on
 their own threads, and what they take turns at is the interpreter's lock, whatever a pool does. The
-lane takes no lock of its own either. Its counters are deques, whose append and pop are atomic; who
-reads them calls `settle`, under the pool's lock, which moves what has ended into the pool's books.
+lane takes no lock of its own either. Its counters are deques, whose append and pop are atomic; a
+reader calls `settle`, under the pool's lock, which moves what has ended into the pool's books.
 
-A caller enters before it asks whether the lane is closing, and `close` says so before it looks who
-is inside: one of the two always sees the other.
+A caller enters before it asks whether the lane is closing, and `close` says so before it looks for
+callers inside: one of the two always sees the other.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ it. Whatever the program's own handler of SIGINT does then holds: an exception e
 stops the run; a handler that returns lets the run go on. No handler, mask or wake-up descriptor of
 the program is touched. Other threads never see a signal, and run their models themselves.
 
-Who owns what: a Helper serves one run at a time. It is popped from `_IDLE` by who needs it, and
-puts itself back when the run has ended, however long after the wait for it: a run that does not
-stop keeps its helper, and the next one gets another. Runs on the main thread are not nested,
-except from signal handlers; nothing here is held while one waits, so these work as well.
+Who owns what: a Helper serves one run at a time. The main thread pops it from `_IDLE`, and it puts
+itself back when the run has ended, however long after the wait for it: a run that does not stop
+keeps its helper, and the next one gets another. Runs on the main thread are not nested, except from
+signal handlers; no lock is held while one waits, so these work as well. `_IDLE` needs no lock:
+append and pop of a list are atomic.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mindspore_lite.errors import LiteError
 T = TypeVar("T")
 
 QUICK_S = 0.02  # a run that takes no longer is over before anybody notices the delay; guess
-STOP_S = 0.3  # for a run to end when it is told to, before its thread is left to itself
+STOP_S = 0.3  # for a run to end when it is stopped, before its thread is left to itself
 LOOK_S = 0.1  # how often a thread that waits looks for signals
 _FEW = 8  # elements of an input of integers that may decide sizes, as a shape does
 _MANY = 256  # different sizes that are remembered
@@ -187,7 +188,7 @@ class _Helper:
             task, self._task = self._task, None
             assert task is not None
             task.do()
-            _IDLE.append(self)  # before the end is told: the next run finds it
+            _IDLE.append(self)  # before `done` is released: the next run finds it
             task.done.release()
             del task
 

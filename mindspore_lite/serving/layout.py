@@ -4,7 +4,7 @@ C is the number of usable cores (affinity mask and cgroup quotas, a fraction cou
 number of physical cores among them. W and T are workers and threads as asked for, 0 is automatic.
 
     W  T   workers      threads           a request gets
-    0  0   C            1                 D threads when alone, half of them beside another one,
+    0  0   C            1                 D threads when alone, half of them next to another one,
                                           and so on, 1 in a crowd
     W  0   W            min(D, C // W)    the same widths, down to these threads
     0  T   C // T       T                 T threads

@@ -1,7 +1,7 @@
 """From a model and a Spec to workers: the sessions that each may use, and its cores.
 
 A worker of one thread needs none of an engine's own, so all such workers share one session. Wider
-workers get a session each, because the threads of a session serve all who call it; their weights
+workers get a session each, because the threads of a session serve all its callers; their weights
 are pages of the same file, so that only the graph is there several times. A model that cannot be
 mapped from the compile cache is loaded once, in one session whose threads all workers share; only
 bound workers get a session each even then, for threads cannot sit on the cores of two. An engine

@@ -2,11 +2,16 @@
 
 Who owns what. The Scheduler holds the queue and the slots, and is touched under `_lock` only; the
 lock is never held while an engine runs or a caller's code is called. A slot belongs to one thread
-at a time: to a caller that found it idle and computes in it himself, without a change of threads,
+at a time: to a caller that found it idle and computes in it itself, without a change of threads,
 or to its own thread, which is woken when a request had to wait and stays awake while the queue is
 not empty. Bound workers, and requests with a deadline, always go to the slot's own thread: it is
-the one that sits on the right cores, and a caller must be free to leave when his time is up. So do
+the one that sits on the right cores, and a caller must be free to leave when its time is up. So do
 those of the main thread unless they are short for certain: Ctrl-C must reach it (interrupt.py).
+
+Order of locks: `_lock`, then the watchdog's. The watchdog calls back without its own, so a deadline
+may take `_lock`. A caller sleeps on `Request.answered` and a slot's thread on `Slot.signal`, both
+locks that another thread releases; they are released after `_lock`, which the woken thread may
+need.
 
 Promises. A request with a deadline ends by it. Nothing that failed looks like a success. A request
 that fails, hangs or is cancelled takes no other with it: a hanging engine keeps its thread, but the
@@ -43,7 +48,7 @@ from mindspore_lite.serving.summary import summary
 from mindspore_lite.serving.thread_widths import Widths
 
 _LOG = logging.getLogger(__name__)
-GRACE_S = 5.0  # how long an engine may take to notice that it shall stop; guess
+GRACE_S = 5.0  # how long an engine may take to notice a stop; guess
 _CHAINS = 8  # callers of a batch that are woken at once; 4 were 3 % slower on an H200, 1 was 9 %
 _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way; guess
 
@@ -76,7 +81,7 @@ class Pool:
         watchdog: Watchdog = WATCHDOG,
     ) -> None:
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)  # told when a closing pool gets emptier
+        self._changed = threading.Condition(self._lock)  # notified when a closing pool gets emptier
         self._scheduler = Scheduler(places, queue_size, batching, Widths(run_ns))
         self._layout = layout
         self._most_rows = batching.max_rows if batching else 0
@@ -145,7 +150,7 @@ class Pool:
             else:
                 direct = computes and self._direct and timeout_s is None
                 slot = self._scheduler.admit(request, request.arrived_ns, direct=direct)
-            if slot is None:
+            if slot is None:  # under the lock still: whichever thread ends it must find `answered`
                 request.answered = answered = threading.Lock()
                 answered.acquire()
                 woken = self._scheduler.to_wake()
@@ -182,7 +187,7 @@ class Pool:
     def cancel(self, request: Request) -> bool:
         """End a request that nobody wants any more, undelivered; False when it has ended.
 
-        Who waits for it in run() gets a CancelledError.
+        A caller that waits for it in run() gets a CancelledError.
         """
         with self._lock:
             if request.state is State.NEW:  # known to others, and not admitted yet
@@ -192,7 +197,7 @@ class Pool:
                 return False
             request.deliver = None
             self._unwatch(request)
-            if request.answered is not None:  # who waits for it is not who cancels it
+            if request.answered is not None:  # the waiting thread is not the cancelling one
                 request.answered.release()
             return True
 
@@ -274,7 +279,7 @@ class Pool:
                 interrupt.wait_for(answered)
             else:
                 answered.acquire()
-        except BaseException:  # Ctrl-C while waiting: nobody wants the answer any more
+        except BaseException:  # Ctrl-C while waiting: the answer is not wanted any more
             self.cancel(request)
             raise
         finally:
@@ -414,7 +419,7 @@ class Pool:
         return not slot.lost
 
     def _deliver(self, requests: list[Request]) -> None:
-        """Tell callers of the end; those that wait first, for code of the others may take long."""
+        """Wake callers that wait, then call back the others, whose code may take long."""
         for request in requests:
             self._unwatch(request)
             _wake(request)
@@ -435,7 +440,7 @@ class Pool:
         if any(request.deliver for request in requests):
             deliver = partial(self._deliver, requests)
             thread = threading.Thread(target=deliver, name="mslite-late", daemon=True)
-            with suppress(RuntimeError):  # none to be had, or the interpreter ends
+            with suppress(RuntimeError):  # none can be started, or the interpreter ends
                 thread.start()
                 return
         self._deliver(requests)
@@ -496,7 +501,7 @@ class Pool:
 
 
 def _wake(request: Request | None) -> None:
-    """Wake a caller that waits, who wakes the next one of its batch before it does anything else.
+    """Wake a caller that waits; it wakes the next one of its batch before it does anything else.
 
     All at once they would queue for the interpreter's lock, and the workers behind them: 64 callers
     of a card, on 16 cores, were measured to get 7 to 17 % fewer answers.
@@ -520,7 +525,7 @@ def _after_fork() -> None:
 
 
 def _at_exit() -> None:
-    """End runs under way: a thread inside of native code must not meet a dying interpreter."""
+    """End runs under way: a thread inside native code must not meet a dying interpreter."""
     for pool in list(_POOLS):
         with suppress(LiteError):
             pool.close(_EXIT_S)

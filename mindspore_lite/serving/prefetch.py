@@ -2,7 +2,7 @@
 
 An engine with a queue of its own computes as many runs at once as it has streams, in the order in
 which they came. It is given a few more, so that a stream that is done goes on at once: until its
-caller has been told and the next request was fetched, 0.1 to 0.2 ms pass, which were 3 % of
+caller is woken and the next request was fetched, 0.1 to 0.2 ms pass, which were 3 % of
 MobileNetV2's time. Nobody says when such a run begins, but it follows from the order.
 
 Touched under the pool's lock only.
@@ -24,7 +24,7 @@ def places_ahead(streams: int) -> int:
 
 
 class Line(Generic[T]):
-    """The runs inside of one engine."""
+    """The runs inside one engine."""
 
     def __init__(self, streams: int) -> None:
         self._streams = streams

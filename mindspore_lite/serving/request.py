@@ -10,7 +10,7 @@
 The Scheduler alone moves a request, under the pool's lock. The six states without an arrow out are
 final. Members of a batch that failed are queued again, each to run alone. A running request that
 was ended from outside leaves its slot busy until the engine lets go; what the engine then returns
-belongs to nobody.
+is dropped.
 """
 
 from __future__ import annotations

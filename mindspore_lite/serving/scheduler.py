@@ -53,7 +53,7 @@ class WorkerPlace:
     cores: tuple[int, ...] = ()
     node: int = -1
     card: str = ""  # which workers with the same share; "" is none
-    ahead: bool = False  # what is put there waits inside of the engine; not with batching
+    ahead: bool = False  # what is put there waits inside the engine; not with batching
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Batching:
     """How requests are joined: at most so many rows, after waiting so long for them.
 
     Without a time to wait, rows are shared out: each slot waits, for a small part of what a run
-    takes, until it has its share of the requests that were under way of late. So a lone request
-    never waits, and callers who all come back after a batch are together again in the next. While
+    takes, until it has its share of the requests that were under way recently. So a lone request
+    never waits, and callers that all come back after a batch are together again in the next. While
     the card of a slot computes for another one, it waits longer.
 
     A session that runs fewer rows than a bucket as if there were as many gets no batch that fills
@@ -152,9 +152,9 @@ class Scheduler:
         self._rows: Counter[object] = Counter()  # waiting rows of each key
         self._full: dict[object, None] = {}  # the keys whose rows make a batch
         self._widths = widths or Widths()
-        self._flight = 0.0  # rows under way, of late
+        self._flight = 0.0  # rows under way, recently
         self._open_rows = 0  # rows under way now
-        self._pace_ns = 0  # how long a run takes, of late
+        self._pace_ns = 0  # how long a run takes, recently
         self._due_ns = 0  # until when the gathering slot waits
         self._fitting = batching.fitting() if batching is not None else []
 
@@ -165,7 +165,7 @@ class Scheduler:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many rows were under way of late that their callers should meet."""
+        """Whether so many rows were under way recently that their callers should meet."""
         return self._flight >= _CROWD
 
     def admit(self, request: Request, now_ns: int, *, direct: bool) -> Slot | None:
@@ -312,7 +312,7 @@ class Scheduler:
         tally = slot.tally
         duration_ns = now_ns - slot.started_ns
         tally.runs.add(duration_ns)
-        if error is not None:  # which may come at once, and tells nothing of the pace
+        if error is not None:  # which may come at once, and says nothing about the pace
             tally.failed += 1
             return True
         tally.done += 1
@@ -333,7 +333,7 @@ class Scheduler:
     def end(self, request: Request, state: State, error: BaseException) -> bool:
         """End a request from outside; False when it had ended before.
 
-        The engine is told to stop once nobody wants what it computes.
+        The engine is stopped once no request wants what it computes.
         """
         if request.state is State.QUEUED:
             self._leave(request)
@@ -355,7 +355,7 @@ class Scheduler:
         return [r for r in open_ones if self.end(r, State.CLOSED, ClosedError(why))]
 
     def idle_slots(self) -> list[Slot]:
-        """The slots that nobody computes in."""
+        """The slots in which nothing is computed."""
         return [self.slots[index] for index in self._idle]
 
     def replace(self, slot: Slot) -> Slot | None:

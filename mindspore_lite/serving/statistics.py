@@ -87,7 +87,7 @@ class Histogram:
 
     def add(self, duration_ns: int, times: int = 1) -> None:
         """Count one duration, or so many alike."""
-        # the four bits after the leading one tell the step within a power of two
+        # the four bits after the leading one are the step within a power of two
         shift = duration_ns.bit_length() - 5
         step = duration_ns if shift <= 0 else (shift << 4) + (duration_ns >> shift)
         self._buckets[step] += times

@@ -36,7 +36,7 @@ class Widths:
         self._doubts = 0
 
     def choose(self, lanes: tuple[WidthOption, ...], runs: int) -> WidthOption:
-        """The lane for a run beside which, counting itself, so many run or wait."""
+        """The lane for a run when so many, itself included, run or wait."""
         if len(lanes) == 1:
             return lanes[0]
         self._crowd = remembered(self._crowd, runs)
@@ -54,7 +54,7 @@ class Widths:
             return
         # until more is known, a wide run is taken to be worth it: the first may be slow by chance
         known = self._wide_ns.get(lane.lanes, self._narrow_ns // 2)
-        if known > self._narrow_ns:  # it was a trial, and tells how things are now
+        if known > self._narrow_ns:  # it was a trial, and shows how things are now
             known = 0
         self._wide_ns[lane.lanes] = averaged(known, duration_ns)
 

@@ -17,7 +17,7 @@ from mindspore_lite.weights.rename import collapsed, node_path
 from mindspore_lite.weights.variable import Variable
 
 Arrays = Mapping[str, np.ndarray]  # by the names of initializers
-Group = Sequence[tuple[str, np.ndarray]]  # what callers call a weight, or "", and what it shall be
+Group = Sequence[tuple[str, np.ndarray]]  # what callers call a weight, or "", and its new value
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-SHOWN = 10  # of a long list in an error; guess: whoever has more to mend runs it again
+SHOWN = 10  # of a long list in an error; guess: a user with more to fix runs it again
 
 
 class Near:

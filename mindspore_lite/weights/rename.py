@@ -9,8 +9,8 @@ of LoRA weights for Stable Diffusion name the same module in four ways more, by 
 3. diffusers  unet.down_blocks.0.attentions.0.proj_in.weight
 4. LoRA       down_blocks.0.attentions.0.proj_in.lora.up.weight
 
-No other name is touched by their rules. These are guesses in any case: whoever looks for a weight
-tries the names of the model itself first.
+No other name is touched by their rules. These are guesses in any case: the names of the
+model itself are tried first.
 """
 
 from __future__ import annotations

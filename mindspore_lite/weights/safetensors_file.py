@@ -20,7 +20,7 @@ _TYPES = {
     "U16": "uint16", "U32": "uint32", "U64": "uint64", "F16": "float16", "BF16": "bfloat16",
     "F32": "float32", "F64": "float64",
 }  # fmt: skip
-_PREFIX = 8  # bytes that tell the length of the header
+_PREFIX = 8  # bytes that hold the length of the header
 
 
 def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:

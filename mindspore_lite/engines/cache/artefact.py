@@ -60,7 +60,7 @@ def trusted(folder: Path, key: str) -> bool:
 def sound(folder: Path, key: str) -> bool:
     """Whether the content is right, judged by reading it; then the stats in meta are renewed.
 
-    A copied or restored cache has new inodes and times but good content. Only for a caller who
+    A copied or restored cache has new inodes and times but good content. Only for a caller that
     holds the artefact's lock alone, because meta may be rewritten.
     """
     if trusted(folder, key):

@@ -32,7 +32,7 @@ class Content:
 
 
 def stamp(path: Path) -> Stamp:
-    """What tells one state of a file from another without reading it."""
+    """What distinguishes one state of a file from another without reading it."""
     s = os.stat(path)
     return (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
 

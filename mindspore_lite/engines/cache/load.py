@@ -1,7 +1,7 @@
 """Finds a compiled model in the cache or builds it; the part that all engines share.
 
-An engine says how to write a folder, and how to open one; who waits for whom, and what a later load
-must not find, is decided here.
+An engine says how to write a folder, and how to open one; which process waits for which, and what a
+later load must not find, is decided here.
 """
 
 from __future__ import annotations

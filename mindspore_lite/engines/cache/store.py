@@ -8,7 +8,7 @@
     <place>/torch/            what torch's compiler keeps, folders with files of its own
 
 Who owns what: a reader holds the lock of its key shared while it checks and opens the artefact;
-a builder, and whoever removes an artefact or a left-over build, holds it alone. The kernel drops
+a builder, or a process that removes an artefact or old build, holds it alone. The kernel drops
 the lock of a dead process, so a build folder whose lock can be had is nobody's. An opened artefact
 needs no lock: its pages stay mapped after the files are unlinked. One that is shared with other
 processes is held by its own folder's lock (weights/sharing/hold.py), and stays until that is let
@@ -147,7 +147,7 @@ def temporary() -> Iterator[Cache]:
 
 
 def _problem(folder: Path, follow: bool = True) -> str | None:
-    """Why a folder must not be trusted: somebody else could put a model of his own there."""
+    """Why a folder must not be trusted: another user could put a model there."""
     s = os.stat(folder, follow_symlinks=follow)
     if not stat.S_ISDIR(s.st_mode):
         return "it is not a directory"
@@ -292,7 +292,7 @@ class Cache:
         """Remove what was not used for longest above the bound, and what dead builders left.
 
         Wants no lock held: it tries the lock of each victim and passes over the busy ones. Folders
-        of the compiler have no lock; who misses one compiles again.
+        of the compiler have no lock; a process that misses one compiles again.
         """
         # what stays now is tried again at the next store
         with suppress(OSError, CacheTroubleError):
@@ -359,7 +359,7 @@ class Cache:
                 _unlock(lock)
 
     def _sweep(self, prefix: str) -> None:
-        """Remove the builds of dead processes; who holds the lock alone knows them dead."""
+        """Remove the builds of dead processes; the sole holder of the lock knows them dead."""
         for left in self.place.glob(f"build-{prefix}-*"):
             remove_tree(left)
 

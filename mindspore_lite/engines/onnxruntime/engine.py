@@ -83,7 +83,7 @@ class OnnxRuntimeEngine:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if store is not None:  # said last: a bad model is an error, and no matter of the cache
+        if store is not None:  # last: a bad model is an error, not a fault of the cache
             cache.warn(store.place, trouble)
         return session
 
@@ -206,7 +206,7 @@ def _load_cached(
                 lambda folder: _compile(folder, made, entries, options.max_seconds),
             )
         except EngineError as exc:
-            # a full disk or a bad model, ONNX Runtime does not tell: compiling in memory will
+            # a full disk or a bad model, ONNX Runtime does not say: compiling in memory will
             raise cache.CacheTroubleError(f"compiling failed ({exc})") from exc
 
     how = cached.builder(source, options, OnnxRuntimeEngine.name, (store, key, content), build)

@@ -1,7 +1,7 @@
 """Writes a Chrome trace of a session's runs with ONNX Runtime's profiler.
 
 The trace is written when the session is closed. Until then the profiler has a file of its own
-beside it, which stays behind if the process dies.
+next to it, which stays behind if the process dies.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ its graph. Two weights are equal when their raw bytes are, read and compared her
 packed forms have the same names; ONNX Runtime puts a hash of the packed bytes into the name.
 
 Who owns what: a group remembers where weights lie, and holds nothing open; a model keeps alive what
-it has mapped, whoever is closed or removed from the cache. Removing an artefact takes no notice of
+it has mapped, whatever is closed or removed from the cache. Removing an artefact takes no notice of
 groups. So it is looked at after a model was opened whether the files that it was sent to are still
 those that were compared: a removed file never comes back, so one that is there was there all the
 time. Else the model is opened again, from its own file. Models of one group are opened one at a

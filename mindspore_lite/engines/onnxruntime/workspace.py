@@ -1,7 +1,7 @@
 """Scratch memory that the sessions of groups share; it lives as long as one of them.
 
 ONNX Runtime's environment has room for one such allocator. A session takes the one that is
-registered when it is opened, and registering another leaves the old one to those who took it. So
+registered when it is opened, and registering another leaves the old one to those that took it. So
 all groups of a process that share their scratch memory share it with each other. What its sessions
 gave back is kept for the next run, as in a session's own allocator; when the last of them is gone a
 fresh allocator takes its place, and the memory goes back to the system.

@@ -74,7 +74,7 @@ class OpenVinoEngine:
             except cache.CacheTroubleError as exc:
                 trouble = cached.in_memory_because(source, exc)
         session = _in_memory(reading.parts_of(source), source.replaced, options)
-        if store is not None:  # said last: a bad model is an error, and no matter of the cache
+        if store is not None:  # last: a bad model is an error, not a fault of the cache
             cache.warn(store.place, trouble)
         return session
 

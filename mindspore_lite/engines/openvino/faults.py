@@ -23,7 +23,7 @@ _TURNED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}
 
 
 def mend(model: ir.Model) -> None:
-    """Let comparisons with NaN be false; refuse what cannot be mended."""
+    """Let comparisons with NaN be false; refuse what cannot be fixed."""
     guard_empty_batches(model, ("LSTM", "GRU", "RNN"))
     wrong: dict[str, list[str]] = {}
     for node in model.graph.all_nodes():

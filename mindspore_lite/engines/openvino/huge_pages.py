@@ -39,7 +39,7 @@ def for_new_memory() -> Iterator[None]:
 
 
 def _page_bytes() -> int:
-    """The size of a huge page; 0 where there are none to be had."""
+    """The size of a huge page; 0 where none are available."""
     try:
         if "[never]" in (_SETTINGS / "enabled").read_text() or not _MAPS.exists():
             return 0

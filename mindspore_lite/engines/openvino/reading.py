@@ -183,7 +183,7 @@ def _inputs(proto: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
 def _places(model: Any, names: Sequence[str]) -> dict[str, int]:
     """Where OpenVINO has the inputs of these names: it drops those that nobody uses.
 
-    One that is an output, too, has the output's name; there the order tells.
+    One that is an output, too, has the output's name; there the order decides.
     """
     found = {one.get_friendly_name(): at for at, one in enumerate(model.get_parameters())}
     known = {name: found.pop(name) for name in names if name in found}

@@ -6,7 +6,7 @@ its outputs are copied; one whose run failed is thrown away. Where the session h
 a request is queued and one of OpenVINO's threads computes: a thread that computed itself would be
 tied to a stream of its own, two callers to the same one, while others idle. So is one that may be
 stopped, for OpenVINO cancels only such, at the next operator of the graph; a loop is one operator.
-A caller who sits on cores of his own computes himself, and cannot be stopped; one of a session with
+A caller pinned to its own cores runs the work itself, and cannot be stopped; one of a session with
 a single stream computes himself, too.
 
 OpenVINO's threads do not survive a fork: the child's copies are marked, and never destroyed.
@@ -137,7 +137,7 @@ class OpenVinoSession:
             raise
         found = [np.array(native.get_output_tensor(at).data) for at in range(len(self.outputs))]
         for at, blank in enumerate(request.blanks):
-            native.set_input_tensor(at, blank)  # what the caller gave is his alone again
+            native.set_input_tensor(at, blank)  # the caller's data is its own again
         return [
             io_types.outward(array, kind) if kind else array
             for array, kind in zip(found, self._outward, strict=True)

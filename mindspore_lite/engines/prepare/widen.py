@@ -273,7 +273,7 @@ class _Work:
         now: Mapping[str, ir.DataType],
         wanted: Mapping[str, ir.DataType],
     ) -> None:
-        """Cast what goes in, and what comes out back."""
+        """Cast inputs, and cast outputs back."""
         self.changed = True
         last = len(known.inputs) - 1
         for at, value in enumerate(node.inputs):
@@ -316,7 +316,7 @@ class _Work:
         return made
 
     def narrow(self, node: ir.Node, value: ir.Value, dtype: ir.DataType) -> None:
-        """Let a node make a wider value; whoever used it gets it cast back."""
+        """Let a node make a wider value; its users get it cast back."""
         back = _cast(value, self.types[value], str(value.name))
         made = back.outputs[0]
         value.replace_all_uses_with(made, replace_graph_outputs=True)

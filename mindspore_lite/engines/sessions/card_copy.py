@@ -68,7 +68,7 @@ class CardCopy:
             known = [form for form in self._forms if accepts(form.inputs, shapes)]
             if not known:
                 known = [_Form(self._load(shapes))]
-                # whoever is pushed out is not closed: a thread may have found it, about to run
+                # an evicted session is not closed: a thread may have found it, about to run
                 kept = self._forms[1:][-MAX_SESSIONS + 1 :]
                 self._forms = (self._forms[0], *kept, *known)
             return known[0].sessions.get(worker) or known[0].made_for(worker)

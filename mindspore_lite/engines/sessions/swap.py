@@ -1,7 +1,9 @@
 """Sessions that are replaced all at once while runs go on.
 
-Who owns what: whoever changes the model replaces the tuple of sessions in one assignment; sessions
-that are no longer in it are not closed, but go when the last run on them has ended.
+Who owns what: a change of the model replaces the tuple of sessions in one assignment, so a run sees
+all old sessions or all new ones without taking a lock. Sessions that are no longer in the tuple are
+not closed; they go when the last run on them has ended. `_lock` only keeps swap and close apart:
+sessions that come after the close must be closed at once.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Card:
         return int(free), int(total)
 
     def identity(self) -> str:
-        """What tells this very card from others, whatever number a process gives it."""
+        """What distinguishes this card from others, whatever number a process gives it."""
         return str(getattr(self._module.get_device_properties(self.device), "uuid", ""))
 
     def properties(self) -> str:
@@ -184,7 +184,7 @@ class Card:
         return int(generator.get_offset())
 
     def error_text(self, number: int) -> str:
-        """What an error of CUDA is called, which CUDA then forgets: torch would tell it again."""
+        """What an error of CUDA is called, which CUDA then forgets: torch would report it again."""
         library = ctypes.CDLL(f"libcudart.so.{self._torch.version.cuda.partition('.')[0]}")
         library.cudaGetErrorString.restype = ctypes.c_char_p
         library.cudaGetLastError()
@@ -231,7 +231,7 @@ def stream_address(device: Any, torch: Any) -> int:
 
 
 def card_for(device: str) -> Card:
-    """A card that was found to be there, and to work; the same one for all who ask."""
+    """A card that was found to be there, and to work; the same one for all callers."""
     check(device)
     card = _CARDS.get(device)
     if card is None:

@@ -58,7 +58,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, content: bytes) -> None:
-    """Keep something; that it cannot be kept does not matter."""
+    """Keep something; a failure to keep it is ignored."""
     path = file(name)
     if path is None:
         return

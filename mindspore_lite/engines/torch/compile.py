@@ -60,7 +60,7 @@ def told(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Say what takes so long to whoever wants to know."""
+    """Report what takes so long."""
     for one in list(_tell):
         one(text)
 
@@ -82,7 +82,7 @@ def compiled(
     """The module as fast as tuning allows; the caller holds BUILDING.
 
     measure: how long a run takes; the fastest of several ways is kept.
-    origin: what the module follows from, beside the inputs and the switches of torch that are set;
+    origin: what the module follows from, besides the inputs and the switches of torch that are set;
         code of modules without one is not kept for later starts.
     taped: keeps what a later start needs of code; False: it cannot, the code itself must be kept.
     """

@@ -1,6 +1,6 @@
 """The PyTorch engine: sessions on the host or on a card.
 
-What is kept in the cache is the graph after the passes, with its weights beside it: a later start
+What is kept in the cache is the graph after the passes, with its weights next to it: a later start
 neither translates nor copies, and sessions on the host use the mapped pages themselves. What torch
 compiles of it is kept apart (plan_cache.py, compile.py).
 """
@@ -71,7 +71,7 @@ class TorchEngine:
                 trouble = str(exc)
         model, skeleton = _prepared(source)
         session = _in_memory(model, skeleton, source, options, card)
-        if store is not None:  # said last: a bad model is an error, and no matter of the cache
+        if store is not None:  # last: a bad model is an error, not a fault of the cache
             cache.warn(store.place, trouble)
         return session
 

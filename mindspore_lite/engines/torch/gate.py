@@ -1,7 +1,7 @@
 """A lock for runs and changes: any number of runs pass together, a change passes alone.
 
 A change that waits lets no new run in, so that it comes to pass however many runs there are. It
-waits for those under way; whoever comes meanwhile waits for it.
+waits for those under way; runs that arrive meanwhile wait for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Gate:
         self._one = _Running(self)
         self._lock = threading.Lock()  # of what follows; taken itself by runs, which is faster
         self._state = threading.Condition(self._lock)
-        self._turn = threading.Lock()  # of those who change
+        self._turn = threading.Lock()  # serialises changes
         self._running = 0
         self._changing = False
 

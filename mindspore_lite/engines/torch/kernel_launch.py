@@ -1,7 +1,7 @@
 """Launches the kernels of a Tape (trace_program.py) on NVIDIA cards.
 
-The driver of CUDA is called by ctypes: whoever can use torch on a card has it. Code that was loaded
-stays loaded, for recorded runs refer to it, and is shared by all who bring the same.
+The driver of CUDA is called by ctypes: a machine with torch on a card has it. Code that was loaded
+stays loaded, for recorded runs refer to it, and is shared by all users of the same code.
 """
 
 from __future__ import annotations

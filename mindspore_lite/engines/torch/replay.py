@@ -123,7 +123,7 @@ class Replay:
         self._once = self._at_once(caller) if caller else None
 
     def _at_once(self, caller: fused_launch.Caller) -> OneRun | None:
-        """How to run by one call; None where CUDA's own name of a graph is not to be had."""
+        """How to run by one call; None where CUDA's own name of a graph is not available."""
         self._graphs = [self._card.address(graph) for graph in (self._answer, self._replay)]
         if not all(self._graphs):
             return None

@@ -40,7 +40,7 @@ _ACCEPTED = 1000  # shapes that are remembered
 
 
 class Base:
-    """What every session of this engine tells of itself, and checks of a request."""
+    """What every session of this engine says about itself, and checks of a request."""
 
     def __init__(self, program: Program, mapped: bool) -> None:
         self.metadata = program.metadata

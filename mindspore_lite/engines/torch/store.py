@@ -6,7 +6,7 @@ which another process can map as a whole (ipc.py); what later builds need beside
 
 An update stages every new value on the device first, then holds off all runs of the model (gate.py)
 while the values are copied into place: runs see all old weights or all new ones. Nobody may enter
-the gate who holds the store's lock, or wait for the lock inside of the gate.
+the gate who holds the store's lock, or wait for the lock inside the gate.
 
 On the host weights are pages of a file, but for those that may change, which are copies.
 """

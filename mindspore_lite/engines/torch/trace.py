@@ -2,9 +2,9 @@
 
 Operators are heard by a mode of torch. New tensors and kernels are made by functions that no mode
 sees; so these are replaced while code is compiled or loaded, and such code goes on calling ours,
-which do the same and tell. That is private to torch, and may be different in another version of it:
-a tape is therefore followed once, on other inputs, in memory that holds nothing, and is thrown away
-unless its outputs are those of the code.
+which do the same and record it. That is private to torch and may differ between versions, so a tape
+is followed once, on other inputs, in memory that holds nothing, and thrown away unless its outputs
+are those of the code.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _kernel_class() -> Any:
 
 
 def _telling(make: Any, note: Callable[..., None]) -> Any:
-    """A function that makes a tensor, and tells."""
+    """A function that makes a tensor, and records it."""
 
     def made(*args: Any, **keywords: Any) -> Any:
         found = make(*args, **keywords)
@@ -236,7 +236,7 @@ def _telling_kernel(load: Any) -> Any:
 
 
 class _Launcher:
-    """Torch's launcher, which tells."""
+    """Torch's launcher, which also records."""
 
     def __init__(self, own: Any) -> None:
         self._own = own

@@ -1,13 +1,14 @@
 """Sends the parts of requests to the devices of a runner, and collects their outputs.
 
-Who owns what. Posts keep the worker processes alive, each on its own thread. A request is computed
+Who owns what. Supervisors keep the worker processes alive, each on its own thread. A request runs
 on its caller's thread: it sends the parts, waits for whichever answer comes first, and sends the
 next, so no thread is woken that does not compute. What all share (states, loads, counts) is read
-and changed under `_changed`, which is never held while something is sent or awaited. A child that
-was forked has none of it: it gets an error.
+and changed under `_changed`, which is never held while something is sent or received. The one lock
+that is taken before it is WeightRollout's `_updating`. A forked child has none of it: it gets an
+error.
 
-Weights are the matter of remote/devices/weight_rollout.py: a request says when it begins and ends,
-and its parts go to the models that have the weights it began with.
+remote/devices/weight_rollout.py handles weights: a request says when it begins and ends, and its
+parts go to the models that have the weights it began with.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _END_S = 20.0  # for a supervisor to end, which has its own limits: this one is 
 
 
 class Dispatcher:
-    """The devices, and who computes what."""
+    """The devices, and which of them computes what."""
 
     def __init__(
         self, places: Sequence[DevicePlace], *, retries: int = 0, start: Start = WorkerProcess
@@ -158,7 +159,7 @@ class Dispatcher:
         Args:
             groups: What is applied, one after the other.
             look: Called with a device that has the new weights, before any request has them; what
-                it raises because of that device tells nothing.
+                it raises because of that device is ignored.
 
         Raises:
             LiteError: A device refuses them, or there is none.
@@ -304,7 +305,7 @@ class Dispatcher:
         while request.waiting or request.flying:
             while request.waiting and self._send_one(request):
                 pass
-            # who waits for one answer only need not ask which one is there
+            # with one answer to wait for, there is no need to ask which one is there
             is_last = len(request.flying) == 1 and not request.waiting
             for part in list(request.flying) if is_last else self._answered(request):
                 self._land(request, part)
@@ -471,7 +472,7 @@ class Dispatcher:
             del error  # it holds this frame: without a circle, the inputs go when it goes
 
     def _reason(self, request: SplitRequest, life: Life, error: Exception) -> Exception:
-        """What the caller shall see: of a worker that died, or ends, how it did."""
+        """What the caller should see: of a worker that died, or ends, how it did."""
         if not isinstance(error, LEAVING):
             return error
         if self._ending:

@@ -6,7 +6,7 @@ cut only where devices outnumber physical cores. The groups' numbers of (physica
 one at most, for the slowest part of a batch decides how long it takes; which groups get the one
 more is chosen so that as few groups as possible reach across nodes.
 
-A mask does not tell a process how many of its cores it may keep busy when a cgroup quota allows
+A mask does not say how many of its cores it may keep busy when a cgroup quota allows
 fewer: each process would see the whole quota and take it for its own. So a group says how many
 threads to start in it: its physical cores, while the quota is dealt out in turn among the groups,
 at least one each. They add up to more than the quota only when the groups outnumber it.

@@ -61,7 +61,7 @@ class Heartbeat:
         """For how many seconds the process has been silent; 0 when it answers now.
 
         Raises:
-            LiteError: It cannot be asked, which tells nothing about it.
+            LiteError: It cannot be asked, which says nothing about it.
         """
         try:
             self._process.session.info("pid", timeout_s=ASK_S)

@@ -23,7 +23,7 @@ class DeviceStatistics:
     done: int
     failed: int  # also those that were called off, because another failed or nobody wanted them
     error: str  # why it is not ready
-    runner: dict[str, Any]  # the statistics of the runner in its process; {}: it does not tell
+    runner: dict[str, Any]  # the statistics of the runner in its process; {}: no answer
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MultiDeviceStatistics:
 
 
 def of_runner(life: Life, timeout_s: float) -> dict[str, Any]:
-    """The statistics of the runner in a worker process; {} when it does not tell."""
+    """The statistics of the runner in a worker process; {} when it does not answer."""
     try:
         found: dict[str, Any] = read_json(life.model.statistics(timeout_s))
     except (LiteError, ValueError):  # it may be dying

@@ -119,7 +119,7 @@ class SplitRequest:
         self.weights = None
 
     def cancel(self) -> bool:
-        """End it, from any thread: who computes it gets CancelledError. Whether it was this call.
+        """End it, from any thread: the computing one gets CancelledError. Whether it was this call.
 
         Connections that were woken so are of no more use.
         """

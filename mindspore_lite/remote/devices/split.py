@@ -5,7 +5,7 @@ every other input is sent whole with each part. Which is which, unless scatter s
 
     first dim declared    given                         the input
     none (a scalar)                                     is sent whole
-    any rank                                            is sent whole: nothing tells its axes apart
+    any rank                                            is sent whole: its axes are unknown
     -1                    the rows of the batch         carries the batch
                           1 row, and the batch has      is sent whole, as a timestep for all rows
                           another number of rows

@@ -46,7 +46,7 @@ def start_watched(process: WorkerProcess) -> Iterator[None]:
 
 def _ask(process: WorkerProcess, over: threading.Event) -> None:
     heartbeat = Heartbeat(process)
-    while not over.is_set() and process.alive:  # who builds says how one that died has ended
+    while not over.is_set() and process.alive:  # the building thread reports how a process died
         try:
             silent_s = heartbeat.ask()
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it

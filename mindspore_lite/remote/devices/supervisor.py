@@ -100,7 +100,7 @@ class DevicePlace:
 
 
 def stamp(path: str) -> tuple[int, ...]:
-    """What tells one state of a file from another."""
+    """What distinguishes one state of a file from another."""
     found = os.stat(path)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -186,7 +186,7 @@ class Supervisor:
         self._events.put(partial(self._call_off, life, request))
 
     def doubt(self, life: Life) -> None:
-        """Look later whether a run that was told to stop really ended, and end the worker if not.
+        """Check later whether a run that was stopped really ended, and end the worker if not.
 
         The pool in there gives runs some time before it calls them stuck.
         """
@@ -297,7 +297,7 @@ class Supervisor:
         return process.died()
 
     def _serve(self, process: WorkerProcess) -> None:
-        """Build the model, and be ready until the process ends, or shall end."""
+        """Build the model, and be ready until the process ends, or should end."""
         self._get_ready(process)
         self._was_ready = True
         since_s = self._clock()
@@ -330,7 +330,7 @@ class Supervisor:
 
     def _back_off_s(self, error: Exception) -> float | None:
         """How long to wait before the next life; None: there is none."""
-        if not self._was_ready:  # whoever builds the model is told, and decides
+        if not self._was_ready:  # the caller that builds the model gets the error, and decides
             return None
         if isinstance(error, ResourceError):
             self._refusals += 1
@@ -341,7 +341,7 @@ class Supervisor:
         return None if recent >= MOST_DEATHS else FIRST_BACK_OFF_S * 2.0 ** (recent - 1)
 
     def _rest(self, limit_s: float | None) -> None:
-        """Wait so long, or until it shall end; other events are about a life that is over."""
+        """Wait so long, or until it should end; other events are about a life that is over."""
         due_s = None if limit_s is None else time.monotonic() + limit_s
         while not self._stopping:
             try:

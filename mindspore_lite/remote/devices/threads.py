@@ -1,7 +1,8 @@
 """A few threads that wait for answers, started as needed.
 
 They are daemons, and so not waited for when the program ends: concurrent.futures would hold the
-interpreter up for as long as a model computes.
+interpreter up for as long as a model computes. `_changed` guards tasks and counts; tasks run
+without it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Threads:
                 self._changed.notify()
                 return
             if self._count >= self._most:
-                return  # whoever is ready first takes it
+                return  # the first thread that is ready takes it
             self._count += 1
         try:
             threading.Thread(target=self._work, name="mslite-answer", daemon=True).start()
@@ -57,7 +58,7 @@ class Threads:
             del task  # it holds a request with all its arrays
 
     def _next(self) -> Callable[[], None] | None:
-        """A task; None when there was none for some time, and this thread shall end."""
+        """A task; None when there was none for some time, and this thread should end."""
         with self._changed:
             self._idle += 1
             found = self._changed.wait_for(lambda: self._tasks, self._idle_s)

@@ -1,11 +1,12 @@
 """Brings new weights to all devices, and tells each request which weights it uses.
 
-Nobody waits for an update. Every worker builds the model once more, beside the one that serves, and
+Nobody waits for an update. Every worker builds the model once more, next to the one in use, and
 gives it the new weights; when all have, requests begin with these models. Those under way end with
 the weights that they began with, all their parts and retries, and the old models go when the last
 of them has ended. A process that ends meanwhile starts again with the weights that count then.
 
-`now`, and who uses which weights, is read and changed under the dispatcher's lock.
+`now`, and how many requests use which weights, are read and changed under the dispatcher's lock.
+`_updating` is taken before that lock, and held for a whole update: updates come one after another.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class WeightRollout:
     Args:
         supervisors: All devices, not started yet.
         changed: The dispatcher's lock.
-        lives: With it held, tells the devices that are ready; none, if some will be; or raises.
+        lives: With it held, returns the devices that are ready; none, if some will be; or raises.
     """
 
     def __init__(
@@ -68,12 +69,12 @@ class WeightRollout:
         return request.weights
 
     def let_go(self, weights: Weights) -> None:
-        """One who used weights does not any more. With the lock held."""
+        """A request no longer uses these weights. With the lock held."""
         weights.users -= 1
         self._dismiss(weights)
 
     def update(self, groups: Sequence[Group], look: Look) -> None:
-        """Change weights on all devices, or on none; see Crew.update."""
+        """Change weights on all devices, or on none; see Dispatcher.update."""
         with self._updating:
             wanted = self.now.after(groups)
             made: dict[Supervisor, Life] = {}
@@ -106,7 +107,7 @@ class WeightRollout:
             return []
 
     def _dismiss(self, weights: Weights) -> None:
-        """Weights go when nobody uses them, nor ever will."""
+        """Release weights that no request uses or will use."""
         if weights is not self.now and not weights.users:
             for supervisor in self._supervisors:
                 supervisor.dismiss(weights)
@@ -147,7 +148,7 @@ def _make(lacking: Lives, wanted: Weights, made: dict[Supervisor, Life], done: D
 
 
 def _show(made: dict[Supervisor, Life], look: Look) -> None:
-    """Have a model with the new weights looked at while nobody waits for it."""
+    """Call `look` with a model that has the new weights, before requests use it."""
     for life in list(made.values())[:1]:
         with (
             suppress(LiteError),

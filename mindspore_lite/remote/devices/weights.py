@@ -12,7 +12,7 @@ from mindspore_lite.remote.wire.bodies import Group as Group
 
 
 class Weights:
-    """One state of the weights; who runs with it is counted, under the dispatcher's lock."""
+    """One state of the weights; its users are counted under the dispatcher's lock."""
 
     def __init__(self, version: int = 0, groups: Sequence[Group] = (), *, earlier: int = 0) -> None:
         self.version = version
@@ -50,5 +50,5 @@ def _still_needed(groups: Sequence[Group], later: Sequence[Group]) -> list[Group
 
 
 def _keys(group: Group) -> list[Hashable]:
-    """What tells the weights of a group: their names, or places."""
+    """What identifies the weights of a group: their names, or places."""
     return [name or place for place, (name, _) in enumerate(group)]

@@ -3,8 +3,9 @@
 A WireSession is what one process has at one worker. It owns one connection that carries nothing:
 when it closes, the worker knows that the client is gone. Requests go over lanes, further
 connections that carry one request at a time; as many are opened as there are requests at once, and
-kept. Every lane has a block of shared memory for inputs and one for outputs, which grow when they
-must.
+kept. `WireSession._lock` guards the list of idle lanes and `_closed`, and is not held while
+anything is connected, sent or received; a lane itself belongs to one thread at a time. Every lane
+has a block of shared memory for inputs and one for outputs, which grow when they must.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class WireSession:
         for lane in idle:
             lane.hang_up()
         for lane in busy:
-            # who uses it closes it, at the latest by forgetting it: now its descriptor might
+            # its user closes it, at the latest by dropping it: now its descriptor might
             # become another's, while it is still waited for
             lane.interrupt()
             weakref.finalize(lane, lane._channel.let_go)
@@ -308,7 +309,7 @@ class Lane:
         self.hang_up()
 
     def interrupt(self) -> None:
-        """Wake who waits for an answer; the lane is of no more use, and must be dropped."""
+        """Wake the thread that waits for an answer; the lane is spoilt and must be dropped."""
         self._channel.interrupt()
 
     def hang_up(self) -> None:
@@ -492,7 +493,7 @@ class Pending:
     def fetched(self) -> list[np.ndarray]:
         """As outputs(), but after an error, too, the lane stays with the caller until release().
 
-        For who may be interrupted by another thread: nobody else must have the lane then.
+        For a thread that another may interrupt: the lane must be its own then.
         """
         return self._lane.predicted(_left_s(self._due_s))
 
@@ -506,7 +507,7 @@ class Pending:
         self._lane.give_back()
 
     def interrupt(self) -> None:
-        """Wake who waits for the answer in another thread: he gets an error."""
+        """Wake the thread that waits for the answer; it gets an error."""
         self._lane.interrupt()
 
     def abandon(self) -> None:

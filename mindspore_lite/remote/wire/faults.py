@@ -40,7 +40,7 @@ def write_error(out: Writer, error: BaseException) -> None:
 
 
 def read_error(body: Reader) -> Exception:
-    """The exception that a frame tells of; its detail becomes a note."""
+    """The exception that a frame describes; its detail becomes a note."""
     code = body.i32("an error's code")
     kind = body.text("an error's kind")
     message = body.text("an error's message")

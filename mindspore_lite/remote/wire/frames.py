@@ -3,7 +3,7 @@
 byte  0  u32  0x464C534D, "MSLF"
       4  u16  message
       6  u16  0
-      8  u64  request id, chosen by who asks; the answer carries the same
+      8  u64  request id, chosen by the sender; the answer carries the same
      16  u64  length of the body
      24       the body
 """
@@ -129,7 +129,7 @@ class Channel:
         data = self._rest or self._received(timeout_s)
         if not data:
             return None
-        # whoever has a deadline does not wait for the rest for longer than for the beginning
+        # with a deadline, do not wait longer for the rest than for the beginning
         rest_s = self._stall_s if timeout_s is None else min(timeout_s, self._stall_s)
         if len(data) < HEADER_BYTES:
             data = self._grown(data, HEADER_BYTES, rest_s)
@@ -181,11 +181,11 @@ class Channel:
     def is_lost(self, limit_s: float) -> bool:
         """Whether the other side closes the connection within this time."""
         poll = select.poll()
-        poll.register(self._sock, 0)  # POLLHUP is always told
+        poll.register(self._sock, 0)  # POLLHUP is always reported
         return bool(poll.poll(limit_s * 1000))
 
     def interrupt(self) -> None:
-        """End the connection but keep the descriptor: who waits in another thread is woken."""
+        """End the connection but keep the descriptor: a thread that waits on it is woken."""
         with suppress(OSError):  # it may not be connected any more
             self._sock.shutdown(socket.SHUT_RDWR)
 

@@ -127,7 +127,7 @@ def greet(sock: socket.socket, token: bytes = NEW_SESSION, timeout_s: float = TI
 
 
 def check_peer(sock: socket.socket) -> int:
-    """The process id of the other side, if it is of our user; the kernel tells, not the peer."""
+    """The process id of the other side, if it is of our user; the kernel says so, not the peer."""
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     if uid != os.geteuid():
         raise WireError(

@@ -26,7 +26,7 @@ _SEALS = _SEAL_SEAL | _SEAL_SHRINK | _SEAL_GROW
 
 @dataclass(frozen=True)
 class Made:
-    """How a worker tells of a block: its number, the descriptor that it has there, its size."""
+    """How a worker describes a block: its number, the descriptor that it has there, its size."""
 
     block: int
     descriptor: int

@@ -1,10 +1,12 @@
 """What one client has at a worker: its models, shared memory and requests under way.
 
 Who owns what. Every lane of the client has a thread here, which takes one request after the other;
-what they share is changed under `_lock`, which is never held while a model is built or run. Blocks
-are made here and belong to the client: it says when one may go. Those of a lane that ended go, too:
-the client may have left it in the middle of an answer, and never heard of them. One that goes while
-a request uses it stays in memory until that has ended.
+what they share is changed under `_lock`, which is never held while a model is built or run; single
+look-ups in a dict are atomic and go without it. `_closed` is asked again under the lock before
+anything is added, so that a model or block made meanwhile is not left behind. Blocks are made here
+and belong to the client: it says when one may go. Those of a lane that ended go, too: the client
+may have left it in the middle of an answer, and never heard of them. One that goes while a request
+uses it stays in memory until that has ended.
 """
 
 from __future__ import annotations
@@ -344,7 +346,7 @@ def _no_model(key: int) -> ClosedError:
 
 
 def _told(error: Exception) -> Exception:
-    """What a client is told: that the machine is full looks the same wherever it was noticed."""
+    """The error for a client: a full machine looks the same wherever it was noticed."""
     if isinstance(error, MemoryError):
         return ResourceError(f"there is not enough memory: {error}; send less, or less at once")
     if isinstance(error, OSError) and error.errno in _FULL:
@@ -368,7 +370,7 @@ def _own_info(name: str) -> str:
 
 
 def _free_memory() -> int:
-    """Bytes that can be had without pushing others out, as far as the kernel tells."""
+    """Bytes that are available without swapping, as the kernel estimates."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -394,7 +396,7 @@ def _noted() -> Iterator[list[str]]:
 
 
 def keep_notes() -> None:
-    """Have warnings told to the client whose build made them; the others are shown as usual."""
+    """Send warnings to the client whose build raised them; others are shown as usual."""
     warnings.simplefilter("always", UserWarning)
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

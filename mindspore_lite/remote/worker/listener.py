@@ -23,7 +23,7 @@ _ALONE_S = 2.0  # how long to wait for another worker that begins in the same di
 class Listener:
     """A listening socket; `address` is what clients are told, a path or "@" and an abstract name.
 
-    It does not block: who takes connections from it waits for them elsewhere. A `folder` is one
+    It does not block: the accepting thread waits for connections elsewhere. A `folder` is one
     that was made for the socket's file alone, and goes with it.
     """
 
@@ -35,7 +35,7 @@ class Listener:
         sock.setblocking(False)
 
     def fileno(self) -> int:
-        """The socket's descriptor, for those who wait for connections."""
+        """The socket's descriptor, to wait for connections on."""
         return self._sock.fileno()
 
     def accept(self) -> socket.socket:
@@ -43,7 +43,7 @@ class Listener:
         return self._sock.accept()[0]
 
     def stop(self) -> None:
-        """Take no more connections; who waits for them is woken. Harmless when repeated."""
+        """Take no more connections, and wake a thread that waits. Harmless when repeated."""
         # the file goes first: while we listen, no other worker takes it for a left-over and
         # puts its own there, which would then be the one that is removed
         if self._file is not None:
@@ -150,7 +150,7 @@ def _alone(folder: str) -> Iterator[None]:
     """Have no other worker look at a left-over file in this directory at the same time.
 
     Two that find the same one would both remove it, and the second the first one's new socket with
-    it. A courtesy among workers: who may not lock the directory, or not in time, goes on anyway.
+    it. A courtesy among workers: one that cannot lock the directory in time goes on anyway.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,6 +1,6 @@
 """What a worker's clients see of a service.
 
-A run can be ended from another thread: whoever starts it attaches to its Running what ends it.
+A run can be ended from another thread: the starting thread attaches what ends it to its Running.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Running:
         """Wait for its end; whether it came."""
         if not self.ended.acquire(timeout=limit_s):
             return False
-        self.ended.release()  # for others who wait
+        self.ended.release()  # for other threads that wait
         return True
 
 

@@ -2,13 +2,14 @@
 
 Two ways to begin. A child has one connected socket from its parent: when that closes, however the
 parent ended, so does the child. A worker on a path takes any process of its user; it ends when the
-last of them has gone, unless it was told to stay. In both cases further lanes connect to where it
-listens.
+last of them has gone, unless it was started with --stay. In both cases further lanes connect to
+where it listens.
 
 Who owns what. A connection's own thread receives, answers and sends; it alone closes the socket.
 The watching thread takes new connections, and notices the end of those whose threads compute: a
 client that is killed must not keep a core, or the worker. What both touch is changed under `_lock`,
-which is never held while anything is computed or sent.
+which is never held while anything is computed or sent. Sockets are closed under it, too: the number
+of a closed descriptor may be reused at once, and the watching thread looks connections up by it.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class WorkerServer:
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def run(self, parent: socket.socket | None = None, first_s: float = FIRST_S) -> None:
-        """Serve until nobody needs it any more.
+        """Serve until no client needs it any more.
 
         Raises:
             ResourceError: It cannot even begin.
@@ -126,7 +127,7 @@ class WorkerServer:
         self._over.set()
 
     def end(self) -> None:
-        """End at once: nobody is there to want anything."""
+        """End at once: no client is left."""
         self._over.set()
 
     # --- the watching thread ---
@@ -167,7 +168,7 @@ class WorkerServer:
             _refuse(sock, f"no thread can be had for it: {exc}")
 
     def _refuse_one(self) -> bool:
-        """There is no descriptor left: give up the spare one to tell a client so, if there is one.
+        """There is no descriptor left: use the spare one, if any, to refuse a client politely.
 
         Another thread may be quicker to take its place; then the next client waits, until one is
         free, or its own patience is at an end.
@@ -185,10 +186,10 @@ class WorkerServer:
         return told
 
     def _look_at(self, descriptor: int) -> None:
-        """A connection ended, perhaps: tell those who compute for it."""
+        """A connection may have ended: stop what is computed for it."""
         with self._lock:
             connection = self._connections.get(descriptor)
-            # what was told of may be closed by now, and its number be another's
+            # the reported descriptor may be closed by now, and its number reused
             if connection is None or not connection.is_lost():
                 return
         # its thread says what it begins before it asks whether it is lost: one sees the other
@@ -208,7 +209,7 @@ class WorkerServer:
         with self._lock:
             self._connections[descriptor] = connection
         try:
-            # the end is always told of; once is enough, and it stays true
+            # the end is always reported; once is enough, and it stays true
             self._watched.register(descriptor, select.EPOLLONESHOT)
             _start(partial(self._talk, connection), "mslite-lane")
         except (OSError, RuntimeError):
@@ -254,7 +255,7 @@ class WorkerServer:
         return client_session
 
     def _joined(self, connection: Connection, token: bytes) -> ClientSession:
-        """The session that the connection belongs to; whoever ends it sees the connection, too."""
+        """The session that the connection belongs to; ending it ends the connection, too."""
         with self._lock:
             if self._over.is_set():
                 raise WireError("the worker is ending")
@@ -347,7 +348,7 @@ class WorkerServer:
 
 
 def say(text: str) -> bool:
-    """A line for whoever started the worker; false when nobody listens any more."""
+    """Print a line for the process that started the worker; False if none reads it."""
     with suppress(OSError, ValueError):
         print(text, flush=True)  # noqa: T201
         return True

@@ -1,7 +1,7 @@
 """Starts and ends a worker process: as a child with an inherited socket, or on a path.
 
-The process ends by os._exit: whatever still computes, nobody is there to want it. Nothing is left
-behind then, for blocks have no names, and the kernel takes back what has none.
+The process ends by os._exit: no client is left for what still computes. Nothing stays behind, since
+blocks of shared memory have no names, and the kernel frees them.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def serve_path(path: str, cores: Sequence[int] = (), *, stays: bool = False) -> 
 
 
 def serve_private(cores: Sequence[int] = ()) -> NoReturn:
-    """Serve the process that started this one, on a path that it is told; see serve_path.
+    """Serve the process that started this one, on a path printed for it; see serve_path.
 
     Raises:
         ValueError: The cores cannot be used.
-        ResourceError: The worker cannot begin, or nobody is there to be told.
+        ResourceError: The worker cannot begin, or the other process is gone.
     """
     _leave_ctrl_c_to_parent()
     with _prepare(cores) as signals, closing(private_listener()) as listener:
@@ -104,12 +104,12 @@ def _serve(
 
 
 def _leave_ctrl_c_to_parent() -> None:
-    # which then decides when its workers go; in a terminal, both are told
+    # which then decides when its workers go; in a terminal, both get it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _prepare(cores: Sequence[int]) -> socket.socket:
-    """Set the process up; returns where it is told of signals."""
+    """Set the process up; returns the socket on which signals arrive."""
     _use(cores)
     for descriptor in range(3):  # else a socket becomes one of these, and lines are written to it
         try:
@@ -129,7 +129,7 @@ def _prepare(cores: Sequence[int]) -> socket.socket:
 def _caught_signals() -> socket.socket:
     """Where a byte comes in for each signal that asks the process to end.
 
-    A handler in Python would run inside of whatever the main thread does, its locks held; and
+    A handler in Python would run inside whatever the main thread does, its locks held; and
     threads of libraries, which were there before us, would not keep to a mask of signals.
     """
     read, write = socket.socketpair()

@@ -1,6 +1,6 @@
 """Uses another process's weights: turns a handle into the folder of its compiled model.
 
-The folder is believed because of who names it: a process of the same user, as the kernel says. That
+The folder is trusted because of who names it: a process of the same user, as the kernel says. That
 the path means the same files here as there is checked with descriptors that come with the answer.
 """
 

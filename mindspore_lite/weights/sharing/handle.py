@@ -1,6 +1,6 @@
 """The handle of shared weights: packs the sharing process into one number, and back.
 
-    bits 41 to 62   the process that shares, which tells a dead process from a wrong handle
+    bits 41 to 62   the process that shares, which distinguishes a dead process from a wrong handle
     bits 20 to 40   a random token of that process
     bits  0 to 19   a random number for each of its models
 

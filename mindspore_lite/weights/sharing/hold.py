@@ -1,8 +1,9 @@
 """Keeps a folder of the cache in place while other processes use it.
 
-The hold is a shared lock (flock) on the folder, which whoever removes such folders respects, and a
-read-only descriptor of every file in it. The kernel drops both when the process ends, however that
-happens. The files are the artefact of a compiled model, which nobody writes to once it has a name.
+The hold is a shared lock (flock) on the folder, respected by every process that removes such
+folders, and a read-only descriptor of every file in it. The kernel drops both when the process
+ends, however that happens. The files are the artefact of a compiled model, which is not written to
+once it has a name.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Hold:
     """A folder that stays as long as this is not released, nor forgotten."""
 
     def __init__(self, folder: Path, without: Collection[str] = ()) -> None:
-        """Wait for nobody but who removes the folder now.
+        """Wait only for a process that removes the folder now.
 
         Args:
             folder: The folder, with plain files alone.
@@ -55,7 +56,7 @@ class Hold:
     def release(self) -> None:
         """Let the folder go, also for processes that were forked without any hook of Python.
 
-        The descriptors stay for whoever is being answered just now; they go with this object.
+        The descriptors stay for clients that are being answered; they go with this object.
         """
         with suppress(OSError, IndexError):
             fcntl.flock(self._open[0], fcntl.LOCK_UN)

@@ -50,7 +50,7 @@ from mindspore_lite.weights.sharing.hold import Hold
 _LOG = logging.getLogger(__name__)
 PATIENCE_S = 5.0  # for a client to say what it wants; it has connected to do just that
 _BACKLOG = 128
-_CLIENTS = 64  # who are connected and have not asked yet
+_CLIENTS = 64  # that are connected and have not asked yet
 _REST_S = 0.1  # when there are no descriptors for another client
 _CLOSED = 1000  # handles of closed models that are remembered
 
@@ -63,7 +63,7 @@ class Offer:
     identity: Identity
     device: str
     pids: frozenset[int]
-    # what the engine adds, made anew for each who is given it; b"" is nothing
+    # what the engine adds, made anew for each client; b"" is nothing
     extra: Callable[[], bytes] = bytes
 
 
@@ -74,7 +74,7 @@ class Share:
         """Begin to share.
 
         Raises:
-            ResourceError: There is no socket or no thread to be had.
+            ResourceError: No socket or no thread is available.
         """
         handle = _OFFICE.offer(offer)
         self.handle = int(handle)
@@ -92,7 +92,7 @@ class Share:
 
 
 class _Office:
-    """Where a process answers those who want to use its weights."""
+    """Where a process answers others that want to use its weights."""
 
     def __init__(self) -> None:
         self._begin()
@@ -171,7 +171,7 @@ class _Office:
                         if number in ready:
                             self._answer(client)
                     del self._clients[number]
-            # last: who asked already has been answered when somebody must go to make room
+            # last: a client that asked was answered before one must go to make room
             rest = listening.fileno() in ready and not self._admitted(listening)
 
     def _wait_ms(self, rest: bool) -> float | None:
@@ -188,7 +188,7 @@ class _Office:
             return exc.errno in (errno.EAGAIN, errno.ECONNABORTED)  # it went away again
         client.setblocking(False)
         if peer_of(client).uid == os.geteuid():
-            if len(self._clients) == _CLIENTS:  # who has been silent for longest goes
+            if len(self._clients) == _CLIENTS:  # the one that has been silent longest goes
                 self._clients.pop(next(iter(self._clients)))[0].close()
             self._clients[client.fileno()] = client, time.monotonic() + PATIENCE_S
             return True

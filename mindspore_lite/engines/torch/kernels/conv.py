@@ -28,7 +28,7 @@ def conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> torch.Tensor:
-    """x convolved with w, and b added; w itself tells the shape of the kernel."""
+    """x convolved with w, and b added; w itself gives the shape of the kernel."""
     at = windows(x, w.shape[2:], strides, dilations, pads, auto_pad)
     if x.device.type != "cpu" and group == 1 and _cuts_patches(x, w, at):
         return patches(x, w, b)

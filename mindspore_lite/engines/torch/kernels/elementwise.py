@@ -11,7 +11,7 @@ from mindspore_lite.engines.torch.kernels.table import Half, kernel
 
 
 def of_one(compute: Callable[..., Any]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A function of torch as a kernel; those of torch tell no signature."""
+    """A function of torch as a kernel; those of torch have no signature."""
 
     def kernel_of_one(x: torch.Tensor) -> torch.Tensor:
         return compute(x)

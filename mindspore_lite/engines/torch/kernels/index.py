@@ -91,7 +91,7 @@ def trilu(x: torch.Tensor, k: Numbers = None, *, upper: int = 1) -> torch.Tensor
 def reverse_sequence(
     x: torch.Tensor, sequence_lens: torch.Tensor, *, batch_axis: int = 1, time_axis: int = 0
 ) -> torch.Tensor:
-    """Each item of the batch with its first steps in reverse, as many as are told for it."""
+    """Each item of the batch with its first steps in reverse, as many as are given for it."""
     x = x.movedim((batch_axis, time_axis), (0, 1))
     steps = torch.arange(x.shape[1], device=x.device)
     lens = sequence_lens.long().unsqueeze(1)

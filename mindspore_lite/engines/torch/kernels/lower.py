@@ -1,12 +1,10 @@
 """Lowers an onnx-ir graph to a torch FX graph of kernels.
 
 The graph is walked with the shapes of a request. What follows from them and from constants is
-computed at once, on the host: shapes, indices, masks, transposed weights. Everything else becomes
-one FX node that calls a kernel, with every size as a plain number. Such a graph is static: it can
-be compiled for just these shapes, and captured.
-
-Where a size depends on data, the node asks for it at run time (`to_numbers`), and the graph is
-dynamic: it can only be run step by step. Without shapes all of it is lowered so.
+computed at once on the host. Everything else becomes one FX node that calls a kernel, with plain
+numbers for sizes. Such a graph is static: it can be compiled for these shapes, and captured. Where
+a size depends on data, the node asks for it at run time (`to_numbers`) and the graph is dynamic: it
+runs step by step. Without shapes all of it is lowered so.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ class Weight:
 
 @dataclass
 class Lowered:
-    """A model as FX graph. Its parameters are empty until whoever runs it puts them in."""
+    """A model as FX graph. Its parameters are empty until they are filled in to run it."""
 
     module: fx.GraphModule  # (inputs) -> tuple of outputs
     weights: dict[str, Weight]  # attribute of the module -> what it is
@@ -109,7 +107,7 @@ class Known:
 
 @dataclass
 class Made:
-    """A value that an FX node makes; `fake` tells its shape and type, None if they are open."""
+    """A value that an FX node makes; `fake` has its shape and type, None if they are open."""
 
     node: fx.Node
     fake: Any
@@ -206,7 +204,7 @@ class Lowering:
         """Lower every node."""
         for node in graph:
             if _is_constant(node):
-                continue  # found by whoever uses it, under its own name
+                continue  # found by its users, under its own name
             with _naming(node):
                 held = self.node(node)
             self.values.update(zip(node.outputs, held, strict=False))

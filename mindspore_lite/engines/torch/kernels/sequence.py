@@ -56,7 +56,7 @@ def sequence_length(sequence: Tensors) -> torch.Tensor:
 def split_to_sequence(
     x: torch.Tensor, split: list[int] | int | None = None, *, axis: int = 0, keepdims: int = 1
 ) -> Tensors:
-    """Parts of x: of one size, of told sizes, or of 1, then with or without the axis."""
+    """Parts of x: of one size, of given sizes, or of 1, then with or without the axis."""
     length = x.shape[axis]
     if split is None:
         parts = torch.split(x, 1, axis)

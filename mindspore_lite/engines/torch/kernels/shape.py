@@ -61,7 +61,7 @@ def unsqueeze(x: torch.Tensor, axes: list[int] | int) -> torch.Tensor:
 
 @kernel("Transpose")
 def transpose(x: torch.Tensor, *, perm: list[int] | None = None) -> torch.Tensor:
-    """x with its dims in another order, the reverse one if none is told."""
+    """x with its dims in another order, the reverse one if none is given."""
     return x.permute(tuple(range(x.dim() - 1, -1, -1)) if perm is None else perm)
 
 

@@ -51,7 +51,7 @@ def split(
     num_outputs: int = 0,
     outputs: int,
 ) -> torch.Tensor | tuple[torch.Tensor, ...]:
-    """Parts of x of the told sizes, or of equal ones of which the last may be smaller."""
+    """Parts of x of the given sizes, or of equal ones of which the last may be smaller."""
     if split is None:
         split = equal_parts(x.shape[axis], num_outputs or outputs)
     found = torch.split(x, split, axis)

@@ -2,7 +2,7 @@
 
 A function's own signature is the operator's: arguments before `*` are its inputs in order (None
 where one is left out, lists of tensors for sequences), those after `*` its attributes. Four names
-after `*` are no attributes, but told by whoever calls: `outputs`, how many results the node uses;
+after `*` are no attributes, but given by the caller: `outputs`, how many results the node uses;
 `device`, where new tensors go; `bodies`, the subgraphs of a node, by the attribute's name;
 `tables`, what follows from attributes and sizes alone and is computed once, None where it is not.
 """
