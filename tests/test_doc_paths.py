@@ -103,3 +103,17 @@ def test_files_that_a_module_names_are_there(module: Path) -> None:
 )
 def test_names_are_found_in_a_text(text: str, found: list[str]) -> None:
     assert named(text) == found
+
+
+def anchors(text: str) -> set[str]:
+    """What the headings of a page are linked by: GitHub's rule."""
+    headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_headings_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text):
+        other = page.parent / target if target else page
+        assert anchor in anchors(other.read_text(encoding="utf-8")), f"{target}#{anchor}"
