@@ -128,7 +128,7 @@ def output_path(text: str) -> Path:
 
 
 def beside(model: str) -> str:
-    """What a result is called when nobody says: like its model."""
+    """What a result is called by default: like its model."""
     return str(Path(model).with_suffix("")) if Path(model).name else ""
 
 
@@ -156,7 +156,7 @@ def decryption(text: str, mode: str) -> Key | None:
 
 
 def encryption_key(text: str, wanted: bool | None) -> bytes | None:
-    """The key to encrypt with; `wanted` None: nobody said, so that a key alone is enough."""
+    """The key to encrypt with; `wanted` None: not stated, so a key alone is enough."""
     if wanted and not text:
         raise ValueError("encryption is on, but there is no encrypt_key")
     return hex_key(text, "encrypt_key") if text and wanted is not False else None

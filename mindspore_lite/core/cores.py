@@ -1,7 +1,7 @@
 """The CPU cores that this process may use, from /proc, /sys and the affinity mask.
 
 The mask says which cores, the cgroup quotas say how many of them may be busy at once. A fraction
-of a core counts as one. Everything is read again on each call, for containers are resized.
+of a core counts as one. Everything is read again on each call, since containers are resized.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Cores:
 
 
 def default_threads(cores: Cores) -> int:
-    """Threads for one request when nobody says: physical cores within the quota, at least one.
+    """Threads for one request by default: physical cores within the quota, at least one.
 
     Hyper-threads share the units that matrix products keep busy, so they are left out.
     """

@@ -3,7 +3,7 @@
 A file is opened once, without waiting, and kept open: size, content and identity come from its
 descriptor, never from its name again. What a *user* names may lie anywhere. What a *model* names
 must be a regular file inside the model's folder, whatever links or folders lie on the way; the
-kernel itself sees to that while it resolves the name (openat2), so that nobody can exchange a
+kernel itself sees to that while it resolves the name (openat2), so that no process can exchange a
 folder between a check and its use.
 """
 

@@ -185,7 +185,7 @@ def excerpt(content: memoryview | File, start: int, end: int) -> memoryview | Un
 
 @contextmanager
 def sealed_copy(path: Path) -> Iterator[int]:
-    """A copy of a file in memory that nobody can change, for libraries that open files by name.
+    """A copy of a file in memory that cannot change, for libraries that open files by name.
 
     Yields a descriptor; `/proc/self/fd/<number>` is the copy's name while the block lasts.
     """

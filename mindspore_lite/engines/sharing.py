@@ -37,7 +37,7 @@ def load_shared(
     try:
         session = engine.load(source, options, keep)
     except BaseException as exc:
-        for offer in offers:  # nobody will share it
+        for offer in offers:  # it will not be shared
             offer.hold.release()
         if not isinstance(exc, OpenRankError):
             raise

@@ -5,7 +5,7 @@ where it is a tuple, and inside a loop (graph/loop.py) also what the next round 
 branches must put out the same leaves, so these are joined one by one:
 
 1. the same storage on both sides, or a constant that is equal, needs no output at all;
-2. a leaf that one side lacks is replaced there by an empty tensor, which nobody will read;
+2. a leaf that one side lacks is replaced there by an empty tensor, which is never read;
 3. the rest become outputs of the If, of one type.
 
 Storages of the outside that either branch changed in place come out as well, and are written after.

@@ -62,5 +62,5 @@ def raise_(t: Tape, inputs: Sequence[Slot]) -> Slot:
 
 @structural("JoinedStr")
 def joined_text(t: Tape, inputs: Sequence[Slot]) -> Slot:
-    """The words of an error, which nobody will see."""
+    """The text of an error, which is never shown."""
     return Slot("text")

@@ -85,7 +85,7 @@ class _Round:
     state: Outcome  # what the round begins with, where it is carried
     values: dict[Key, Any]  # what the leaves of the outcome hold at its end
     stored: dict[Slot, _Carried]  # storages of the outside
-    spoiled: list[Slot]  # storages that nobody may read any more
+    spoiled: list[Slot]  # storages that must not be read any more
 
 
 def run_loop(

@@ -267,7 +267,7 @@ class _Inliner:
         """A copy of a value, under a name that nothing else has."""
         shape = None if value.shape is None else value.shape.copy()
         made = ir.Value(type=value.type, shape=shape, const_value=value.const_value)
-        if value.name:  # an output that nobody wants has none
+        if value.name:  # an unused output has none
             made.name = self.unique(str(value.name))
         return made
 

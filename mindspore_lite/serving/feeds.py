@@ -135,7 +135,7 @@ def _on_card(info: TensorInfo, given: Tensor, data: Any, any_size: bool) -> Any:
     given._settle()
     have = tuple(data.shape)
     shape = _shape(info, have, any_size)
-    return data if shape == have else data.reshape(shape)  # a view, for nothing moves
+    return data if shape == have else data.reshape(shape)  # a view: nothing moves
 
 
 def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ MAIN: int | None = None  # what threading.get_ident() returns on the main thread
 class Pace:
     """Which runs of a session are short for certain: those of the same sizes that were before.
 
-    Small inputs of integers are compared by value, for they may be sizes. A graph with branches or
+    Small inputs of integers are compared by value: they may be sizes. A graph with branches or
     loops may take any time whatever its sizes are, so none of its runs is certain.
     """
 

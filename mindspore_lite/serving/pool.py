@@ -244,8 +244,8 @@ class Pool:
             session.close()
 
     def abandon(self) -> None:
-        """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
-        it wherever one happens; the threads end once nothing is queued."""
+        """Close without waiting: the owner is gone. Takes no lock: a garbage collection may call
+        it anywhere; the threads end once nothing is queued."""
         self._shut()
 
     # --- admitting ---

@@ -1,4 +1,4 @@
-// The border of the library: whatever is thrown inside of it becomes a Status.
+// The border of the library: whatever is thrown inside it becomes a Status.
 #ifndef MSLITE_SRC_BORDER_H_
 #define MSLITE_SRC_BORDER_H_
 
@@ -11,7 +11,7 @@
 #include "src/log.h"
 
 namespace mslite {
-// Runs `act`, which returns nothing, and tells how it ended.
+// Runs `act`, which returns nothing, and returns how it ended.
 template <class Act>
 mindspore::Status Guarded(const Act &act) noexcept {
   try {

@@ -24,7 +24,7 @@ std::vector<Filled> Contents(const std::vector<mindspore::MSTensor> &tensors,
 // Lets a tensor be a result.
 void Bind(const Filled &result, mindspore::MSTensor *tensor);
 
-// Copies a result into memory that the user gave for it. False when he gave none, or not of that
+// Copies a result into memory that the user gave for it. False when there is none, or not of that
 // size: then the tensor is as it was.
 bool CopyInto(const Filled &result, const mindspore::MSTensor &given);
 }  // namespace mslite

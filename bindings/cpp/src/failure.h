@@ -1,4 +1,4 @@
-// A fault inside of the library: thrown within it, turned into a Status at the public border.
+// A fault inside the library: thrown within it, turned into a Status at the public border.
 #ifndef MSLITE_SRC_FAILURE_H_
 #define MSLITE_SRC_FAILURE_H_
 

@@ -13,7 +13,7 @@ void Log(const char *kind, const std::string &words) noexcept {
     std::string line = std::string("mslite: ") + kind + words;
     std::replace(line.begin(), line.end(), '\n', ' ');
     line += '\n';
-    // Where it cannot be written there is nobody to tell.
+    // Where it cannot be written, nobody can read it.
     const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     static_cast<void>(written);
   } catch (const std::exception &) {

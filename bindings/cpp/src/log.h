@@ -1,4 +1,4 @@
-// Words for whoever runs the program, on stderr: one line each, begun by "mslite: ".
+// Messages for the user of the program, on stderr: one line each, beginning with "mslite: ".
 #ifndef MSLITE_SRC_LOG_H_
 #define MSLITE_SRC_LOG_H_
 

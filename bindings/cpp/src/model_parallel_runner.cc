@@ -17,7 +17,7 @@ bool EndsWith(const std::string &text, const std::string &end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// Whatever goes wrong has the original's one code; the message tells what it was.
+// Whatever goes wrong has the original's one code; the message says what it was.
 template <class Act>
 Status Initialised(const Act &act) {
   Status status = Guarded(act);

@@ -14,7 +14,7 @@ struct Status::Data {
   std::string file;
   std::string description;
 
-  // The message that tells where it happened.
+  // The message that says where it happened.
   void Compose() {
     message.clear();
     if (!file.empty()) message += file + ":" + std::to_string(line) + ": ";

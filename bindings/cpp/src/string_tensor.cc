@@ -23,7 +23,7 @@ void Append(std::vector<char> *to, int32_t number) {
   std::memcpy(to->data() + at, &number, sizeof(number));
 }
 
-// False when there is more than an int32 can tell.
+// False when there is more than an int32 can hold.
 bool Pack(const std::vector<std::vector<char>> &texts, std::vector<char> *packed) {
   size_t size = sizeof(int32_t) * (1 + texts.size());
   for (const auto &text : texts) size += text.size();

@@ -34,7 +34,7 @@ def in_memory_because(source: ModelSource, trouble: cache.CacheTroubleError) -> 
     """Why a model is compiled in memory after all.
 
     Raises:
-        EngineError: It must not be, for this process would compile it.
+        EngineError: It must not be, since this process would compile it.
     """
     if isinstance(source, JailedSource):
         raise EngineError(

@@ -263,7 +263,7 @@ class Cache:
             if folder.is_symlink() or not folder.is_dir():
                 folder.unlink()
                 return
-            # renamed first: nobody must meet a half removed artefact under its own name
+            # renamed first: a half removed artefact must not be found under its own name
             doomed = self.place / f"build-{key[:2]}-{secrets.token_hex(8)}"
             os.rename(folder, doomed)
             shutil.rmtree(doomed)

@@ -429,7 +429,7 @@ def _ort_value(array: np.ndarray) -> Any:
 
 
 def _precision_entries(precision: str) -> dict[str, str]:
-    """The session settings of a precision; part of the artefact's key, for they change packing."""
+    """The session settings of a precision; part of the artefact's key: they change packing."""
     if precision not in ("enforce_fp32", "preferred_fp16"):
         raise ValueError(f"precision is {precision!r}, wanted 'enforce_fp32' or 'preferred_fp16'")
     # x86 cores without VNNI add products of int8 in 16 bits, where sums overflow and wrong results

@@ -51,7 +51,7 @@ _T = ir.DataType
 _SMALL = frozenset({_T.BOOL, _T.INT8, _T.INT16, _T.UINT8, _T.UINT16})
 
 
-UNUSED = -1  # the place of an input that nobody uses
+UNUSED = -1  # the place of an unused input
 
 
 class Ports(NamedTuple):
@@ -181,7 +181,7 @@ def _inputs(proto: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
 
 
 def _places(model: Any, names: Sequence[str]) -> dict[str, int]:
-    """Where OpenVINO has the inputs of these names: it drops those that nobody uses.
+    """Where OpenVINO has the inputs of these names: it drops unused ones.
 
     One that is an output, too, has the output's name; there the order decides.
     """

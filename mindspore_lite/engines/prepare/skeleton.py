@@ -74,7 +74,7 @@ def take_apart(model: ir.Model, variable: Sequence[str] = ()) -> Parts:
 
 
 def _drop_unused(graph: ir.Graph, but_for: Collection[str]) -> None:
-    """Take out weights that nobody uses, which ONNX Runtime does not take from elsewhere."""
+    """Take out unused weights, which ONNX Runtime does not take from elsewhere."""
     for name, value in list(graph.initializers.items()):
         if not _is_used(value) and not value.is_graph_input() and name not in but_for:
             del graph.initializers[name]

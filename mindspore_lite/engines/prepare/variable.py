@@ -29,7 +29,7 @@ KEY = "variable_weights"  # of the model's metadata: JSON, one list per weight
 def mark(model: ir.Model, entries: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Find the weights that entries mean, note them in the model's metadata, return their names.
 
-    What the file itself says there is dropped: only our own notes are believed when it is opened.
+    What the file itself says there is dropped: only our own notes are trusted when it is opened.
     """
     model.metadata_props.pop(KEY, None)
     if not entries:

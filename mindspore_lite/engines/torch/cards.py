@@ -197,7 +197,7 @@ class Card:
         return self._torch.empty(shape, dtype=dtype, pin_memory=True)
 
     def empty_cache(self) -> None:
-        """Give memory back that nobody uses."""
+        """Give unused memory back."""
         self._module.empty_cache()
 
     # --- errors ---

@@ -1,7 +1,7 @@
 """Execution plans of earlier starts, kept in the cache with the weights they belong to.
 
 With it a start neither lowers a graph nor loads torch's compiler. A file that is damaged, or of no
-use here, is as good as none.
+use here, is ignored.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A request of 5 rows may run as 8, three of them padding, if a row's outputs do not depend on the
 other rows, nor on how many there are. No model says so: it is tried, once, with made-up rows. On
-the host, for there an index that is out of range is an error like others; on a card it is the end.
+the host, where an index out of range is a normal error; on a card it ends the process's work.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Also what sessions on the host and on cards have in common. A session does not survive a fork: the
 threads of torch, and the context of a card, stay with the parent. A forked child that builds models
-of its own has one thread for each run, for torch would wait for ever for the others.
+of its own has one thread for each run, since torch would wait forever for the others.
 """
 
 from __future__ import annotations

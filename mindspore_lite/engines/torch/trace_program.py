@@ -1,8 +1,8 @@
 """A Tape: the recorded steps of compiled code, which a later start runs without compiling.
 
-Loading what torch's compiler keeps takes seconds, for its own modules and Triton's must be imported
-first. For given sizes all that compiled code does is to make tensors, to call torch's operators and
-to start kernels, always the same ones in the same order. That list is short, and is followed here
+Loading what torch's compiler keeps takes seconds, since its own modules and Triton's are imported
+first. For given sizes all that compiled code does is make tensors, call torch's operators and start
+kernels, always the same ones in the same order. That list is short, and is followed here
 with torch alone. trace.py makes it.
 
 Steps are lists of plain values, tensors are numbers: first those of the inputs and weights, then
@@ -176,7 +176,7 @@ def results(found: Any) -> Sequence[Any]:
 
 
 def _last_uses(tape: Tape) -> list[list[int]]:
-    """For each step, the tensors that nobody needs after it."""
+    """For each step, the tensors that are not needed after it."""
     last: dict[int, int] = {}
     for at, step in enumerate(tape.steps):
         last |= dict.fromkeys(_numbers(step), at)

@@ -55,7 +55,7 @@ from mindspore_lite.serving.call import Arrays, Call
 T = TypeVar("T")
 
 _MOST_LANES = 8  # that one request may use at once on a device; guess
-_END_S = 20.0  # for a supervisor to end, which has its own limits: this one is only a net
+_END_S = 20.0  # for a supervisor to end, which has its own limits: this one is only a safety net
 
 
 class Dispatcher:
@@ -279,8 +279,8 @@ class Dispatcher:
             supervisor.join(_END_S)
 
     def abandon(self) -> None:
-        """Close without waiting: the owner is gone. Takes no lock, for a garbage collection calls
-        it wherever one happens."""
+        """Close without waiting: the owner is gone. Takes no lock: a garbage collection may call
+        it anywhere."""
         if not self._forked:
             self._closed = self._ending = True
             for supervisor in self.supervisors:
@@ -480,7 +480,7 @@ class Dispatcher:
         return life.process.died(request.patience_s(REAP_S))
 
     def _tidy(self, request: SplitRequest) -> None:
-        """Give lanes back, and call off what is still under way: nobody wants it any more."""
+        """Give lanes back, and cancel what is still under way: its answer is not wanted."""
         for call in request.held:
             call.release()
         for supervisor, life, call in request.abandoned():

@@ -3,7 +3,7 @@
 A group is an affinity mask. The cores are taken in the order of their NUMA nodes, hyper-threads of
 one physical core side by side, and cut into as many runs as there are devices. A physical core is
 cut only where devices outnumber physical cores. The groups' numbers of (physical) cores differ by
-one at most, for the slowest part of a batch decides how long it takes; which groups get the one
+one at most, since the slowest part of a batch decides how long it takes; which groups get the one
 more is chosen so that as few groups as possible reach across nodes.
 
 A mask does not say how many of its cores it may keep busy when a cgroup quota allows

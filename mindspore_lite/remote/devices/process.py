@@ -27,7 +27,7 @@ from mindspore_lite.remote.wire.client import WireSession
 
 _LOG = logging.getLogger(__name__)
 _START_S = 300.0  # for Python and its packages to be loaded, on a busy machine from a slow disk
-_KILLED_S = 5.0  # for the kernel to end a process; one inside a driver may take for ever
+_KILLED_S = 5.0  # for the kernel to end a process; one inside a driver may take forever
 _LINES, _LINE_BYTES = 20, 500  # of last words
 _CHUNK = 1 << 16
 _PROGRAM = (

@@ -104,7 +104,7 @@ class SplitRequest:
             del self.flying[part]
 
     def abandoned(self) -> list[Flight]:
-        """The parts that are still under way, and whose answers nobody wants."""
+        """The parts that are still under way, and whose answers are not wanted."""
         with self._lock:
             found, self.flying = list(self.flying.values()), {}
             return found

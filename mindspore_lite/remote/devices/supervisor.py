@@ -231,7 +231,7 @@ class Supervisor:
             self.retire(life)
 
     def retire(self, life: Life) -> None:
-        """Close a model that nobody needs."""
+        """Close a model that is not needed any more."""
         self._events.put(partial(self._retire, life))
 
     def await_end(self, life: Life, timeout_s: float | None = None) -> bool:
@@ -312,7 +312,7 @@ class Supervisor:
         self._ready_s += self._clock() - since_s
 
     def _next_event(self, heartbeat: Heartbeat) -> Callable[[], object]:
-        """What to do next: look after the worker where nobody wants anything for some time."""
+        """What to do next: check on the worker when there was no event for some time."""
         try:
             return self._events.get(timeout=EVERY_S)
         except queue.Empty:
@@ -380,7 +380,7 @@ class Supervisor:
     def _look_after(self, heartbeat: Heartbeat) -> None:
         """End a worker that has requests, and neither answers nor computes."""
         life = self.life
-        if life is None or not self.load:  # nobody waits for it
+        if life is None or not self.load:  # no request waits for it
             heartbeat.forget()
             return
         try:

@@ -34,7 +34,7 @@ def difference(
     """Why the rows of a batch that is cut so cannot be computed apart; "" when they can.
 
     Raises:
-        EngineError: No made-up input could be run, so nobody knows.
+        EngineError: No made-up input could be run, so it is unknown.
     """
     outcome = row_trial.tried(inputs, cuts, run)
     try:

@@ -113,7 +113,7 @@ class WireSession:
         return self.ask(Message.CANCEL, out.data, timeout_s).u8("an answer")
 
     def exit(self, words: str, timeout_s: float) -> None:
-        """Say that no more requests will come; the worker ends when nobody else needs it."""
+        """Say that no more requests will come; the worker ends when no other client needs it."""
         out = Writer()
         out.words(words)
         self.ask(Message.EXIT, out.data, timeout_s)
@@ -151,7 +151,7 @@ class WireSession:
                 lane.give_back()
 
     def lane(self, timeout_s: float | None = None) -> Lane:
-        """A lane that nobody else uses, until it is given back or dropped."""
+        """A lane for the caller alone, until it is given back or dropped."""
         if self._process != os.getpid():
             raise WireError(
                 "the session was opened before this process was forked, and stayed with the "

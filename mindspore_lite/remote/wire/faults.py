@@ -13,7 +13,7 @@ from mindspore_lite.errors import LiteError
 from mindspore_lite.remote.wire.fields import Reader, Writer
 
 _PARAM_INVALID = -3  # kLiteParamInvalid: TypeError, ValueError
-_CORE_FAILED = 1  # kCoreFailed: nobody expected it
+_CORE_FAILED = 1  # kCoreFailed: unexpected
 
 _BUILTINS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
 _KINDS: dict[str, type[Exception]] = _BUILTINS | {

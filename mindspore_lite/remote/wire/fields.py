@@ -1,6 +1,6 @@
 """The fields of messages: numbers, texts and lists, little-endian, without padding.
 
-Nothing that comes from the other side is believed: a length is compared with what is there, and
+Nothing that comes from the other side is trusted: a length is compared with what is there, and
 with its limit, before anything is made of it.
 """
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 MAX_TEXT = 1 << 20
 MAX_ITEMS = 1 << 16
-MAX_US = 10**15  # some 31 years: longer times count as this one, for no clock can hold them all
+MAX_US = 10**15  # some 31 years: longer times count as this one, since no clock can hold them all
 
 _U8 = struct.Struct("<B")
 _U16 = struct.Struct("<H")

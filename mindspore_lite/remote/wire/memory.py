@@ -101,7 +101,7 @@ class Block:
         return memoryview(self.view)[offset : offset + size]
 
     def close(self) -> None:
-        """The worker's side: nobody can open it any more. Arrays over it stay valid."""
+        """The worker's side: it cannot be opened any more. Arrays over it stay valid."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

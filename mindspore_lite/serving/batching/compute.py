@@ -35,7 +35,7 @@ Result = tuple[list[np.ndarray] | None, BaseException | None]  # outputs or erro
 
 
 def batch(slot: Slot, most_rows: int) -> list[tuple[Request, Result]] | None:
-    """What came of each request; None when a batch failed, for only one of it may be guilty."""
+    """What came of each request; None when a batch failed, since one member may be the cause."""
     claimed = slot.batch
     if len(claimed) == 1:
         return [(claimed[0], one(slot, claimed[0], most_rows))]

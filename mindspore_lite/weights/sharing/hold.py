@@ -19,14 +19,14 @@ from mindspore_lite.weights.sharing.exchange import MAX_FILES
 
 
 class Hold:
-    """A folder that stays as long as this is not released, nor forgotten."""
+    """A folder that stays until this is released or dropped."""
 
     def __init__(self, folder: Path, without: Collection[str] = ()) -> None:
         """Wait only for a process that removes the folder now.
 
         Args:
             folder: The folder, with plain files alone.
-            without: Names of files that nobody needs, and that may be replaced.
+            without: Names of files that are not needed, and that may be replaced.
 
         Raises:
             OSError: It is gone, or not what it should be.

@@ -102,7 +102,7 @@ class MS_API Status {
   Status();  // success
   // Not explicit: a function that returns a Status may return a code.
   inline Status(enum StatusCode status_code, const std::string &status_msg = "");
-  // For whoever wants to tell where it happened; `file_name` may be null.
+  // For callers that want to say where it happened; `file_name` may be null.
   inline Status(const enum StatusCode code, int line_of_code, const char *file_name,
                 const std::string &extra = "");
   ~Status();

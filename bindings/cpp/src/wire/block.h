@@ -1,6 +1,6 @@
 // Memory that this process and its worker share.
 //
-// The worker makes a block and tells its number; this side maps it. A block is good for requests
+// The worker makes a block and sends its number; this side maps it. A block is good for requests
 // until it is freed there, or until the lane closes over which it was made: then the mapping stays
 // valid, but the worker does not know the block any more, and what is in it must be copied.
 #ifndef MSLITE_SRC_WIRE_BLOCK_H_
@@ -20,7 +20,7 @@ constexpr uint64_t Aligned(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// How a worker tells of a block: its number, the descriptor that it has there, its size.
+// How a worker describes a block: its number, the descriptor that it has there, its size.
 struct Made {
   uint32_t block = 0;
   uint32_t descriptor = 0;

@@ -1,4 +1,4 @@
-// What stands in the body of each message; docs/wire.md tells it byte by byte.
+// The body of each message; docs/wire.md describes it byte by byte.
 #ifndef MSLITE_SRC_WIRE_BODIES_H_
 #define MSLITE_SRC_WIRE_BODIES_H_
 

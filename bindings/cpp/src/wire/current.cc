@@ -21,7 +21,7 @@ struct Process {
   std::shared_ptr<Session> session;
 };
 
-// Never destroyed: threads may be inside of a request while the process exits.
+// Never destroyed: threads may be inside a request while the process exits.
 Process &ThisProcess() {
   static std::atomic<Process *> known{nullptr};
   Process *found = known.load();

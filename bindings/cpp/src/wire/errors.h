@@ -1,4 +1,4 @@
-// The errors of the protocol: those that a worker tells, and those that this side finds.
+// The errors of the protocol: those that a worker reports, and those that this side finds.
 #ifndef MSLITE_SRC_WIRE_ERRORS_H_
 #define MSLITE_SRC_WIRE_ERRORS_H_
 
@@ -9,7 +9,7 @@
 namespace mslite {
 class Reader;
 
-// What the body of an ERROR tells: its detail follows the message, on lines of its own.
+// What the body of an ERROR says: its detail follows the message, on lines of its own.
 Failure ReadError(Reader *body);
 
 // The other side does not keep to docs/wire.md, or the connection to it broke.

@@ -143,7 +143,7 @@ void Link::Check() {
   throw Death();
 }
 
-// True also where it cannot be asked, which tells nothing about it. The lock is held.
+// True also where it cannot be asked, which says nothing about it. The lock is held.
 bool Link::Answers() {
   const int ask_ms = TheTimes().ask_ms;
   const int64_t due_ns = NowNs() + int64_t{ask_ms} * 1000000;

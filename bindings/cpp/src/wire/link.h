@@ -36,14 +36,14 @@ class Link : public Patience {
   uint64_t NextRequest() { return next_request_.fetch_add(1); }
   // Whether this process opened it, not one that it was forked from.
   bool is_ours() const { return generation_ == Generation(); }
-  // False as soon as the worker has ended, whoever noticed.
+  // False as soon as the worker has ended, whichever thread noticed.
   bool IsAlive() noexcept { return !IsOver(0); }
 
   // Both throw a Failure, of kind WorkerDiedError where the worker is gone. A lane is opened until
   // a time of NowNs(), 0: as long as a greeting takes.
   std::unique_ptr<Lane> OpenLane(int64_t due_ns = 0);
   std::unique_ptr<Block> OpenBlock(const Made &made, const LaneLife &life);
-  // What to tell the user who had no answer.
+  // The error for a user who got no answer.
   Failure Explained(const Lost &lost);
   // Asks the worker over a lane of its own whether it is there, unless another thread does. One
   // that has not answered for long, and did not compute either, is given up: throws its Death.

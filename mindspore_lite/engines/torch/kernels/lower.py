@@ -483,7 +483,7 @@ class Lowering:
     # --- the end ---
 
     def finished(self) -> Lowered:
-        """The module, without nodes that nobody uses."""
+        """The module, without unused nodes."""
         self.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
         used = {node.target for node in self.graph.nodes if node.op == "get_attr"}
         module = fx.GraphModule(self.root, self.graph)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 Compute = Callable[..., Any]
 
 # What float32 operands become where a model is computed in a half precision:
-# narrow: halves, for here is the gain; wide: float32, for results may be large or lose digits;
+# narrow: halves, where the gain is; wide: float32, as results may be large or lose digits;
 # alike: whatever they are, all float32 if one is
 Half = Literal["narrow", "wide", "alike"]
 

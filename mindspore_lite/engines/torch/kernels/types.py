@@ -32,7 +32,7 @@ def of_numpy(array: np.ndarray) -> torch.Tensor:
     """The array as a tensor of its own type, in the same memory, which nobody here writes to."""
     if min(array.strides, default=0) < 0:
         array = array.copy()  # torch has none such; NumPy also leaves them to axes of one element
-    # of a type that NumPy does not know itself; a name is looked up there only, for that takes long
+    # of a type that NumPy does not know itself; a name is looked up only there, since that is slow
     bits = None if array.dtype.isbuiltin == 1 else _BITS.get(array.dtype.name)
     if bits is None:
         try:

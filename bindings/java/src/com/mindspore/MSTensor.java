@@ -314,7 +314,7 @@ public class MSTensor implements AutoCloseable {
   }
 
   /**
-   * A number that tells whether it is alive. There is no native object behind it.
+   * A number that says whether it is alive. There is no native object behind it.
    *
    * @return 0 when it was freed, or is empty
    */

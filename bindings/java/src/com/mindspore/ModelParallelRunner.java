@@ -124,7 +124,7 @@ public class ModelParallelRunner implements AutoCloseable {
   }
 
   /**
-   * A number that tells whether the runner is initialised.
+   * A number that says whether the runner is initialised.
    *
    * @return 0 when it is not
    */

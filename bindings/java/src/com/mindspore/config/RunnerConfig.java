@@ -161,7 +161,7 @@ public class RunnerConfig implements AutoCloseable {
   }
 
   /**
-   * A number that tells whether it is alive. There is no native object behind it.
+   * A number that says whether it is alive. There is no native object behind it.
    *
    * @return 0 when it is not initialised, or freed
    */

@@ -3,7 +3,7 @@ package com.mindspore.internal;
 import com.mindspore.MSException;
 
 /**
- * How an object of the interface tells that something failed: by false and a line in the log, or by
+ * How an object of the interface says that something failed: by false and a line in the log, or by
  * an exception where its user asked for that. Threads that share the object have an error each.
  */
 public final class Failures {

@@ -4,7 +4,7 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** What users are told beside the result of a call: lines of the logger "com.mindspore". */
+/** What users see besides the result of a call: lines of the logger "com.mindspore". */
 public final class Log {
   private static final Logger LOGGER = Logger.getLogger("com.mindspore");
 

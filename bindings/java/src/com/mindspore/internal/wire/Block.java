@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /**
  * Memory that this process and its worker share.
  *
- * <p>The worker makes a block and tells its number; this side maps it. It is good for requests
+ * <p>The worker makes a block and sends its number; this side maps it. It is good for requests
  * until it is freed there, or until the lane closes over which it was made: then the mapping stays
  * valid, but the worker does not know the block any more, and what is in it must be copied.
  */
@@ -93,7 +93,7 @@ final class Block {
     return size;
   }
 
-  /** A part of it, little-endian; whoever has the block, and only they, may touch it. */
+  /** A part of it, little-endian; only the holder of the block may touch it. */
   ByteBuffer part(int offset, int size) {
     return mapping.data().slice(offset, size).order(ByteOrder.LITTLE_ENDIAN);
   }

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** What stands in the body of each message; docs/wire.md tells it byte by byte. */
+/** The body of each message; docs/wire.md describes it byte by byte. */
 final class Bodies {
   private Bodies() {}
 

@@ -44,7 +44,7 @@ final class Deadline {
     return Math.max(0, (dueNs - System.nanoTime() + 999_999) / 1_000_000);
   }
 
-  /** What to tell when it has passed. */
+  /** The error when it has passed. */
   MSException passed() {
     return Errors.timeout("the worker did not answer within " + limitMs
         + " ms; the request was cancelled. Allow more time, or send less at once");

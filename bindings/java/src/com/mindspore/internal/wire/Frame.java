@@ -54,7 +54,7 @@ final class Frame {
     return new Header(message, request, (int) size);
   }
 
-  /** What the body of an ERROR tells: its detail follows the message, on lines of its own. */
+  /** What the body of an ERROR says: its detail follows the message, on lines of its own. */
   static MSException error(Reader body) {
     int code = body.u32("an error's code");
     String kind = body.text("an error's kind");

@@ -110,7 +110,7 @@ final class Link implements AutoCloseable {
     return lastRequest.incrementAndGet();
   }
 
-  /** False as soon as the worker has ended, whoever noticed. */
+  /** False as soon as the worker has ended, whichever thread noticed. */
   boolean isAlive() {
     return !isOver(0);
   }
@@ -153,7 +153,7 @@ final class Link implements AutoCloseable {
     return names != null && names.length > 0;
   }
 
-  /** What to tell the user who had no answer. */
+  /** The error for a user who got no answer. */
   MSException explained(Lost lost) {
     if (isOver(GONE_MS)) {
       return death();
@@ -210,7 +210,7 @@ final class Link implements AutoCloseable {
     }
   }
 
-  /** True also where it cannot be asked, which tells nothing about it. The lock is held. */
+  /** True also where it cannot be asked, which says nothing about it. The lock is held. */
   private boolean answers() {
     Deadline due = Deadline.in(Pulse.askMs);
     try {

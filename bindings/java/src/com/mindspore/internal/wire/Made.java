@@ -1,7 +1,7 @@
 package com.mindspore.internal.wire;
 
 /**
- * How a worker tells of a block.
+ * How a worker describes a block.
  *
  * @param block its number in the session
  * @param descriptor that the worker has for it

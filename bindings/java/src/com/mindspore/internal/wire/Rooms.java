@@ -5,7 +5,7 @@ import com.mindspore.internal.TensorInfo;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The models that are there, and how much room the outputs of each need beside the frame. */
+/** The models that are there, and how much room the outputs of each need outside the frame. */
 final class Rooms {
   private final Map<Integer, Long> rooms = new HashMap<>();
 

@@ -92,7 +92,7 @@ final class WorkerProcess {
     }
   }
 
-  /** What to tell of one that was started and did not greet; it is ended. */
+  /** The error for one that was started and did not greet; it is ended. */
   MSException unusable(Lost lost) {
     String ending = ending(GONE_MS);
     end();
