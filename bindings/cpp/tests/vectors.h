@@ -1,5 +1,5 @@
-// The test vectors of the protocol (tests/remote/wire/vectors), as their README tells; MSLITE_VECTORS is
-// their folder.
+// The test vectors of the protocol (tests/remote/wire/vectors), as their README describes them;
+// MSLITE_VECTORS is their folder.
 #ifndef MSLITE_TESTS_VECTORS_H_
 #define MSLITE_TESTS_VECTORS_H_
 
