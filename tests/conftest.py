@@ -6,16 +6,15 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support import cpp, java
+from support import archives, cpp, java
 
 from mindspore_lite.engines import ascend
-
-DATA = Path(__file__).parent / "data"
 
 # how long an example takes says nothing on a busy machine
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -66,6 +65,12 @@ def frozen_past() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def case_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The path of a case of tests/data, extracted from its archive on the first call."""
+    return partial(archives.extracted, folder=tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="session")

@@ -166,9 +166,11 @@ def test_an_edge_model_is_refused_with_the_way_out(mslite: Run, tmp_path: Path) 
     assert "convert" in mslite("run", tmp_path / "edge.ms").err
 
 
-def test_bfloat16_is_read_and_saved_as_float32(mslite: Run, tmp_path: Path) -> None:
+def test_bfloat16_is_read_and_saved_as_float32(
+    mslite: Run, tmp_path: Path, case_path: Callable[[str], Path]
+) -> None:
     np.save(tmp_path / "x.npy", np.array([[1, -2, 0.5, 3], [0, 1, 2, 3]], np.float32))
-    model, saved = DATA / "element_types/floor_bfloat16.mindir", tmp_path / "out.npz"
+    model, saved = case_path("element_types/floor_bfloat16"), tmp_path / "out.npz"
     done = mslite("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--top", 1, "--save", saved)
     assert done.code == 0, done.err
     assert "is bfloat16; saved as float32" in done.out

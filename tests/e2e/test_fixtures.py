@@ -1,17 +1,20 @@
 """Files exported by MindSpore 2.10, through the public API, against MindSpore's own outputs.
 
-tests/data: ops/ one-op nets, nets/ whole ideas (in-place, calls, inputs and outputs, ...), models/
-small networks, the other folders more one-op nets by family (scripts/fixtures makes them). The .npz
-beside a file holds inputs i0, i1, ... and MindSpore's outputs o0, o1, ...
+tests/data: ops.zip one-op nets, nets/ whole ideas (in-place, calls, inputs and outputs, ...),
+models/ small networks, the other archives more one-op nets by family (scripts/fixtures makes them).
+The .npz next to a file holds inputs i0, i1, ... and MindSpore's outputs o0, o1, ...
+`python scripts/fixtures/unpack.py FAMILY/NAME` extracts a case.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.fixture_files import FILES, KEYS, compare_outputs
+from support.archives import cases
+from support.fixture_files import KEYS, compare_outputs
 from support.running import DATA, assert_close, fixture_arrays
 
 import mindspore_lite as mslite
@@ -36,8 +39,9 @@ def built(path: Path) -> mslite.Model:
 
 
 @pytest.mark.filterwarnings("ignore:computed with less precision")  # float64 where there is none
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_a_file_gives_what_mindspore_gave(path: Path) -> None:
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.replace("/", "-"))
+def test_a_file_gives_what_mindspore_gave(case: str, case_path: Callable[[str], Path]) -> None:
+    path = case_path(case)
     inputs, wanted = fixture_arrays(path.with_suffix(".npz"))
     with built(path) as model:
         outputs = model.predict(list(inputs))
@@ -45,9 +49,9 @@ def test_a_file_gives_what_mindspore_gave(path: Path) -> None:
 
 
 def test_every_kind_of_fixture_is_there() -> None:
-    kinds = {p.stem.split("_")[0] for p in DATA.glob("nets/*.mindir")}
-    assert {"inplace", "call", "io", "mint", "dyn"} <= kinds
-    assert len(list(DATA.glob("ops/*.mindir"))) == 274
+    kinds = {case.split("_")[0] for case in cases() if case.startswith("nets/")}
+    assert {f"nets/{kind}" for kind in ("inplace", "call", "io", "mint", "dyn")} <= kinds
+    assert sum(case.startswith("ops/") for case in cases()) == 274
 
 
 def test_the_demo_model_agrees_with_mindspore_and_knows_its_digits() -> None:

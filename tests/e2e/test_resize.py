@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.running import DATA, fixture_arrays
+from support.archives import cases, content
+from support.running import fixture_arrays
 
 import mindspore_lite as mslite
-from mindspore_lite.mindir.read import read_file
+from mindspore_lite.mindir.read import read
 from mindspore_lite.mindir.records import SequenceType, TensorType, Type
 
 
-def has_open_sizes(path: Path) -> bool:
-    return any(-1 in dims for i in read_file(path).graph.inputs for dims in shapes(i.type))
+def has_open_sizes(case: str) -> bool:
+    model = read(memoryview(content(f"{case}.mindir")))
+    return any(-1 in dims for i in model.graph.inputs for dims in shapes(i.type))
 
 
 def shapes(kind: Type) -> Iterator[tuple[int, ...]]:
@@ -25,22 +27,23 @@ def shapes(kind: Type) -> Iterator[tuple[int, ...]]:
             yield from shapes(item)
 
 
-FILES = [
-    path
-    for path in sorted(DATA.glob("*/*.mindir"))
-    if path.parent.name != "container" and not path.stem.startswith("enc_") and has_open_sizes(path)
+CASES = [
+    case
+    for case in cases()
+    if not case.startswith(("container/", "nets/enc_", "nets/split_")) and has_open_sizes(case)
 ]
 
 
 def test_there_are_many() -> None:
-    assert len(FILES) > 100
+    assert len(CASES) > 100
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.replace("/", "-"))
 def test_the_shapes_after_a_resize_are_those_of_the_outputs(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, case_path: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MSLITE_CACHE", "off")
+    path = case_path(case)
     inputs, _ = fixture_arrays(path.with_suffix(".npz"))
     with mslite.Model() as model:
         model.build_from_file(str(path), mslite.ModelType.MINDIR)

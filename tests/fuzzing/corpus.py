@@ -10,13 +10,13 @@ import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fuzzing.damage import Damage, unpacked
+from fuzzing.damage import Damage
+from support.archives import DATA, cases, content, unpacked
 from support.random_models import model_of
 from support.wire_vectors import FOLDER as VECTORS
 from support.wire_vectors import Vector, read
 
 SEEDS = Path(__file__).parent / "seeds"
-DATA = Path(__file__).parent.parent / "data"
 _LARGEST = 48 << 10  # a case shall take milliseconds
 _FRESH = 1_000_000  # seeds of random models
 _BESIDE = {"data": bytes(range(100)), "weights.bin": bytes(100)}  # what external.onnx refers to
@@ -32,18 +32,21 @@ class Seed:
 
     def lay(self, folder: Path) -> None:
         """Write the files next to it."""
-        for name, content in self.beside.items():
+        for name, data in self.beside.items():
             (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(content)
+            (folder / name).write_bytes(data)
 
 
 def mindir(damage: Damage) -> Seed:
     """A MindIR file of MindSpore's, or one of ours."""
-    path = damage.choice(_mindir_files())
-    side = path.parent / (path.stem.removesuffix("_graph") + "_variables")
-    held = sorted(side.iterdir()) if path.stem.endswith("_graph") and side.is_dir() else []
+    found = damage.choice(_mindir_files())
+    if isinstance(found, Path):
+        return Seed(found.name, found.read_bytes())
+    side = DATA / (found.removesuffix("_graph") + "_variables")
+    held = sorted(side.iterdir()) if found.endswith("_graph") and side.is_dir() else []
+    name = f"{found}.mindir"
     return Seed(
-        path.name, path.read_bytes(), {f"{side.name}/{p.name}": p.read_bytes() for p in held}
+        Path(name).name, content(name), {f"{side.name}/{p.name}": p.read_bytes() for p in held}
     )
 
 
@@ -61,8 +64,10 @@ def onnx(damage: Damage) -> Seed:
 
 
 @functools.cache
-def _mindir_files() -> tuple[Path, ...]:
-    return (*_files(SEEDS, "*.mindir"), *_files(DATA, "*/*.mindir"))
+def _mindir_files() -> tuple[Path | str, ...]:
+    """Paths of seeds, and names of cases."""
+    small = (case for case in cases() if len(content(f"{case}.mindir")) <= _LARGEST)
+    return (*_files(SEEDS, "*.mindir"), *small)
 
 
 @functools.cache

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -12,11 +11,11 @@ import onnx
 from fuzzing.mutate_bytes import changed_bytes
 from fuzzing.mutate_proto import mutated
 from fuzzing.mutate_text import changed_json, changed_lines
+from support.archives import packed, unpacked
 
 from mindspore_lite.mindir import mindir_pb2
 
 T = TypeVar("T")
-Members = dict[str, bytes]
 
 
 class Damage:
@@ -72,18 +71,3 @@ class Damage:
             if not members:
                 break
         return packed(members, zipfile.ZIP_DEFLATED if self.chance(0.1) else zipfile.ZIP_STORED)
-
-
-def unpacked(data: bytes) -> Members:
-    """The members of an archive."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def packed(members: Mapping[str, bytes], packing: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive of members, always with the same bytes."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", packing) as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name), content, packing)
-    return out.getvalue()

@@ -12,7 +12,7 @@ import pytest
 from fuzzing.mutate_proto import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.running import DATA
+from support.archives import DATA, cases, content
 
 from mindspore_lite.core import files
 from mindspore_lite.errors import LiteError, ModelFileError
@@ -79,9 +79,8 @@ def test_cut_and_inserted_bytes_end_in_our_error_or_a_model(
 def test_files_with_damaged_fields_end_in_our_error_or_a_model(seed: int) -> None:
     """A little of what scripts/fuzz does for as long as one likes."""
     rng = Random(seed)
-    corpus = sorted(DATA.glob("*/*.mindir"))
     for _ in range(15):
-        attempt(mutated(rng.choice(corpus).read_bytes(), rng))
+        attempt(mutated(content(f"{rng.choice(cases())}.mindir"), rng))
 
 
 @pytest.mark.parametrize("name", NAMES)

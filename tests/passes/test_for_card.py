@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -75,8 +76,8 @@ def test_a_weight_that_is_used_no_more_but_may_change_stays() -> None:
     assert list(new.graph.initializers) == ["w"]
 
 
-def test_a_second_time_there_is_nothing_to_do() -> None:
-    new = mindir(DATA / "attention" / "language.mindir")
+def test_a_second_time_there_is_nothing_to_do(case_path: Callable[[str], Path]) -> None:
+    new = mindir(case_path("attention/language"))
     before = [(n.op_type, n.domain) for n in new.graph]
     prepare(new)
     assert [(n.op_type, n.domain) for n in new.graph] == before
@@ -98,10 +99,13 @@ FUSED = {
 
 
 @pytest.mark.parametrize("name", FUSED)
-def test_attention_of_mindspore_is_fused_and_means_the_same(name: str) -> None:
-    new = mindir(DATA / "attention" / f"{name}.mindir")
+def test_attention_of_mindspore_is_fused_and_means_the_same(
+    name: str, case_path: Callable[[str], Path]
+) -> None:
+    path = case_path(f"attention/{name}")
+    new = mindir(path)
     found = Counter(n.op_type for n in new.graph)
     assert {op: found[op] for op in FUSED[name]} == FUSED[name]
-    inputs, want = fixture_arrays(DATA / "attention" / f"{name}.npz")
+    inputs, want = fixture_arrays(path.with_suffix(".npz"))
     for got, array in zip(run_graph(new, inputs), want, strict=True):
         assert_close(got, array, name)

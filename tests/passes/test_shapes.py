@@ -6,12 +6,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from support.archives import content
 from support.mindir_builder import Net, tensor_type
-from support.running import DATA, run
+from support.running import run
 
 from mindspore_lite.errors import ShapeError
 from mindspore_lite.graph.from_mindir import from_mindir
-from mindspore_lite.mindir.read import read_file
+from mindspore_lite.mindir.read import read
 from mindspore_lite.mindir.records import Model
 from mindspore_lite.passes.shapes import output_shapes
 
@@ -87,8 +88,8 @@ def test_channels_that_a_convolution_has_no_weights_for_are_refused(
 
 
 def test_of_what_a_loop_returns_only_the_rank_is_known() -> None:
-    path = DATA / "control/while_open.mindir"
-    found = output_shapes(skeleton(read_file(path)), {"x": (4, 3), "n": ()})
+    model = read(memoryview(content("control/while_open.mindir")))
+    found = output_shapes(skeleton(model), {"x": (4, 3), "n": ()})
     assert found == [(-1, -1), ()]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from support.running import DATA, assert_close
+from support.running import assert_close
 
-FILES = sorted(DATA.glob("*/*.mindir"))
 # What draws random numbers is compared by shape and type alone.
 RANDOM = {"act_RReLU", "rand", "std_normal"}
 # Outputs that MindSpore itself leaves undefined, and the part of them that is compared.

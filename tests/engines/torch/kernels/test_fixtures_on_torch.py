@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from support.fixture_files import FILES
+from support.archives import cases
 from support.torch_nodes import failures, run_file
 
-FOLDERS = sorted({path.parent for path in FILES})
+FAMILIES = sorted({case.partition("/")[0] for case in cases()})
 # Files that torch does not compute, and why; at most 3 % of them all.
 EXCEPTIONS: dict[str, str] = {}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_files_give_what_mindspore_gave(folder: Path) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_files_give_what_mindspore_gave(family: str, case_path: Callable[[str], Path]) -> None:
     found = {}
-    for path in sorted(folder.glob("*.mindir")):
+    for path in (case_path(case) for case in cases() if case.startswith(f"{family}/")):
         problems = failures(partial(run_file, path))
         if path.stem in EXCEPTIONS:
             assert problems, f"{path.stem} is an exception no more"
@@ -27,5 +28,5 @@ def test_files_give_what_mindspore_gave(folder: Path) -> None:
 
 
 def test_few_files_are_exceptions() -> None:
-    assert len(EXCEPTIONS) <= 0.03 * len(FILES)
-    assert EXCEPTIONS.keys() <= {path.stem for path in FILES}
+    assert len(EXCEPTIONS) <= 0.03 * len(cases())
+    assert EXCEPTIONS.keys() <= {case.partition("/")[2] for case in cases()}
