@@ -2,6 +2,7 @@ package com.mindspore;
 
 import com.mindspore.check.Check;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteOrder;
@@ -10,22 +11,28 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 
 /** Runners and models that come and go leave nothing behind, here or in the worker. */
 public final class CyclesTest {
+  private static final int RUNNERS = 1000;
+  private static final int LARGE_RUNNERS = 20;
+  private static final int FEW = 8; // files and threads that come and go by themselves
+
   private CyclesTest() {}
 
   /** What a process has. */
   private record Held(long files, long mappings, long threads, long ownKib) {
-    static Held of(String process) throws IOException {
+    static Held of(String process) {
       Path folder = Path.of("/proc", process);
-      long mappings;
       try (Stream<String> lines = Files.lines(folder.resolve("maps"))) {
-        mappings = lines.filter(line -> line.contains("/memfd:")).count();
+        long mappings = lines.filter(line -> line.contains("/memfd:")).count();
+        return new Held(entries(folder.resolve("fd")), mappings, entries(folder.resolve("task")),
+            ownKib(folder.resolve("status")));
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
       }
-      return new Held(entries(folder.resolve("fd")), mappings, entries(folder.resolve("task")),
-          ownKib(folder.resolve("status")));
     }
 
     /** Without what is shared, which is kept for later. */
@@ -70,13 +77,27 @@ public final class CyclesTest {
     throw new AssertionError("no pool " + pool);
   }
 
-  private static void checkSame(Held before, Held after) {
-    Check.equal(before.files, after.files);
-    Check.equal(before.mappings, after.mappings);
-    Check.that(after.threads <= before.threads + 8, before + ", then " + after);
+  /**
+   * Waits until a process has what it had. Something may be closed a little later than the call
+   * that asks for it returns, before the first count or before the second: it may be less, too. A
+   * file, mapping or thread that a runner leaves behind is there for each of them.
+   */
+  private static void checkNoMore(Held before, String process) {
+    Check.eventually(() -> {
+      Held now = Held.of(process);
+      return now.files <= before.files + FEW && now.mappings <= before.mappings
+          && now.threads <= before.threads + FEW;
+    }, () -> process + " had " + before + ", then " + Held.of(process));
   }
 
-  public static void aThousandRunnersLeaveNothingBehind() throws IOException {
+  /** Waits until a figure is at most what it may be. */
+  private static void checkAtMost(long most, LongSupplier figure, String what) {
+    Check.eventually(()
+                         -> figure.getAsLong() <= most,
+        () -> "wanted at most " + most + " " + what + ", got " + figure.getAsLong());
+  }
+
+  public static void aThousandRunnersLeaveNothingBehind() {
     Model one = Models.built("dense.mindir"); // keeps the worker's session in use
     try {
       String worker = Long.toString(Models.worker());
@@ -92,39 +113,41 @@ public final class CyclesTest {
       Held there = Held.of(worker);
       long direct = bufferBytes("direct");
       long mapped = bufferBytes("mapped");
-      for (int i = 0; i < 1000; ++i) {
+      for (int i = 0; i < RUNNERS; ++i) {
         cycle();
       }
-      long grown = Held.of(worker).ownKib - there.ownKib;
-      Check.that(grown < 4 * 1024, "the worker has grown by " + grown + " KiB");
-      for (int i = 0; i < 20; ++i) {
+      checkAtMost(there.ownKib + 4 * 1024, () -> Held.of(worker).ownKib, "KiB of the worker");
+      for (int i = 0; i < LARGE_RUNNERS; ++i) {
         largeCycle();
       }
-      checkSame(there, Held.of(worker));
-      checkSame(here, Held.of("self"));
-      Check.equal(direct, bufferBytes("direct"));
-      Check.equal(mapped, bufferBytes("mapped"));
-      Check.equal(children, ProcessHandle.current().children().count());
-      long more = heapBytes() - heap;
-      Check.that(more < 2 << 20, "the heap has grown by " + more + " bytes");
+      checkNoMore(there, worker);
+      checkNoMore(here, "self");
+      // a thread that reads or writes has a direct buffer; 32 bytes a runner would be a leak
+      checkAtMost(direct + 32 * RUNNERS, () -> bufferBytes("direct"), "bytes of direct buffers");
+      checkAtMost(mapped, () -> bufferBytes("mapped"), "bytes that are mapped");
+      checkAtMost(children, () -> ProcessHandle.current().children().count(), "children");
+      checkAtMost(heap + (2 << 20), CyclesTest::heapBytes, "bytes of the heap");
     } finally {
       one.free();
     }
   }
 
-  public static void whatIsForgottenIsReleased() throws IOException {
+  public static void whatIsForgottenIsReleased() {
     largeCycle(); // with the last model go the blocks that are kept for later
     String worker = Long.toString(Models.worker());
     long before = Held.of(worker).mappings;
     forget();
     Check.that(Held.of(worker).mappings > before, "there is nothing to be released");
-    for (int i = 0; i < 1000 && Held.of(worker).mappings > before; ++i) {
-      System.gc(); // after which a thread of its own tells the worker
-    }
-    Check.equal(before, Held.of(worker).mappings);
+    // after a collection, a thread of its own tells the worker
+    checkAtMost(before, () -> afterCollection(worker), "mappings of the worker");
   }
 
-  public static void aViewKeepsItsMemoryAndNobodyElseDoes() throws IOException {
+  private static long afterCollection(String process) {
+    System.gc();
+    return Held.of(process).mappings;
+  }
+
+  public static void aViewKeepsItsMemoryAndNobodyElseDoes() {
     largeCycle();
     long before = Held.of("self").mappings;
     FloatBuffer view = viewOfAResult(); // of which only a part is left: no tensor, no runner
@@ -132,14 +155,11 @@ public final class CyclesTest {
       System.gc();
       largeCycle(); // which would write there, or find it unmapped
     }
-    Check.equal(before + 1, Held.of("self").mappings);
+    checkAtMost(before + 1, () -> Held.of("self").mappings, "mappings");
     Check.equal(7f, view.get(0));
     Check.equal(7f, view.get(view.limit() - 1));
     view = null;
-    for (int i = 0; i < 1000 && Held.of("self").mappings > before; ++i) {
-      System.gc();
-    }
-    Check.equal(before, Held.of("self").mappings);
+    checkAtMost(before, () -> afterCollection("self"), "mappings");
   }
 
   private static FloatBuffer viewOfAResult() {

@@ -6,6 +6,7 @@ import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 /** What tests say. */
 public final class Check {
@@ -25,7 +26,7 @@ public final class Check {
     }
   }
 
-  private static final int TRIES = 20_000; // a millisecond each
+  private static final long LIMIT_NS = 120_000_000_000L; // for what comes true soon, if at all
 
   private Check() {}
 
@@ -70,13 +71,18 @@ public final class Check {
 
   /** Waits for something that nobody tells of. */
   public static void eventually(BooleanSupplier isSo, String what) {
-    for (int i = 0; i < TRIES; ++i) {
-      if (isSo.getAsBoolean()) {
-        return;
+    eventually(isSo, () -> what);
+  }
+
+  /** The same; what is said when it does not come true is asked for then. */
+  public static void eventually(BooleanSupplier isSo, Supplier<String> what) {
+    long start = System.nanoTime();
+    while (!isSo.getAsBoolean()) {
+      if (System.nanoTime() - start > LIMIT_NS) {
+        throw new AssertionError("it does not come true: " + what.get());
       }
       LockSupport.parkNanos(1_000_000);
     }
-    throw new AssertionError("it does not come true: " + what);
   }
 
   /** Runs the body n times at once; rethrows what the first of them threw. */

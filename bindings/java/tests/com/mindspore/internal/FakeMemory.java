@@ -8,7 +8,7 @@ import java.util.concurrent.CountDownLatch;
 /** Shared memory that nobody shares: whoever touches it after the last hold has gone is caught. */
 public final class FakeMemory extends Memory {
   /** Counted down with the last hold. */
-  public final CountDownLatch dropped = new CountDownLatch(1);
+  private final CountDownLatch dropped = new CountDownLatch(1);
 
   private final byte[] bytes;
 

@@ -4,7 +4,6 @@ import com.mindspore.MSException;
 import com.mindspore.check.Check;
 import com.mindspore.config.DataType;
 import java.nio.ByteBuffer;
-import java.util.concurrent.TimeUnit;
 
 /** Tests of Tensor: who holds which memory, and for how long. */
 public final class TensorTest {
@@ -60,15 +59,13 @@ public final class TensorTest {
     Check.equal(null, tensor.info());
   }
 
-  public static void aForgottenTensorGivesItsMemoryBack() throws InterruptedException {
+  public static void aForgottenTensorGivesItsMemoryBack() {
     FakeMemory memory = new FakeMemory(new byte[4]);
     with(memory);
-    boolean isDropped = false;
-    for (int round = 0; round < 500 && !isDropped; ++round) {
+    Check.eventually(() -> {
       System.gc(); // a wish: the collector may need several
-      isDropped = memory.dropped.await(20, TimeUnit.MILLISECONDS);
-    }
-    Check.that(isDropped, "the cleaner lets go");
+      return memory.isDropped();
+    }, "the cleaner lets go");
   }
 
   public static void aRequestKeepsTheMemoryOfATensorThatIsFreed() {
