@@ -449,7 +449,7 @@ def test_a_close_ends_an_update(telling: Path, monkeypatch: pytest.MonkeyPatch) 
 
         monkeypatch.setattr(supervisor.Supervisor, "made", seen)
         updating = begun(lambda: update(runner, versions(1)))
-        assert began.wait(10)
+        assert began.wait(120)
         runner.close(0.0)
         with pytest.raises(ClosedError, match="update weight failed! Error is the runner is clos"):
             updating()

@@ -252,7 +252,7 @@ def test_inputs_may_be_given_in_many_ways(
     dense: mslite.ModelParallelRunner, give: Callable[..., Any]
 ) -> None:
     np.testing.assert_array_equal(arrays(dense.predict(give(dense)))[0], dense_values(X))
-    np.testing.assert_array_equal(arrays(dense.submit(give(dense)).result(30))[0], dense_values(X))
+    np.testing.assert_array_equal(arrays(dense.submit(give(dense)).result(120))[0], dense_values(X))
 
 
 def test_a_tensor_made_by_the_user_with_copied_attributes_is_taken(
@@ -299,7 +299,7 @@ def test_inputs_that_do_not_fit_are_refused_and_the_runner_goes_on(
     assert words in str(caught.value)
     assert str(caught.value).count("predict failed") <= 1
     with pytest.raises(kind) as caught:
-        dense.submit(given).result(30)
+        dense.submit(given).result(120)
     assert words in str(caught.value)
     np.testing.assert_array_equal(arrays(dense.predict([X]))[0], dense_values(X))
 
@@ -337,7 +337,7 @@ def test_outputs_are_known_before_a_run_as_far_as_they_can_be(
 def test_outputs_that_callers_bring_are_filled_by_submit(dense: mslite.ModelParallelRunner) -> None:
     memory = np.zeros((2, 4), np.float32)
     mine = mslite.Tensor(memory)
-    (returned,) = dense.submit([X * 2], outputs=(mine,)).result(30)  # type: ignore[arg-type]
+    (returned,) = dense.submit([X * 2], outputs=(mine,)).result(120)  # type: ignore[arg-type]
     assert returned is mine
     np.testing.assert_array_equal(memory, dense_values(X * 2))
 
@@ -361,7 +361,7 @@ def test_results_are_those_of_mindspore_and_of_model(path: Path, workers: int) -
     inputs, want = fixture_arrays(path.with_suffix(".npz"))
     with built_runner(path, workers_num=workers) as runner:
         got = arrays(runner.predict(list(inputs)))
-        again = arrays(runner.submit(list(inputs)).result(60))
+        again = arrays(runner.submit(list(inputs)).result(120))
     for a, b, c, reference in zip(
         got, again, arrays(built(path).predict(list(inputs))), want, strict=True
     ):
@@ -376,7 +376,7 @@ def test_automatic_widths_give_the_same_results() -> None:
     with runner:
         runner.build_from_file(str(MOBILENET))
         futures = [runner.submit([x]) for _ in range(6)]
-        for outputs in [runner.predict([x]), *(future.result(60) for future in futures)]:
+        for outputs in [runner.predict([x]), *(future.result(120) for future in futures)]:
             assert_close(arrays(outputs)[0], want)
 
 
@@ -390,7 +390,7 @@ def test_a_run_that_fails_inside_the_runtime_says_why(tmp_path: Path) -> None:
         with built_runner(path, workers_num=workers) as runner:
             for call in (
                 lambda r=runner: r.predict([np.array([9])]),
-                lambda r=runner: r.submit([np.array([9])]).result(30),
+                lambda r=runner: r.submit([np.array([9])]).result(120),
             ):
                 with pytest.raises(EngineError, match=r"predict failed! .*idx=9") as got:
                     call()
@@ -459,13 +459,13 @@ def test_many_threads_with_mixed_shapes_get_each_their_own(dense_file: Path, wor
     start = threading.Barrier(8)
 
     def ask(runner: mslite.ModelParallelRunner, number: int) -> None:
-        start.wait(30)
+        start.wait(120)
         for turn in range(40):
             x = np.full((1 + (number + turn) % 4, 3), 100 * number + turn, np.float32)
             ways: list[Callable[[], list[mslite.Tensor]]] = [
                 lambda x=x: runner.predict([x]),
-                lambda x=x: runner.submit([x]).result(30),
-                lambda x=x: runner.predict([x], timeout_s=30),
+                lambda x=x: runner.submit([x]).result(120),
+                lambda x=x: runner.predict([x], timeout_s=120),
             ]
             try:
                 (got,) = arrays(ways[turn % 3]())
@@ -495,7 +495,7 @@ def test_statistics_are_a_record_of_one_moment(digits: mslite.ModelParallelRunne
     x = np.zeros((3, 1, 8, 8), np.float32)
     digits.predict([x])
     before = digits.statistics()
-    digits.submit([x]).result(30)
+    digits.submit([x]).result(120)
     after = digits.statistics()
     assert (before.sent, after.sent, after.done) == (1, 2, 2)
     assert after.layout.workers == len(after.workers) == 1

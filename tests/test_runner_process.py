@@ -27,7 +27,7 @@ HEAD = """
 import asyncio, atexit, os, sys, threading
 import numpy as np
 import mindspore_lite as mslite
-from mindspore_lite.pool import pool as pool_module
+from mindspore_lite.serving import pool as pool_module
 
 pool_module._EXIT_S = 0.05
 X = np.array([3, 4], np.float32)
@@ -88,7 +88,7 @@ if child == 0:
     for runner, given in ((before, QUICK), (busy, QUICK), (quick, [X.reshape(1, 2)])):
         for call in (
             lambda: runner.predict(given),
-            lambda: runner.predict(given, timeout_s=5),
+            lambda: runner.predict(given, timeout_s=120),
             lambda: runner.submit(given),
             lambda: asyncio.run(runner.predict_async(given)),
         ):
@@ -104,7 +104,7 @@ if child == 0:
     future.cancel()
     mine = build()
     assert mine.predict(QUICK)[0].shape == [2]
-    assert mine.predict(QUICK, timeout_s=60)[0].shape == [2]
+    assert mine.predict(QUICK, timeout_s=120)[0].shape == [2]
     mine.close()
     print("child is well", flush=True)
     sys.exit(0)
@@ -313,7 +313,7 @@ def once(runner=None):
     runner.build_from_file(sys.argv[1], context)
     runner.predict(given)
     runner.submit(given).result()
-    runner.predict(given, timeout_s=60)
+    runner.predict(given, timeout_s=120)
     runner.close()
 
 import warnings

@@ -260,7 +260,7 @@ def test_requests_on_the_card_join_only_with_such(cards: FakeCards) -> None:
         runner.build_from_file(str(DIGITS), context)
         given = [on_card(digits[:1]), digits[1:2], on_card(digits[2:3]), digits[3:]]
         futures = [runner.submit([one]) for one in given]
-        found = [future.result(30)[0] for future in futures]
+        found = [future.result(120)[0] for future in futures]
         (whole,) = runner.predict([digits])
         assert [tensor.device for tensor in found] == ["gpu:0", "None:-1"] * 2
         rows = np.concatenate([tensor.get_data_to_numpy() for tensor in found])

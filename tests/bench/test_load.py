@@ -122,7 +122,7 @@ def test_a_closed_window_waits_for_two_answers_of_every_client() -> None:
 
 
 def test_clients_call_at_the_same_time() -> None:
-    together, met = threading.Barrier(4, timeout=30), threading.Event()
+    together, met = threading.Barrier(4, timeout=120), threading.Event()
 
     def call() -> None:
         if not met.is_set():
@@ -187,7 +187,7 @@ def test_a_call_that_never_returns_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(load_module, "_STUCK_S", 0.01)
     gate = threading.Event()
     with pytest.raises(load_module.RequestTimeoutError, match="still under way"):
-        closed_loop(lambda: gate.wait(30), 1, 0.0, 1.0, tick=interrupted)
+        closed_loop(lambda: gate.wait(120), 1, 0.0, 1.0, tick=interrupted)
     gate.set()
 
 

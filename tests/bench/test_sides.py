@@ -11,7 +11,7 @@ from mindspore_lite.bench.sides import Ours, Wish, threaded
 from mindspore_lite.errors import CancelledError, LiteError
 
 FEED = {"x": np.zeros((1, 1, 8, 8), np.float32)}
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 
 def test_our_side_is_a_runner_with_the_settings_that_were_wished_for() -> None:

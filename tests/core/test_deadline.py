@@ -86,7 +86,7 @@ def test_a_started_watchdog_needs_no_thread_for_its_first_entry(
         ready.watch(time.monotonic(), done.set)
         with pytest.raises(RuntimeError, match="can't create new thread"):
             late.start()
-    assert done.wait(60)
+    assert done.wait(120)
     late.start()  # what failed can be tried again
 
 
@@ -95,7 +95,7 @@ def test_thread_wakes_for_a_nearer_deadline() -> None:
     dog.watch(math.inf, lambda: None)
     dog.watch(time.monotonic() + FAR_S, lambda: None)
     dog.watch(time.monotonic(), done.set)
-    assert done.wait(60)
+    assert done.wait(120)
 
 
 def test_many_threads_get_all_their_callbacks() -> None:
@@ -113,7 +113,7 @@ def test_many_threads_get_all_their_callbacks() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(event.wait(60) for event in events)
+    assert all(event.wait(120) for event in events)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -125,6 +125,6 @@ def test_child_of_a_fork_watches_anew() -> None:
     if child == 0:  # the parent's test run must not go on in here
         done = threading.Event()
         dog.watch(time.monotonic(), done.set)
-        os._exit(0 if done.wait(60) else 1)
+        os._exit(0 if done.wait(120) else 1)
     dog._changed.release()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

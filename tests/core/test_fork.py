@@ -25,11 +25,11 @@ def in_child(lock: ForkLock, doing: Callable[[], Any]) -> int:
     def hold() -> None:
         with lock:
             held.set()
-            done.wait(60)
+            done.wait(120)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(60)
+    assert held.wait(120)
     child = os.fork()
     if child == 0:  # the parent's test run must not go on in here
         ended = threading.Event()
@@ -39,7 +39,7 @@ def in_child(lock: ForkLock, doing: Callable[[], Any]) -> int:
             ended.set()
 
         threading.Thread(target=run, daemon=True).start()
-        os._exit(0 if ended.wait(60) else 1)
+        os._exit(0 if ended.wait(120) else 1)
     done.set()
     holder.join()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

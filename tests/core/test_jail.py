@@ -214,7 +214,7 @@ def test_nothing_is_left_of_a_child(place: Path) -> None:
     for task, limits in (("crash", {}), ("hang", {"wall_s": 0.5}), ("raise_other", {})):
         with pytest.raises(ModelFileError):
             run(task, limits=replace(LIMITS, **limits))
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
     assert list(place.iterdir()) == []
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
@@ -274,7 +274,7 @@ def wait_until_gone(process: int) -> None:
     import select
 
     try:
-        ready, _, _ = select.select([watched], [], [], 60)
+        ready, _, _ = select.select([watched], [], [], 120)
         assert ready, "the child still runs"
     finally:
         os.close(watched)
@@ -295,7 +295,7 @@ def test_a_child_ends_with_its_parent(number: int, place: Path) -> None:
         while not (found := children_of(parent.pid)):
             assert parent.poll() is None
         parent.send_signal(number)
-        parent.wait(60)
+        parent.wait(120)
         for child in found:
             wait_until_gone(child)
 

@@ -11,7 +11,7 @@ from mindspore_lite.core import threads
 def test_a_thread_runs_what_it_is_given() -> None:
     done = threading.Event()
     threads.start(done.set)
-    assert done.wait(60)
+    assert done.wait(120)
 
 
 def test_a_thread_that_dies_before_it_begins_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_single_rows_of_many_clients_run_together(card: FakeCard, wanted: np.nda
     with runner(workers_num=1, max_batch_rows=4, max_batch_wait_us=60_000_000) as made:
         futures = [made.submit([row[None]]) for row in ROWS]
         for number, future in enumerate(futures):
-            assert close(future.result(60)[0], wanted[number][None])
+            assert close(future.result(120)[0], wanted[number][None])
         assert made.statistics().batches == {4: 2}
         assert card.captured_runs == 3
 
@@ -78,7 +78,7 @@ def test_inputs_on_the_card_give_outputs_on_it(card: FakeCard, wanted: np.ndarra
         assert output.device == "gpu:0"
         assert close(output, wanted[:3])
         futures = [made.submit([mslite.Tensor(row[None], device="gpu:0")]) for row in ROWS]
-        assert all(close(f.result(60)[0], wanted[n]) for n, f in enumerate(futures))
+        assert all(close(f.result(120)[0], wanted[n]) for n, f in enumerate(futures))
         (output,) = made.predict([mslite.Tensor.from_dlpack(given)])
         assert output.device == "None:-1"  # memory of the host stays there
         assert close(output, wanted)
@@ -103,7 +103,7 @@ def test_weights_change_while_clients_ask(card: FakeCard, tmp_path: Path, ids: l
                 update(made, versions(version))
                 assert told(made) == version
             stop.set()
-            assert all(future.result(60) for future in asked)
+            assert all(future.result(120) for future in asked)
         assert told(made, rows=3) == 5
 
 

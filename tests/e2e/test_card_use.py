@@ -52,7 +52,7 @@ def test_many_clients_get_their_own_rows(wanted: np.ndarray, ids: list[int]) -> 
     with runner(device_ids=ids) as made:
 
         def client(number: int) -> bool:
-            start.wait(60)
+            start.wait(120)
             found = [made.predict([ROWS[row][None]])[0] for row in range(number, 64, 16)]
             return close(
                 np.concatenate([tensor.get_data_to_numpy() for tensor in found]),

@@ -51,7 +51,7 @@ def test_a_runner_takes_the_same_configuration(wanted: np.ndarray, max_rows: int
         runner.build_from_file(str(DIGITS), context)
         assert engine_of(runner) == "torch"
         futures = [runner.submit([row[None]]) for row in ROWS]
-        found = np.concatenate([future.result(60)[0].get_data_to_numpy() for future in futures])
+        found = np.concatenate([future.result(120)[0].get_data_to_numpy() for future in futures])
         np.testing.assert_allclose(found, wanted, atol=1e-5)
         assert {worker.device for worker in runner.statistics().workers} == {"cpu"}
 

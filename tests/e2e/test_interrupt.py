@@ -168,7 +168,7 @@ write.setblocking(False)
 signal.set_wakeup_fd(write.fileno())
 used = model()
 never(used, False)
-read.settimeout(30)
+read.settimeout(120)
 print(read.recv(1)[0] == signal.SIGINT, signal.set_wakeup_fd(-1) == write.fileno())
 """
     assert run(body, loop).splitlines() == ["interrupted", "True True"]

@@ -74,7 +74,7 @@ def test_all_workers_share_one_compiled_model(parallel: dict[str, int], wanted: 
         session = built(runner).built.session
         assert session._native.compiled.get_property("NUM_STREAMS") == min(2, cores)
         with ThreadPoolExecutor(5) as clients:
-            found = list(clients.map(lambda row: runner.predict([row[None]], timeout_s=60), ROWS))
+            found = list(clients.map(lambda row: runner.predict([row[None]], timeout_s=120), ROWS))
         arrays = np.concatenate([one[0].get_data_to_numpy() for one in found])
         np.testing.assert_allclose(arrays, wanted, atol=1e-5)
 
@@ -91,7 +91,7 @@ def test_a_request_waits_inside_of_openvino_so_that_no_stream_waits_for_us(
         slots = runner._loaded.pool._scheduler.slots
         assert [slot.place.ahead for slot in slots] == [False] * workers + [True] * ahead
         with ThreadPoolExecutor(5) as clients:
-            list(clients.map(lambda row: runner.predict([row[None]], timeout_s=60), ROWS))
+            list(clients.map(lambda row: runner.predict([row[None]], timeout_s=120), ROWS))
         found = runner.statistics()
         assert len(found.workers) == found.layout.workers == workers
         assert sum(worker.done for worker in found.workers) == found.done == len(ROWS)

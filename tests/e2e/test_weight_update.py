@@ -106,7 +106,7 @@ def test_the_program_of_the_documentation_runs_on_an_emulated_ascend(tmp_path: P
         env={**os.environ, "PYTHONPATH": str(ROOT), "MSLITE_ASCEND": "emulate"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "[[5.0, 0.0], [5.0, 0.0]] 1\n"), done.stderr

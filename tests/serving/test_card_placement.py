@@ -222,7 +222,7 @@ def test_waiting_requests_run_as_one(cards: FakeCards) -> None:
     context = gpu(workers_num=1, max_batch_wait_us=60_000_000, max_batch_rows=8)
     with runner(context) as made:
         futures = [made.submit([digit[None]]) for digit in digits]
-        found = [future.result(30)[0].get_data_to_numpy() for future in futures]
+        found = [future.result(120)[0].get_data_to_numpy() for future in futures]
         assert made.statistics().batches == {8: 1}
     assert close(np.concatenate(found), wanted)
     assert cards.sessions[-1].joined == [8]
@@ -242,7 +242,7 @@ def test_a_batch_that_fails_is_run_one_by_one(cards: FakeCards) -> None:
         futures = [made.submit([DIGIT]) for _ in range(4)]
         for future in futures:
             with pytest.raises(EngineError, match="the card is tired"):
-                future.result(30)
+                future.result(120)
         assert cards.sessions[0].rows[-4:] == [1] * 4
 
 
@@ -316,7 +316,7 @@ def test_many_callers_get_their_own_rows(cards: FakeCards) -> None:
     start = threading.Barrier(16)
 
     def client(number: int) -> bool:
-        start.wait(30)
+        start.wait(120)
         rows = range(number, 64, 16)
         return all(
             close(made.predict([digits[row][None]])[0].get_data_to_numpy(), wanted[row][None])

@@ -209,7 +209,7 @@ def test_many_callers_get_their_own_answers_and_are_all_counted() -> None:
     start = threading.Barrier(9)
 
     def call(seed: int) -> None:
-        start.wait(30)
+        start.wait(120)
         for number in range(400):
             value = float(seed * 1000 + number)
             (got,) = bench.pool.run(Call(rows(1, value)))
@@ -217,7 +217,7 @@ def test_many_callers_get_their_own_answers_and_are_all_counted() -> None:
                 problems.append((value, got))
 
     def read() -> None:
-        start.wait(30)
+        start.wait(120)
         sent = 0
         while sent < 8 * 400:
             found = bench.pool.statistics()

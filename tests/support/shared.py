@@ -77,6 +77,6 @@ def run(
         env=environment(more),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,  # all tests of a binding, on a busy machine
         check=False,
     )

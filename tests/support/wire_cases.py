@@ -216,7 +216,7 @@ def runs() -> list[Vector]:
     return [
         Vector(
             "05-predict",
-            "PREDICT with data in the frame, within 250 ms, of priority -3.",
+            "PREDICT with data in the frame, within 120 s, of priority -3.",
             (
                 _asked(
                     *frame(
@@ -224,7 +224,7 @@ def runs() -> list[Vector]:
                         3,
                         *predict_fields(
                             (0, 0, 0),
-                            250_000,
+                            120_000_000,
                             *tensor("inputs.0", "x", FLOAT32, [2, 2], X),
                             priority=-3,
                         ),

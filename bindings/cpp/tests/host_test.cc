@@ -148,7 +148,7 @@ TEST(WhatAParentIsAtRefusesToRunInAChild) {
   bool has_passed = true;
   for (int i = 0; i < 10 && has_passed; ++i) {
     has_passed = PassesInChild([&] {
-      alarm(60);
+      alarm(600);
       std::vector<MSTensor> outputs;
       CHECK_EQ(model.Predict(inputs, &outputs).StatusCode(), mindspore::kLiteUninitializedObj);
       CHECK_EQ(runner.Predict(inputs, &outputs).StatusCode(), mindspore::kLiteUninitializedObj);

@@ -194,7 +194,7 @@ TEST(DeadlinesAndQueuesAreEntriesOfSectionParallel) {
   config->SetConfigInfo("parallel", {{"queue_size", "nonsense"}});
   Status status = ModelParallelRunner().Init(ModelFile("dense.mindir"), config);
   CHECK_CONTAINS(status.ToString(), "[parallel] queue_size");
-  config->SetConfigInfo("parallel", {{"queue_size", "5"}, {"timeout_s", "10"}});
+  config->SetConfigInfo("parallel", {{"queue_size", "5"}, {"timeout_s", "120"}});
   ModelParallelRunner runner;
   CHECK(runner.Init(ModelFile("dense.mindir"), config) == mindspore::kSuccess);
   CHECK_EQ(Asked(&runner, Six()), Dense(Six()));

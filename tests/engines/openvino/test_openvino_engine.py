@@ -249,7 +249,7 @@ def test_a_compilation_that_does_not_come_back_is_given_up(
 ) -> None:
     gate = threading.Event()
     monkeypatch.setattr(
-        "mindspore_lite.engines.openvino.reading.read", lambda *_: gate.wait(60.0) and None
+        "mindspore_lite.engines.openvino.reading.read", lambda *_: gate.wait(120) and None
     )
     monkeypatch.setattr("mindspore_lite.engines.time_limit.GRACE_S", 0.0)
     words = r"reading the model in OpenVINO did not end within 0.01 s"

@@ -102,7 +102,7 @@ def test_many_callers_get_their_own_results(dense: Any, options: Options) -> Non
 
 def test_two_callers_never_have_the_same_request(dense: Any) -> None:
     session = ENGINE.load(dense.source(), Options(streams=2))
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=120)
     inner = session._start
     seen = []
 
@@ -205,12 +205,12 @@ def test_close_leaves_a_run_under_way_alone(dense: Any) -> None:
 
     def wait_for_close() -> None:
         entered.set()
-        assert closed.wait(60)
+        assert closed.wait(120)
 
     Spy(session, wait_for_close)
     with ThreadPoolExecutor(1) as caller:
         running = caller.submit(session.run, [dense.x])
-        assert entered.wait(60)
+        assert entered.wait(120)
         session.close()
         session.close()
         gc.collect()

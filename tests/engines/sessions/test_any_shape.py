@@ -141,7 +141,7 @@ def test_many_threads_that_meet_a_shape_make_one_session() -> None:
     start, found = threading.Barrier(8), []
 
     def call() -> None:
-        start.wait(30)
+        start.wait(120)
         found.append(run(session, 4, 3))
 
     threads = [threading.Thread(target=call) for _ in range(8)]

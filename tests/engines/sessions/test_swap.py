@@ -13,7 +13,7 @@ from mindspore_lite.engines.sessions.swap import SessionSwap
 from mindspore_lite.errors import ClosedError
 from mindspore_lite.weights.variable import Variable
 
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 ONE = np.ones(1, np.float32)
 INFO = (TensorInfo("x", np.dtype(np.float32), (1,)),)
 WEIGHT = Variable("w", (), ONE.dtype, ONE.shape, ONE)

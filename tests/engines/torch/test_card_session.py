@@ -309,12 +309,12 @@ def test_an_update_waits_for_runs_and_lets_no_new_one_begin(
 
     def held() -> None:
         inside.set()
-        assert go.wait(30)
+        assert go.wait(120)
 
     card.on_replay = held
     x = rows(2)
     running = Client(lambda: session.run([x]))
-    assert inside.wait(30)
+    assert inside.wait(120)
     card.on_replay = lambda: None
     updating = Client(lambda: twin.update({"w": weight(2.0)}))
     store = twin._open_program().store

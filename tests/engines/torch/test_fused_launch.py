@@ -19,6 +19,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 from support.fake_card import CallingCard, FakeCard
+from support.fake_engine import wait_for
 from support.torch_graphs import computed, dense, model, rows, weight
 
 from mindspore_lite.engines.torch import code_cache, engine, fused_launch
@@ -177,14 +178,15 @@ def test_threads_end_with_the_session(
 ) -> None:
     monkeypatch.setattr(fused_launch.os, "cpu_count", lambda: 16)
 
-    def threads() -> int:
-        return len(list(Path("/proc/self/task").iterdir()))
+    def threads() -> set[str]:
+        return set(os.listdir("/proc/self/task"))
 
     before = threads()
     session = on_card(dense(rows=2))
-    assert threads() == before + 3
+    mine = threads() - before  # others may end meanwhile
+    assert len(mine) == 3
     session.close()
-    assert threads() == before
+    wait_for(lambda: not mine & threads())  # the kernel lists a thread a little longer
 
 
 def test_a_forked_child_waits_for_no_threads(
@@ -198,7 +200,7 @@ def test_a_forked_child_waits_for_no_threads(
         gc.collect()
         os._exit(0)
     end = os.pidfd_open(child)
-    ended = select.select([end], [], [], 30)[0]
+    ended = select.select([end], [], [], 120)[0]
     os.close(end)
     if not ended:
         os.kill(child, signal.SIGKILL)
@@ -211,7 +213,7 @@ def test_sessions_run_at_the_same_time(on_card: OnCard, card: CallingCard) -> No
     together = threading.Barrier(2)
 
     def client(mine: CardSession) -> None:
-        together.wait(30)
+        together.wait(120)
         for _ in range(20):
             run(mine, [1, 1, 2])
 

@@ -8,7 +8,7 @@ from support.fake_engine import Client
 
 from mindspore_lite.engines.torch.gate import Gate
 
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 
 def test_runs_pass_together() -> None:

@@ -175,7 +175,7 @@ def test_updates_under_load_are_seen_whole(tmp_path: Path) -> None:
         session.update(states[at % 2])
     going.clear()
     for one in clients:
-        one.join(60)
+        one.join(120)
         assert one.error is None
         assert one.result and one.result <= {1016.0, 2032.0}
     assert session._open_program().store.last_update_ms > 0

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from support.fake_engine import LIMIT_S, wait_for
+from support.fake_engine import LIMIT_S, growing, wait_for
 from support.fake_workers import (
     FakeWorkers,
     assert_set,
@@ -265,11 +265,14 @@ def test_at_the_deadline_parts_that_are_done_have_their_results(
 ) -> None:
     dispatcher = make(3)
     workers.of(0).holds = workers.of(2).holds = True
-    first, second, third = each(dispatcher, 1, 2, 3, timeout_s=0.01)
+    for tries, timeout_s in enumerate(growing(0.01), 1):  # noqa: B007 - the last one counts
+        first, second, third = each(dispatcher, 1, 2, 3, timeout_s=timeout_s)
+        if not isinstance(second, RequestTimeoutError):
+            break
     assert second == 4
     assert isinstance(first, RequestTimeoutError) and isinstance(third, RequestTimeoutError)
     statistics = dispatcher.statistics()
-    assert (statistics.timed_out, statistics.done) == (1, 0)
+    assert (statistics.timed_out, statistics.done) == (tries, 0)
 
 
 def test_a_worker_that_says_it_was_too_slow_is_looked_at_later(
@@ -280,11 +283,11 @@ def test_a_worker_that_says_it_was_too_slow_is_looked_at_later(
     dispatcher = make(1)
     workers.holds = True
     result = begun(lambda: run(dispatcher, 1, timeout_s=LIMIT_S))
-    said = "predict failed! no answer within timeout_s=29.9987: it was told to stop"
+    said = "predict failed! no answer within timeout_s=119.9987: it was told to stop"
     workers.call(0).answer(RequestTimeoutError(said))
     with pytest.raises(RequestTimeoutError) as error:
         result()
-    assert str(error.value) == "no answer within timeout_s=30: device 0: it was told to stop"
+    assert str(error.value) == "no answer within timeout_s=120: device 0: it was told to stop"
     assert doubted == [dispatcher.supervisors[0].life]
     assert workers.of(0).cancelled == []
 
@@ -299,7 +302,7 @@ def test_a_worker_that_takes_no_request_in_time_is_suspected(
 
     workers.of(1).model.before_start = fail
     with pytest.raises(RequestTimeoutError, match=r"device 1 is silent"):
-        run(dispatcher, 1, 2, timeout_s=0.2)
+        run(dispatcher, 1, 2, timeout_s=LIMIT_S)
     wait_for(lambda: workers.of(1).cancelled == [0])
     assert [supervisor.load for supervisor in dispatcher.supervisors] == [0, 0]
 
@@ -319,15 +322,19 @@ def test_a_request_does_not_wait_for_restarts_beyond_its_deadline(
 
 def test_a_hung_worker_is_replaced_after_a_deadline(make: Make, workers: FakeWorkers) -> None:
     dispatcher = make(2)
-    hung = workers.of(1)
-    hung.silent = hung.holds = True
-    assert not dispatcher.is_ready(0.1)
-    first, second = each(dispatcher, 1, 2, timeout_s=0.01)
-    assert first == 2 and isinstance(second, RequestTimeoutError)
-    wait_for(lambda: len(workers.processes) == 3)
-    wait_for_state(dispatcher, 1, State.READY)
-    assert "it did not answer" in hung.why
-    assert dispatcher.is_ready(0.1)
+    for timeout_s in growing(0.01):
+        hung = workers.of(1)
+        hung.silent = hung.holds = True
+        assert not dispatcher.is_ready(0.1)
+        first, second = each(dispatcher, 1, 2, timeout_s=timeout_s)
+        assert isinstance(second, RequestTimeoutError)
+        wait_for(lambda hung=hung: workers.of(1) is not hung)
+        wait_for_state(dispatcher, 1, State.READY)
+        assert "it did not answer" in hung.why
+        assert dispatcher.is_ready(LIMIT_S)
+        if not isinstance(first, RequestTimeoutError):
+            break
+    assert first == 2
 
 
 def test_devices_that_hang_have_one_time_together_to_tell_their_statistics(

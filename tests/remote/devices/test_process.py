@@ -194,14 +194,14 @@ def test_what_cannot_be_started_leaves_nothing(
         pids.append(process.pid)
         return process
 
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = set(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(subprocess, "Popen", remembered)
     monkeypatch.setattr(owner, name, failure)
     with pytest.raises(ResourceError, match="no worker process .* for device 3: .*" + reason):
         WorkerProcess(3, ())
     monkeypatch.undo()
     assert all(is_gone(pid) for pid in pids)
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_program_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,4 +231,4 @@ def test_descriptors_are_given_back(worker: WorkerProcess, ended: threading.Even
         another = WorkerProcess(0, ())
         another.session.info("pid")
         another.stop(LIMIT_S)
-        wait_for(lambda: len(os.listdir("/proc/self/fd")) == before)
+        wait_for(lambda: len(os.listdir("/proc/self/fd")) <= before)

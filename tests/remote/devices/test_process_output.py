@@ -8,7 +8,7 @@ import pytest
 
 from mindspore_lite.remote.devices.process import WorkerProcess
 
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 LINE = "Receive exit message so long and start to exit"
 
 

@@ -206,7 +206,7 @@ def test_a_run_that_ends_late_keeps_its_model(
     monkeypatch.setattr(workers.of(0), "asked", asked.release)
     update(dispatcher, 5)
     for _ in range(3):
-        assert asked.acquire(timeout=10)
+        assert asked.acquire(timeout=120)
     assert not model.closed.is_set()
     model.running = 0
     assert_set(model.closed)

@@ -138,7 +138,7 @@ def test_a_deadline_counts_for_what_is_needed_before_the_request_as_well(
 
     def slow(self: ClientSession, frame: Any, *more: Any) -> Any:
         if frame.message is silent_on:
-            assert hears.wait(30)
+            assert hears.wait(120)
         return answer(self, frame, *more)
 
     with session_at(Twice()) as (session, model, _):

@@ -42,7 +42,7 @@ class Pieces:
 def pair() -> Iterator[Pair]:
     """A channel, and the other end of it."""
     ours, theirs = socket.socketpair()
-    ours.settimeout(30)
+    ours.settimeout(120)
     channel = Channel(theirs, stall_s=30)
     yield channel, ours
     channel.close()

@@ -30,7 +30,7 @@ Pair = tuple[socket.socket, socket.socket]
 def pair() -> Iterator[Pair]:
     ours, theirs = socket.socketpair()
     for sock in (ours, theirs):
-        sock.settimeout(30)
+        sock.settimeout(120)
     with ours, theirs:
         yield ours, theirs
 
@@ -120,7 +120,7 @@ sock.connect("\\0" + sys.argv[1])
 sys.stdin.read()
 """
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.settimeout(30)
+        listener.settimeout(120)
         listener.bind("")
         listener.listen()
         name = listener.getsockname()[1:].decode()

@@ -148,5 +148,5 @@ def test_numbers_are_written_as_the_document_says() -> None:
     """What the vectors are made by is itself held against literal bytes, once."""
     data = VECTORS["05-predict"].parts[0].encoded()
     assert data[:24] == bytes.fromhex("4d534c46 0100 0000 0300000000000000 5300000000000000")
-    assert data[24:61] == struct.pack("<IQbIQQI", 1, 250_000, -3, 0, 0, 0, 1)
+    assert data[24:61] == struct.pack("<IQbIQQI", 1, 120_000_000, -3, 0, 0, 0, 1)
     assert data[61:84] == b"\1\0\0\0x" + b"\x2b\0" + b"\2\0" + struct.pack("<qq", 2, 2)[:14]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.wire_peers import ScriptedWorker, private_block
+from support.wire_peers import LIMIT_S, ScriptedWorker, private_block
 from support.wire_vectors import FOLDER, Part, Vector, read
 
 from mindspore_lite.errors import LiteError, WireError
@@ -22,6 +22,7 @@ VECTORS = {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
 CONVERSATION = [v for name, v in VECTORS.items() if name[:2].isdigit() and "greeting" not in name]
 SMALL = np.array([[1, 2], [3, 4]], np.float32)
 LARGE = np.arange(8192, dtype=np.float32).reshape(4096, 2)
+WITHIN_S = VECTORS["05-predict"].parts[0].number("timeout_us") / 1e6
 
 
 def scripted(folder: Path, vectors: list[Vector]) -> ScriptedWorker:
@@ -73,7 +74,7 @@ def test_the_conversation_is_led_byte_by_byte(
         raw = [np.frombuffer(content, np.uint8) for content in contents]
         assert session.build(build_of(asked["build-content"]), raw).number == 2
 
-        (output,) = model.predict([SMALL], 0.25, priority=-3)
+        (output,) = model.predict([SMALL], WITHIN_S, priority=-3)
         assert output.tobytes() == told["predict"]["outputs.0.data"]
         for _ in range(2):
             (output,) = model.predict([LARGE])
@@ -87,10 +88,10 @@ def test_the_conversation_is_led_byte_by_byte(
         model.update_weights([])
         assert model.info(asked["info"].text("key")) == told["info"].text("value")
         assert model.statistics() == told["statistics"].text("statistics")
-        assert session.cancel(6, 1.0, timeout_s=30) == ENDED
+        assert session.cancel(6, 1.0, timeout_s=LIMIT_S) == ENDED
         _free_blocks(session)
         model.close(2.0)
-        session.exit(asked["exit"].text("words"), timeout_s=30)
+        session.exit(asked["exit"].text("words"), timeout_s=LIMIT_S)
         session.close()
     wanted = [vector.parts[0].encoded().hex() for vector in CONVERSATION]
     assert [data.hex() for data in worker.got] == wanted
@@ -129,7 +130,7 @@ def test_large_inputs_are_copied_into_the_block_of_the_lane(
         session = WireSession.connect(worker.path)
         model = session.build(build_of(script[0].parts[0]))
         session.build(build_of(script[1].parts[0]), [np.zeros(5, np.uint8), np.zeros(0, np.uint8)])
-        model.predict([SMALL], 0.25, priority=-3)
+        model.predict([SMALL], WITHIN_S, priority=-3)
         model.predict([LARGE])
         assert bytes(opened[3].view[: LARGE.nbytes]) == LARGE.tobytes()
         opened[4].view[: LARGE.nbytes] = (2 * LARGE).tobytes()
@@ -154,7 +155,7 @@ def test_an_answer_that_makes_no_sense_is_an_error(vector: Vector, tmp_path: Pat
         model = session.build(build_of(build.parts[0]))
         session.next_request()  # the vectors' PREDICT is request 3
         with pytest.raises(WireError, match=bad.reason):
-            model.predict([SMALL], 0.25, priority=-3)
+            model.predict([SMALL], WITHIN_S, priority=-3)
         session.close()
 
 

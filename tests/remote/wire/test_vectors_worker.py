@@ -85,7 +85,7 @@ def test_the_conversation_is_understood(model: Twice) -> None:
     assert (build.config_path, build.key) == (part.text("config_path"), part["key"])
     assert build.key_mode == part.text("key_mode")
 
-    assert small == ("predict", [asked["predict"]["inputs.0.data"]], 0.25, -3)
+    assert small == ("predict", [asked["predict"]["inputs.0.data"]], 120.0, -3)
     assert large == again == ("predict", [bytes(32768)], None, 0)
     assert resize == ("resize", [(4, 2)])
     part = asked["update-weights"]

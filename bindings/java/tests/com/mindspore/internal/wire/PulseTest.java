@@ -15,11 +15,11 @@ public final class PulseTest {
 
   private PulseTest() {}
 
-  /** Has workers looked after often meanwhile. */
-  private static void attentively(Check.Body work) throws Exception {
+  /** Has workers looked after often meanwhile, and given up after so many milliseconds. */
+  private static void attentively(long silentMs, Check.Body work) throws Exception {
     Pulse.everyMs = 20;
     Pulse.askMs = 50;
-    Pulse.silentMs = 300;
+    Pulse.silentMs = silentMs;
     try {
       work.run(0);
     } finally {
@@ -31,23 +31,21 @@ public final class PulseTest {
 
   public static void aStoppedWorkerIsGivenUpWithoutADeadline() throws Exception {
     BuildRequest request = Digits.build(); // or skips
-    attentively(index -> {
-      Session session = Session.current();
-      int model = session.build(request).model();
-      SessionTest.signal("STOP", session);
-      SessionTest.awaitStopped(session.link.pid());
-      Check.threads(3, i -> {
-        MSException error = Check.throwsA(MSException.class,
-            () -> session.predict(model, List.of(Digits.of(1, 1)), CallOptions.within(0)));
-        Check.equal("WorkerDiedError", error.kind());
-        Check.contains(error.getMessage(), "did not answer for");
-      });
-      Session next = Session.current();
-      Check.that(next.link.pid() != session.link.pid(), "it is the same");
-      int again = next.build(request).model();
-      Digits.release(next.predict(again, List.of(Digits.of(1, 1)), CallOptions.within(0)));
-      next.close(again);
-    });
+    Session session = Session.current();
+    int model = session.build(request).model();
+    SessionTest.signal("STOP", session);
+    SessionTest.awaitStopped(session.link.pid());
+    attentively(300, index -> Check.threads(3, i -> {
+      MSException error = Check.throwsA(MSException.class,
+          () -> session.predict(model, List.of(Digits.of(1, 1)), CallOptions.within(0)));
+      Check.equal("WorkerDiedError", error.kind());
+      Check.contains(error.getMessage(), "did not answer for");
+    }));
+    Session next = Session.current();
+    Check.that(next.link.pid() != session.link.pid(), "it is the same");
+    int again = next.build(request).model();
+    Digits.release(next.predict(again, List.of(Digits.of(1, 1)), CallOptions.within(0)));
+    next.close(again);
   }
 
   public static void aWorkerThatComputesForLongIsNotTakenForDead() throws Exception {
@@ -55,18 +53,18 @@ public final class PulseTest {
     request.isRunner = false;
     request.modelType = ONNX;
     request.path = System.getenv("MSLITE_MODELS") + "/loop.onnx";
-    attentively(index -> {
-      Session session = Session.current();
-      int model = session.build(request).model();
-      Memory turns = Memory.onHeap(8);
-      turns.buffer().putLong(0, Long.MAX_VALUE / 2);
-      List<Filled> endless = List.of(new Filled(new TensorInfo("n", INT64, new long[0]), turns),
-          new Filled(new TensorInfo("x", Digits.FLOAT32, new long[] {2}), Memory.onHeap(8)));
+    Session session = Session.current();
+    int model = session.build(request).model();
+    Memory turns = Memory.onHeap(8);
+    turns.buffer().putLong(0, Long.MAX_VALUE / 2);
+    List<Filled> endless = List.of(new Filled(new TensorInfo("n", INT64, new long[0]), turns),
+        new Filled(new TensorInfo("x", Digits.FLOAT32, new long[] {2}), Memory.onHeap(8)));
+    attentively(1000, index -> {
       MSException late = Check.throwsA(
-          MSException.class, () -> session.predict(model, endless, CallOptions.within(1500)));
+          MSException.class, () -> session.predict(model, endless, CallOptions.within(4000)));
       Check.equal("RequestTimeoutError", late.kind());
-      session.close(model);
     });
+    session.close(model);
   }
 
   public static void theKernelTellsWhetherAProcessComputes() {

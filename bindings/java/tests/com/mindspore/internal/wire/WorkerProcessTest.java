@@ -72,9 +72,9 @@ public final class WorkerProcessTest {
       if (endings.get(i).equals("wait")) {
         probe.destroyForcibly();
       }
-      Check.that(probe.waitFor(60, TimeUnit.SECONDS), "the program does not end");
+      Check.that(probe.waitFor(120, TimeUnit.SECONDS), "the program does not end");
       ProcessHandle.of(Long.parseLong(words[0]))
-          .ifPresent(worker -> worker.onExit().orTimeout(60, TimeUnit.SECONDS).join());
+          .ifPresent(worker -> worker.onExit().orTimeout(120, TimeUnit.SECONDS).join());
       Check.that(!Files.exists(Path.of(words[1]).getParent()), words[1] + " is still there");
     });
   }
