@@ -192,8 +192,9 @@ def test_a_model_above_2_gb_loads(memory_folder: Path) -> None:
     weight.data_location = TensorProto.EXTERNAL
     weight.external_data.add(key="location", value="w.bin")
     made.graph.initializer.append(numpy_helper.from_array(np.array([size // 4 - 1]), "i"))
-    with open(memory_folder / "w.bin", "wb") as file:  # a hole: it takes no room
-        file.seek(size - 4)
+    with open(memory_folder / "w.bin", "wb") as file:
+        file.write(bytes(size // 60))  # fewer bytes would count as a hole that is no model
+        file.seek(size - 4)  # the rest takes no room
         file.write(np.float32(7).tobytes())
     tensor = load_onnx(written(memory_folder, made)).graph.initializers["w"].const_value
     assert tensor is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import logging
 from typing import TYPE_CHECKING
 
 from mindspore_lite.core.budget import Budget
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from mindspore_lite.engines.prepare.skeleton import Parts
 
+_LOG = logging.getLogger(__name__)
 _UNFOLDED = "mindspore_lite.unfolded"  # metadata of models whose constants stay as they are
 
 
@@ -30,11 +31,9 @@ def settle(model: ir.Model, budget: Budget) -> int:
     folding = check_folding(model, budget)
     if folding.costly:
         model.metadata_props[_UNFOLDED] = "1"
-        warnings.warn(
-            f"constants of the model are computed in every run, not ahead of time: "
-            f"{folding.costly}",
-            RuntimeWarning,
-            stacklevel=3,
+        _LOG.warning(
+            "constants of the model are computed in every run, not ahead of time: %s",
+            folding.costly,
         )
     return folding.most_each
 
