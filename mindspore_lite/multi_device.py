@@ -48,7 +48,7 @@ from mindspore_lite.serving.batching import row_trial
 from mindspore_lite.serving.batching.row_trial import Run
 from mindspore_lite.serving.call import Call, checked_priority
 from mindspore_lite.serving.pooled import Inputs
-from mindspore_lite.serving.service import Described
+from mindspore_lite.serving.service import Described, unnamed
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import Spec, settle
@@ -286,7 +286,7 @@ class _Loaded:
     def __init__(self, path: str, context: Context, retries: int) -> None:
         asked = context.parallel
         layers = read_layers("build_from_file", asked.config_path, asked.config_info)
-        spec = self.spec = settle(context, layers, stacklevel=4)
+        spec = self.spec = unnamed(settle(context, layers, stacklevel=4))
         _check_weights(spec)
         self._submitted = 0
         self._lock = threading.Lock()

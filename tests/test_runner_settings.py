@@ -488,3 +488,11 @@ def test_a_model_of_any_rank_takes_requests_of_several_ranks() -> None:
         assert_close(runner.submit(list(inputs)).result(LIMIT_S)[0].get_data_to_numpy(), want)
         with pytest.raises(ValueError, match="warm_up needs the shapes"):
             runner.warm_up()
+
+
+@pytest.mark.parametrize("kind", [mslite.ModelParallelRunner, mslite.MultiDeviceRunner])
+def test_a_name_is_for_models_of_a_worker(kind: Any, tmp_path: Path) -> None:
+    context = mslite.Context()
+    context.parallel.config_info = {"service": {"name": "digits"}}
+    with kind() as runner, pytest.raises(RuntimeError, match="only models of a worker are shared"):
+        runner.build_from_file(str(written(tmp_path / "m.mindir", dense_net())), context)

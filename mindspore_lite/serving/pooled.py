@@ -30,6 +30,7 @@ from mindspore_lite.serving.card_placement import place_on_cards
 from mindspore_lite.serving.placement import Placed, place
 from mindspore_lite.serving.pool import Pool
 from mindspore_lite.serving.scheduler import Batching, WorkerPlace
+from mindspore_lite.serving.service import unnamed
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
@@ -45,7 +46,7 @@ class PooledService:
 
     def __init__(self, given: ModelInput, spec: Spec) -> None:
         given = replace(given, beside=spec.mindir_path)
-        spec = self.spec = choice.settled(spec, given)
+        spec = self.spec = choice.settled(unnamed(spec), given)
         if spec.profile:
             raise EngineError("[common_context] profile is for Model alone; leave it out here")
         if spec.device_ids and spec.target == "cpu":

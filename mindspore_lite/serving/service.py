@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from mindspore_lite.engines.base import TensorInfo
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.spec import Spec
@@ -79,6 +79,16 @@ def existing(path: str) -> str:
     if not os.path.exists(path):
         raise ModelFileError(f"build_from_file failed, model_path does not exist: {path!r}")
     return path
+
+
+def unnamed(spec: Spec) -> Spec:
+    """Refuse a name where it would have no effect: only a worker's models are shared by one."""
+    if spec.name:
+        raise EngineError(
+            f"[service] name is {spec.name!r}, but only models of a worker are shared by name; use "
+            "mslite.connect(), or leave the section out"
+        )
+    return spec
 
 
 def fact(service: Described | None, key: str, more: Sequence[str] = ()) -> str:

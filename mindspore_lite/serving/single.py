@@ -21,6 +21,7 @@ from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.build import Built, build, resized, updated
 from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.service import unnamed
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
@@ -39,7 +40,7 @@ class SingleService:
 
     def __init__(self, given: ModelInput, spec: Spec, group: Group | None = None) -> None:
         given = replace(given, beside=spec.mindir_path)
-        self.spec = choice.settled(spec, given)
+        self.spec = choice.settled(unnamed(spec), given)
         self.built = build(given, self.spec, group=group)
         self._changing = ForkLock()
         self._closed = False

@@ -75,6 +75,8 @@ class Spec:
     max_batch_wait_us: int
     warm_up: bool
     mindir_path: Path | None  # beside which file the weights lie
+    name: str  # by which the clients of a worker share the model
+    version: str
     budget: Budget
     weights: WeightSettings
     settled: Mapping[str, Settled] = field(compare=False, repr=False)  # by Key.id

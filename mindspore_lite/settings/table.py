@@ -61,6 +61,7 @@ def _of_target(target: str) -> tuple[Key, ...]:
 
 
 _PARALLEL, _BATCHING = ("parallel",), ("batching", "parallel")
+_SERVICE = ("service",)
 _BUILD, _COMMON, _WEIGHTS = ("build",), ("common_context",), ("ascend_context", "common_context")
 
 KEYS = (
@@ -122,6 +123,10 @@ KEYS = (
         "another process's weights, to be used", _WEIGHTS),
     Key("mindir_path", kinds.TEXT, "", "build", "beside which file the weights lie",
         ("model_file",)),
+    Key("name", kinds.TEXT, "", "worker", "by which clients of a worker share a model", _SERVICE,
+        since="0.2"),
+    Key("version", kinds.TEXT, "", "worker", "which of several models of the name", _SERVICE,
+        since="0.2"),
     Key("group_info_file", kinds.TEXT, "", "", "kept", context="group_info_file"),
     Key("rank_id", kinds.NUMBER, 0, "", "kept", context="gpu.rank_id", target="gpu"),
     Key("rank_id", kinds.NUMBER, 0, "", "kept", context="ascend.rank_id", target="ascend"),
