@@ -200,6 +200,22 @@ TEST(DeadlinesAndQueuesAreEntriesOfSectionParallel) {
   CHECK_EQ(Asked(&runner, Six()), Dense(Six()));
 }
 
+TEST(RunnersOfOneNameAreOneModelOfTheWorker) {
+  auto config = std::make_shared<RunnerConfig>();
+  config->SetContext(Cpu());
+  config->SetConfigInfo("service", {{"name", "dense"}});
+  ModelParallelRunner first;
+  CHECK(first.Init(ModelFile("dense.mindir"), config) == mindspore::kSuccess);
+  {
+    ModelParallelRunner second;
+    CHECK(second.Init(ModelFile("dense.mindir"), config) == mindspore::kSuccess);
+    CHECK_EQ(Asked(&second, Six()), Dense(Six()));
+  }
+  CHECK_EQ(Asked(&first, Six()), Dense(Six()));  // it has lost nothing with the second
+  Status status = ModelParallelRunner().Init(ModelFile("net_graph.mindir"), config);
+  CHECK_CONTAINS(status.ToString(), "the name 'dense', version 1, belongs to");
+}
+
 TEST(ARequestMayHaveAPriority) {
   ModelParallelRunner runner = Runner("dense.mindir");
   auto inputs = runner.GetInputs();

@@ -24,7 +24,7 @@ struct SettingsCase {
 std::vector<SettingsCase> SettingsCases() {
   const char *folder = std::getenv("MSLITE_VECTORS");
   if (folder == nullptr) SKIP("MSLITE_VECTORS is not set");
-  std::ifstream file(std::string(folder) + "/../../settings/vectors.txt");
+  std::ifstream file(std::string(folder) + "/../../../settings/vectors.txt");
   std::vector<SettingsCase> cases;
   std::string *part = nullptr;
   for (std::string line; std::getline(file, line);) {

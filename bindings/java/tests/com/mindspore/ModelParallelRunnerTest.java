@@ -248,6 +248,22 @@ public final class ModelParallelRunnerTest {
     }
   }
 
+  public static void runnersOfOneNameAreOneModelOfTheWorker() {
+    RunnerConfig config = Models.config(1);
+    config.setConfigInfo("service", new HashMap<>(Map.of("name", "dense")));
+    try (ModelParallelRunner first = new ModelParallelRunner();
+        ModelParallelRunner other = new ModelParallelRunner()) {
+      Check.that(first.init(Models.file("dense.mindir"), config), first.lastError());
+      try (ModelParallelRunner second = new ModelParallelRunner()) {
+        Check.that(second.init(Models.file("dense.mindir"), config), second.lastError());
+        Check.equal(SUMS, Models.ask(second, TWO_ROWS, Models.SIX));
+      }
+      Check.equal(SUMS, Models.ask(first, TWO_ROWS, Models.SIX));
+      Check.that(!other.init(Models.file("wide.mindir"), config), "it was taken");
+      Check.contains(other.lastError(), "the name 'dense', version 1, belongs to");
+    }
+  }
+
   public static void freeWaitsForCallsUnderWayAndRefusesLaterOnes() {
     ModelParallelRunner runner = Models.runner("wide.mindir");
     CountDownLatch areInside = new CountDownLatch(4);

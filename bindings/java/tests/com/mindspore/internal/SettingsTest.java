@@ -62,7 +62,7 @@ public final class SettingsTest {
     }
     List<Case> found = new ArrayList<>();
     String title = "";
-    for (String line : Files.readAllLines(Path.of(folder, "../../settings/vectors.txt"))) {
+    for (String line : Files.readAllLines(Path.of(folder, "../../../settings/vectors.txt"))) {
       if (line.startsWith("== ")) {
         found.add(new Case(line.substring(3), new HashMap<>()));
         title = "";
