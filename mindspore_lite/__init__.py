@@ -35,3 +35,8 @@ for _name in __all__:  # tracebacks, pickles and docs show the path that users i
     if _name != "__version__":
         globals()[_name].__module__ = "mindspore_lite"
 del _name
+
+
+def __dir__() -> list[str]:
+    """The public names alone: modules next to them are internal, or imported by their own name."""
+    return sorted(__all__)

@@ -24,6 +24,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+__all__ = [
+    "CancelledError",
+    "ClosedError",
+    "EngineError",
+    "EngineUnavailableError",
+    "InputError",
+    "LiteError",
+    "ModelFileError",
+    "QueueFullError",
+    "RequestTimeoutError",
+    "ResourceError",
+    "SettingsError",
+    "ShapeError",
+    "StoppedError",
+    "UnsupportedOpError",
+    "WireError",
+    "WorkerDiedError",
+]
+
 
 class LiteError(RuntimeError):
     """Root of all errors of this package.

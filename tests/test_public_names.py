@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -85,3 +86,24 @@ def test_the_numbers_of_model_types_are_the_documented_ones() -> None:
 
 def test_the_version_is_a_text_of_numbers() -> None:
     assert mindspore_lite.__version__.split(".")[0].isdigit()
+
+
+def test_dir_shows_public_names_only() -> None:
+    assert dir(mindspore_lite) == sorted(mindspore_lite.__all__)
+
+
+@pytest.mark.parametrize("module", ["errors", "serving.statistics", "remote.devices.report"])
+def test_modules_of_public_types_list_them(module: str) -> None:
+    found = importlib.import_module(f"mindspore_lite.{module}")
+    own = {
+        name
+        for name, value in vars(found).items()
+        if isinstance(value, type) and value.__module__ == found.__name__ and name[0] != "_"
+    }
+    assert set(found.__all__) <= own
+    if module == "errors":
+        assert set(found.__all__) == own
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (Path(mindspore_lite.__file__).parent / "py.typed").is_file()

@@ -9,6 +9,13 @@ import numpy as np
 
 from mindspore_lite.serving.layout import Layout
 
+__all__ = [
+    "Latency",
+    "PriorityStatistics",
+    "Statistics",
+    "WorkerStatistics",
+]
+
 _STEPS = 16  # buckets per power of two: a percentile is at most 1/16 above the true one
 
 

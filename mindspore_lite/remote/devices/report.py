@@ -10,6 +10,11 @@ from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import LiteError
 from mindspore_lite.remote.devices.supervisor import Life, Supervisor
 
+__all__ = [
+    "DeviceStatistics",
+    "MultiDeviceStatistics",
+]
+
 
 @dataclass(frozen=True)
 class DeviceStatistics:
