@@ -22,7 +22,8 @@ import numpy as np
 import record
 
 from mindspore_lite.core import cores
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import SessionInfo, Stop
 from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import card_layout
@@ -57,11 +58,9 @@ class Card:
 class Stream:
     """A session of the card; see CardSession."""
 
-    inputs, outputs, mapped, variables = INPUTS, OUTPUTS, True, ()
-    device = "cuda:0"
+    info = SessionInfo(INPUTS, OUTPUTS, mapped=True, device="cuda:0")
 
     def __init__(self, card: Card) -> None:
-        self.metadata: dict[str, str] = {}
         self._card = card
 
     def run(self, inputs: Sequence[Any], stop: Stop | None = None) -> list[Any]:

@@ -183,7 +183,7 @@ class Model(Member):
         """
         built = self._usable("predict failed! ").built
         try:
-            device = getattr(built.session, "device", None)
+            device = built.session.info.device
             given = feeds.arrays(built.inputs, inputs, device=device)
             wanted = feeds.checked_outputs(built.outputs, outputs)
         except (LiteError, MemoryError) as exc:

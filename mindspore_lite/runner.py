@@ -14,7 +14,7 @@ from pathlib import Path
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import LiteError
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.graph.source import ModelInput

@@ -21,7 +21,7 @@ import numpy as np
 from mindspore_lite.conversion.images import check_library, read_image
 from mindspore_lite.conversion.quant_settings import DataSettings
 from mindspore_lite.core.files import open_file
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import InputError, ModelFileError, SettingsError
 from mindspore_lite.weights.npz_file import read_npy
 

@@ -15,7 +15,8 @@ import onnx_ir as ir
 from mindspore_lite.core import cores, synthetic
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import Options, Session, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Options, Session
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import EngineError, LiteError
@@ -66,7 +67,7 @@ def difference(source: ir.Model, result: Path, key: Key | None = None) -> Differ
     after = build(ModelInput("MINDIR", result, key=key), settle()).session
     before = _session(source)
     try:
-        feeds = {info.name: made_up(info) for info in after.inputs}
+        feeds = {info.name: made_up(info) for info in after.info.inputs}
         wanted = _run(before, feeds, "the source")
         got = _run(after, feeds, "the result")
         if list(wanted) != list(got):
@@ -90,16 +91,16 @@ def _session(model: ir.Model) -> Session:
 
 
 def _run(session: Session, feeds: dict[str, np.ndarray], who: str) -> dict[str, np.ndarray]:
-    names = [info.name for info in session.inputs]
+    names = [info.name for info in session.info.inputs]
     if sorted(names) != sorted(feeds):
         raise EngineError(f"the source has inputs {names}, the result {list(feeds)}")
     try:
         arrays = [feeds[name] for name in names]
         outputs = run_within(DEFAULT.run_limit_s(), f"a run of {who}", session, arrays)
     except LiteError as exc:
-        more = "; give sizes to open dims" if _any_open(session.inputs) else ""
+        more = "; give sizes to open dims" if _any_open(session.info.inputs) else ""
         raise exc.prefixed(f"{who} does not run on made-up inputs{more}: ") from exc.__cause__
-    return {info.name: out for info, out in zip(session.outputs, outputs, strict=True)}
+    return {info.name: out for info, out in zip(session.info.outputs, outputs, strict=True)}
 
 
 def _any_open(infos: Sequence[TensorInfo]) -> bool:

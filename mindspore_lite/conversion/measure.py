@@ -15,7 +15,8 @@ import onnx_ir as ir
 from mindspore_lite.core import synthetic
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
-from mindspore_lite.engines.base import ModelSource, Options, Session, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import ModelSource, Options, Session
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import LiteError
@@ -95,7 +96,7 @@ def _outputs(
     with closing(opened(model)) as session:
         limit_s, what = DEFAULT.run_limit_s(), "comparing the quantised model with its source"
         runs = [run_within(limit_s, what, session, inputs) for inputs in samples]
-    return [info.name for info in session.outputs], [
+    return [info.name for info in session.info.outputs], [
         list(arrays) for arrays in zip(*runs, strict=True)
     ]
 

@@ -87,9 +87,9 @@ def watching(
     session = opened(seen)
 
     def run(inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
-        found = dict(zip((info.name for info in session.inputs), inputs, strict=True))
+        found = dict(zip((info.name for info in session.info.inputs), inputs, strict=True))
         outputs = run_within(DEFAULT.run_limit_s(), "a run for calibration", session, inputs)
-        found.update(zip((i.name for i in session.outputs), outputs, strict=True))
+        found.update(zip((i.name for i in session.info.outputs), outputs, strict=True))
         return {name: found[name] for name in names}
 
     return run

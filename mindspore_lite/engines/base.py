@@ -6,7 +6,7 @@ An engine never sees a queue, and a pool never sees an op. Everything swappable 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,21 +14,23 @@ import numpy as np
 
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.stop import Stop as Stop
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.group import Group as Group
 from mindspore_lite.graph.source import ModelSource as ModelSource
 from mindspore_lite.weights.identity import Identity
 from mindspore_lite.weights.variable import Variable as Variable
 
-ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
 
+@dataclass(frozen=True, eq=False)
+class SessionInfo:
+    """What a session says about itself. Wrappers pass on the record of what they wrap."""
 
-@dataclass(frozen=True)
-class TensorInfo:
-    """What a model says about an input or output; -1 is a dim known only at run time."""
-
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()  # weights that may change: see Reopening and CardSession
+    mapped: bool = False  # the weights are pages of a file: another session of the model adds none
+    device: str | None = None  # the card, as torch writes it: cuda:0; None is the host
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,7 @@ Keep = Callable[[Path, Identity], None]
 class Session(Protocol):
     """A compiled model. `run` may be called from many threads at once."""
 
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-    metadata: dict[str, str]
-    variables: tuple[Variable, ...]  # weights that may change: see Reopening and CardSession
-    mapped: bool  # the weights are pages of a file: another session of the model adds none
+    info: SessionInfo
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """One C-contiguous array per input in, one array that owns its memory per output out.
@@ -84,8 +82,6 @@ class CardSession(Session, Protocol):
     `run` also takes torch tensors that lie on the card; if all inputs do, the outputs are such
     tensors too, and own their memory.
     """
-
-    device: str
 
     def run_joined(
         self, requests: Sequence[Sequence[Any]], stop: Stop | None = None

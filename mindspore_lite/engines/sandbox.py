@@ -126,7 +126,8 @@ def load(engine: Engine, source: ModelSource, options: Options) -> Session:
     """The session of a source, which may be a jailed one."""
     session = engine.load(source, options)
     if isinstance(source, JailedSource) and not source.lasting:
-        session.mapped = False  # its file is about to go: another session is another child's work
+        # its file is about to go: another session is another child's work
+        session.info = replace(session.info, mapped=False)
     return session
 
 

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.serving import feeds, update

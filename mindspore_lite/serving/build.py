@@ -13,16 +13,16 @@ import numpy as np
 
 from mindspore_lite.core import cores
 from mindspore_lite.core.files import Stamp
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.engines import ascend, choice, sandbox
 from mindspore_lite.engines.base import (
-    ANY_RANK,
     CardSession,
     Engine,
     Group,
     Options,
     Reopening,
     Session,
-    TensorInfo,
+    SessionInfo,
 )
 from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.sessions.any_rank import AnyRankSession
@@ -107,8 +107,8 @@ def build(
         options=options,
         spec=spec,
         session=session,
-        inputs=session.inputs,
-        outputs=session.outputs,
+        inputs=session.info.inputs,
+        outputs=session.info.outputs,
         any_rank=frozenset(any_rank),
         share=share,
     )
@@ -166,7 +166,7 @@ def _any_rank_session(trial: Trial, load: Callable[[Shapes], Session]) -> Sessio
         for i in infos(trial.inputs, "inputs")
     )
     outputs = tuple(replace(o, shape=ANY_RANK) for o in infos(trial.outputs, "outputs"))
-    return AnyRankSession(inputs, outputs, trial.metadata, load)
+    return AnyRankSession(SessionInfo(inputs, outputs, trial.metadata), load)
 
 
 def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
@@ -174,15 +174,16 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
     wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
     _check_dims(built, wanted)
     session, now = built.session, built.shapes
-    if not accepts(session.inputs, [wanted[i.name] for i in session.inputs]):
+    if not accepts(session.info.inputs, [wanted[i.name] for i in session.info.inputs]):
         session, now = _relaxed(built, wanted)
     from mindspore_lite.passes.shapes import output_shapes
 
-    inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.inputs}
+    inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.info.inputs}
     found = output_shapes(session.skeleton(), inside)
-    inputs = tuple(replace(i, shape=wanted[i.name]) for i in session.inputs)
+    inputs = tuple(replace(i, shape=wanted[i.name]) for i in session.info.inputs)
     outputs = tuple(
-        replace(o, shape=outer_shape(o, s)) for o, s in zip(session.outputs, found, strict=True)
+        replace(o, shape=outer_shape(o, s))
+        for o, s in zip(session.info.outputs, found, strict=True)
     )
     return replace(built, session=session, inputs=inputs, outputs=outputs, shapes=now)
 
@@ -320,7 +321,7 @@ def _settings_errors() -> Iterator[None]:
 
 
 def _check_dims(built: Built, wanted: dict[str, tuple[int, ...]]) -> None:
-    for info in built.session.inputs:
+    for info in built.session.info.inputs:
         dims = wanted[info.name]
         if len(dims) != len(info.shape) and info.name not in built.any_rank:
             raise ShapeError(
@@ -343,7 +344,7 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session,
 
     Some layers need to know the size; then the session is made for just these shapes.
     """
-    free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.inputs}
+    free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.info.inputs}
 
     def loaded(shapes: Shapes) -> Session:
         return _load(built.engine, built.given, built.stamps, shapes, built.options, built.replaced)

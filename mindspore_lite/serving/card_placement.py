@@ -158,7 +158,7 @@ def _check_batching(placed: Placed, given: ModelInput, spec: Spec) -> None:
         EngineError: With the reason.
     """
     built, limit_s = placed.built, spec.budget.run_limit_s()
-    if all(-1 not in info.shape[1:] for info in built.session.inputs):
+    if all(-1 not in info.shape[1:] for info in built.session.info.inputs):
         joining.check_model(built.session, built.options.batches, limit_s)
         return
     options = replace(built.options, tuning="off", batches=())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.core import checks
-from mindspore_lite.engines.base import ANY_RANK, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.errors import InputError
 from mindspore_lite.tensor import Format, Tensor, TensorMeta, rounded
 

@@ -41,7 +41,7 @@ class InlineLane:
         self._stop = Stop()
         self._stops: set[Stop] = set()  # of runs that can be ended one by one
         self._session = session
-        self._shapes = [info.shape for info in session.inputs]
+        self._shapes = [info.shape for info in session.info.inputs]
         self._changed = changed  # called without any lock when the books should be looked at
         self._clock_ns = clock_ns
         self._inside: deque[None] = deque()

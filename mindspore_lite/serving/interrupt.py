@@ -64,7 +64,7 @@ class Pace:
     def __init__(self, session: Session) -> None:
         self.session = weakref.ref(session)  # it must go when its owner drops it
         self.quick: set[object] = set()  # the keys of runs that are short
-        self._numbers = [at for at, i in enumerate(session.inputs) if i.dtype.kind in "iu"]
+        self._numbers = [at for at, i in enumerate(session.info.inputs) if i.dtype.kind in "iu"]
         try:
             self._is_steady = _BRANCHES.search(session.skeleton()) is None
         except LiteError:  # inputs of any rank: there is no graph before they are known

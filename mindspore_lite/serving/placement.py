@@ -117,7 +117,7 @@ class Placed:
     @property
     def device(self) -> str | None:
         """The card of all workers, in PyTorch's words; None on the CPU and on several cards."""
-        found = {getattr(lane.session, "device", None) for p in self.places for lane in p.lanes}
+        found = {lane.session.info.device for p in self.places for lane in p.lanes}
         return found.pop() if len(found) == 1 else None
 
 
@@ -141,7 +141,7 @@ def place(given: ModelInput, spec: Spec) -> Placed:
         return build(given, spec, applied(spec, options))
 
     built = load(plan.threads, 0, spec)
-    first = built.session
+    first = built.session.info
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))
     elif weights.variable:  # which each session packs for itself, so one wider one is enough

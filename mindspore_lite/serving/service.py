@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.statistics import Statistics

@@ -15,7 +15,8 @@ from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.stop import Stop
 from mindspore_lite.engines import choice, time_limit
-from mindspore_lite.engines.base import ANY_RANK, Group, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
+from mindspore_lite.engines.base import Group
 from mindspore_lite.errors import ClosedError, RequestTimeoutError, ShapeError, StoppedError
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
@@ -74,7 +75,7 @@ class SingleService:
     def user_info(self) -> str:
         """What a MindIR says of itself, as JSON; an ONNX file may hold anything under that name."""
         try:
-            found = read_json(self.built.session.metadata.get("user_info", ""))
+            found = read_json(self.built.session.info.metadata.get("user_info", ""))
         except ValueError:
             return ""
         return json.dumps(found) if found and isinstance(found, dict) else ""

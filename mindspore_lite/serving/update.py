@@ -27,7 +27,7 @@ def checked(weights: object) -> list[list[Tensor]]:
 
 def replacements(built: Built, groups: list[list[Tensor]]) -> dict[str, np.ndarray]:
     """All weights that differ from the file's after an update; no groups restore the file's."""
-    variables = built.session.variables
+    variables = built.session.info.variables
     if not variables:
         raise fixed()
     if not groups:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from mindspore_lite.conversion.calibration import open_samples
 from mindspore_lite.conversion.quant_settings import DataSettings, ImageSteps
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineUnavailableError, InputError, SettingsError
 
 F32 = np.dtype(np.float32)

@@ -139,7 +139,7 @@ def test_without_a_cache_nothing_stays(
     monkeypatch.setenv("MSLITE_CACHE", "off")
     with sandboxed(dense, engine=engine) as model:
         np.testing.assert_allclose(arrays(model.predict([X]))[0], dense_values(X))
-        assert not model._usable("").built.session.mapped
+        assert not model._usable("").built.session.info.mapped
     assert not cache_place.exists()
 
 

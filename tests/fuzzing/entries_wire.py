@@ -20,7 +20,7 @@ from fuzzing.mutate_wire import HEADER_BYTES, changed_part, with_request
 from support.models import dense_net
 from support.wire_vectors import Part
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import LiteError
 from mindspore_lite.remote.wire import bodies, client
 from mindspore_lite.remote.wire.bodies import MODEL, Build, Description

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import InputError
 from mindspore_lite.serving import feeds
 from mindspore_lite.tensor import DataType, Tensor

@@ -8,13 +8,15 @@ import signal
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.fake_engine import LIMIT_S, FakeSession, wait_for
 
 from mindspore_lite.core import threads
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import EngineError, StoppedError
 from mindspore_lite.serving import interrupt
 from mindspore_lite.serving.interrupt import MainRuns, Pace, apart
@@ -27,7 +29,8 @@ class Session(FakeSession):
         super().__init__()
         self.graph = graph
         if kinds:
-            self.inputs = tuple(TensorInfo(n, np.dtype(k), (-1,)) for n, k in kinds.items())
+            inputs = tuple(TensorInfo(n, np.dtype(k), (-1,)) for n, k in kinds.items())
+            self.info = replace(self.info, inputs=inputs)
 
     def run(self, inputs: list[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:  # type: ignore[override]
         return super().run(inputs, stop or Stop())

@@ -84,7 +84,7 @@ def test_workers_of_several_threads_have_a_session_each_on_the_same_pages() -> N
     found = placed(workers=4, threads=2)
     made = sessions(found)
     assert len(made) == 4
-    assert all(session.mapped for session in made)
+    assert all(session.info.mapped for session in made)
     assert {options(session).threads for session in made} == {2}
     first = made[0].run([X])
     for session in made[1:]:
@@ -118,7 +118,7 @@ def test_a_model_that_cannot_be_mapped_is_loaded_once(
     path = written(tmp_path / "m.mindir", large_dense())
     found = placed(workers, threads, path)
     (session,) = sessions(found)
-    assert not session.mapped
+    assert not session.info.mapped
     assert len(found.places) == found.layout.workers
     assert found.layout.widths == (found.layout.threads,)
     assert options(session).threads == found.layout.threads

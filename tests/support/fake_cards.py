@@ -29,10 +29,8 @@ class FakeCardSession:
     """One stream; see CardSession."""
 
     def __init__(self, engine: FakeCards, weights: Weights, options: Options) -> None:
-        first = weights.session
-        self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
-        self.variables, self.mapped = first.variables, first.mapped
-        self.device, self.options = "cpu" if engine.on_host else options.device, options
+        device = "cpu" if engine.on_host else options.device
+        self.info, self.options = replace(weights.session.info, device=device), options
         self.engine, self.weights = engine, weights
         self.rows: list[int] = []  # of each run
         self.kinds: list[list[str]] = []  # of the inputs of each run: ndarray, Tensor
@@ -71,8 +69,8 @@ class FakeCardSession:
         return FakeCardSession(self.engine, self.weights, self.options)
 
     def update(self, replaced: Mapping[str, np.ndarray]) -> None:
-        if self.device in self.engine.refuses_updates and replaced:
-            raise EngineError(f"{self.device} has no room for other weights")
+        if self.info.device in self.engine.refuses_updates and replaced:
+            raise EngineError(f"{self.info.device} has no room for other weights")
         source = replace(self.weights.source, replaced=dict(replaced))
         self.weights.session = OnnxRuntimeEngine().load(source, Options())
         self.weights.updates.append(replaced)

@@ -10,12 +10,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mindspore_lite.core.deadline import Watchdog
-from mindspore_lite.engines.base import Session, Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Session, SessionInfo, Stop
 from mindspore_lite.errors import StoppedError
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import Layout
@@ -58,13 +60,12 @@ def double(inputs: list[np.ndarray], stop: Stop) -> list[np.ndarray]:
 class FakeSession:
     """Computes 2 x, or what the test says; remembers who ran it."""
 
-    inputs = (TensorInfo("x", np.dtype(np.float32), (-1, 2)),)
-    outputs = (TensorInfo("y", np.dtype(np.float32), (-1, 2)),)
-    mapped = True
-    variables = ()
-
     def __init__(self, compute: Compute = double) -> None:
-        self.metadata: dict[str, str] = {}
+        self.info = SessionInfo(
+            inputs=(TensorInfo("x", np.dtype(np.float32), (-1, 2)),),
+            outputs=(TensorInfo("y", np.dtype(np.float32), (-1, 2)),),
+            mapped=True,
+        )
         self.compute = compute
         self.threads: list[int] = []
         self.rows: list[int] = []
@@ -233,7 +234,8 @@ class Bench:
         self.watchdog = Unattended(self.clock.s)
         self.session = FakeSession(compute)
         if quick:  # for requests of one row
-            self.session.inputs = (TensorInfo("x", np.dtype(np.float32), (1, 2)),)
+            inputs = (TensorInfo("x", np.dtype(np.float32), (1, 2)),)
+            self.session.info = replace(self.session.info, inputs=inputs)
         shared = tuple(WidthOption(*s) for s in sessions) or (WidthOption(workers, self.session),)
         self.places = [WorkerPlace(index, shared, cores) for index in range(workers)]
         bound = (cores,) * workers

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from support.fake_engine import LIMIT_S, rows, wait_for
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import RequestTimeoutError, WorkerDiedError
 from mindspore_lite.remote.devices.dispatcher import Dispatcher
 from mindspore_lite.remote.devices.request import SplitRequest

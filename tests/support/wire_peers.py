@@ -13,7 +13,7 @@ from types import TracebackType
 
 import numpy as np
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.remote.wire.bodies import Description
 from mindspore_lite.remote.wire.client import Model, WireSession
 from mindspore_lite.remote.wire.handshake import VERSION, Welcome

@@ -17,7 +17,8 @@ import numpy as np
 from support.fake_engine import LIMIT_S, Gate, wait_for
 
 import mindspore_lite
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import CancelledError, StoppedError
 from mindspore_lite.remote.wire.bodies import MODEL, Build, Description
 from mindspore_lite.remote.wire.client import Model, WireSession

@@ -20,7 +20,8 @@ import numpy as np
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.engines.base import Opener, Options, Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
 from mindspore_lite.engines.onnxruntime import profile
 from mindspore_lite.engines.onnxruntime.workspace import Lease
 from mindspore_lite.engines.sessions import io_types
@@ -76,14 +77,18 @@ class OrtSession:
         opener: Opener | None = None,
     ) -> None:
         """opener: what opens the model with other weights, if there are variables."""
-        self.variables = variables
         self._opener = opener
-        self.metadata = dict(native.session.get_modelmeta().custom_metadata_map)
-        inward, outward = (io_types.declared(self.metadata, s) for s in ("inputs", "outputs"))
+        metadata = dict(native.session.get_modelmeta().custom_metadata_map)
+        inward, outward = (io_types.declared(metadata, s) for s in ("inputs", "outputs"))
         inputs = [_info(arg, "input") for arg in native.session.get_inputs()]
         outputs = [_info(arg, "output") for arg in native.session.get_outputs()]
-        self.inputs = tuple(io_types.seen(info, inward) for info in inputs)
-        self.outputs = tuple(io_types.seen(info, outward) for info in outputs)
+        self.info = SessionInfo(
+            inputs=tuple(io_types.seen(one, inward) for one in inputs),
+            outputs=tuple(io_types.seen(one, outward) for one in outputs),
+            metadata=metadata,
+            variables=variables,
+            mapped=not native.weights,
+        )
         self._native: Native | None = native
         self._forked = False
         self._skeleton = skeleton
@@ -91,9 +96,8 @@ class OrtSession:
         self._options = ort.RunOptions()  # else ONNX Runtime makes one for each run: 0.7 us
         self._cores = _callers(options)
         self._profile = options.profile
-        self.mapped = not native.weights
-        self._input_names = [info.name for info in self.inputs]
-        self._output_names = [info.name for info in self.outputs]
+        self._input_names = [one.name for one in inputs]
+        self._output_names = [one.name for one in outputs]
         self._inward = {n: inward[n] for n in self._input_names if n in inward}
         self._outward = {at: outward[n] for at, n in enumerate(self._output_names) if n in outward}
         _SESSIONS.add(self)

@@ -26,8 +26,9 @@ from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.json_text import read_json
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines import time_limit
-from mindspore_lite.engines.base import Keep, ModelSource, Options, TensorInfo
+from mindspore_lite.engines.base import Keep, ModelSource, Options
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import load as cached
 from mindspore_lite.engines.cache import store as cache

@@ -20,7 +20,7 @@ import openvino as ov
 
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.dtypes import BY_ONNX
-from mindspore_lite.engines.base import ANY_RANK, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.engines.openvino.faults import mend
 from mindspore_lite.engines.prepare import variable
 from mindspore_lite.engines.prepare.skeleton import Parts, take_apart

@@ -27,7 +27,7 @@ import openvino as ov
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.engines.base import Opener, Options, Stop
+from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
@@ -57,8 +57,6 @@ class _Native(NamedTuple):
 class OpenVinoSession:
     """See engines/base.py for the contract."""
 
-    mapped = False  # another session packs its own weights
-
     def __init__(
         self,
         compiled: Any,
@@ -75,13 +73,17 @@ class OpenVinoSession:
         opener: What opens the model with other weights, if there are variables.
         """
         self._opener = opener
-        self.metadata, self.variables = ports.metadata, variables
-        inward, outward = (io_types.declared(self.metadata, s) for s in ("inputs", "outputs"))
-        self.inputs = tuple(io_types.seen(info, inward) for info in ports.inputs)
-        self.outputs = tuple(io_types.seen(info, outward) for info in ports.outputs)
-        self._inward = [inward.get(info.name) for info in self.inputs]
+        inward, outward = (io_types.declared(ports.metadata, s) for s in ("inputs", "outputs"))
+        self.info = SessionInfo(
+            inputs=tuple(io_types.seen(one, inward) for one in ports.inputs),
+            outputs=tuple(io_types.seen(one, outward) for one in ports.outputs),
+            metadata=ports.metadata,
+            variables=variables,
+            mapped=False,  # another session packs its own weights
+        )
+        self._inward = [inward.get(one.name) for one in ports.inputs]
         self._places = tuple(ports.places)
-        self._outward = [outward.get(info.name) for info in self.outputs]
+        self._outward = [outward.get(one.name) for one in ports.outputs]
         self._native: _Native | None = _Native(compiled, weights, [])
         self._skeleton = skeleton
         self._cores = options.cores[:1] if options.binds_caller else ()
@@ -95,10 +97,10 @@ class OpenVinoSession:
         native = self._native
         if native is None:
             raise self._unusable()
-        if len(inputs) != len(self.inputs):
+        if len(inputs) != len(self._inward):
             raise InputError(
-                f"the model was given {len(inputs)} inputs, wanted {len(self.inputs)}: "
-                f"{[info.name for info in self.inputs]}"
+                f"the model was given {len(inputs)} inputs, wanted {len(self._inward)}: "
+                f"{[one.name for one in self.info.inputs]}"
             )
         try:
             request = native.free.pop() if native.free else None
@@ -135,7 +137,7 @@ class OpenVinoSession:
                 native.cancel()
                 native.wait()
             raise
-        found = [np.array(native.get_output_tensor(at).data) for at in range(len(self.outputs))]
+        found = [np.array(native.get_output_tensor(at).data) for at in range(len(self._outward))]
         for at, blank in enumerate(request.blanks):
             native.set_input_tensor(at, blank)  # the caller's data is its own again
         return [

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mindspore_lite.core.fork import ForkLock
-from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo, Variable
+from mindspore_lite.core.tensor_info import ANY_RANK
+from mindspore_lite.engines.base import Session, SessionInfo, Stop
 from mindspore_lite.errors import ClosedError, EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes
 
@@ -21,23 +22,16 @@ MAX_SESSIONS = 16  # numbers of dims, or combinations of them, of one model; gue
 class AnyRankSession:
     """Many sessions that look like one; see engines/base.py for the contract."""
 
-    mapped = False  # another such session would make all of these again
-    variables: tuple[
-        Variable, ...
-    ] = ()  # serving/build.py refuses such models where some may change
+    def __init__(self, info: SessionInfo, load: Callable[[Shapes], Session]) -> None:
+        """`info` is not mapped, for another such session would make all sessions again.
 
-    def __init__(
-        self,
-        inputs: tuple[TensorInfo, ...],
-        outputs: tuple[TensorInfo, ...],
-        metadata: dict[str, str],
-        load: Callable[[Shapes], Session],
-    ) -> None:
-        self.inputs, self.outputs, self.metadata = inputs, outputs, metadata
+        It has no variables: serving/build.py refuses such models where some may change.
+        """
+        self.info = info
         self._load = load
         self._lock = ForkLock()
         self._sessions: dict[tuple[int, ...], Session] = {}
-        self._open = [at for at, info in enumerate(inputs) if info.shape == ANY_RANK]
+        self._open = [at for at, one in enumerate(info.inputs) if one.shape == ANY_RANK]
         self._closed = False
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
@@ -60,7 +54,8 @@ class AnyRankSession:
 
     def _made(self, ranks: tuple[int, ...]) -> Session:
         shapes = {
-            self.inputs[at].name: [None] * rank for at, rank in zip(self._open, ranks, strict=True)
+            self.info.inputs[at].name: [None] * rank
+            for at, rank in zip(self._open, ranks, strict=True)
         }
         try:
             return self._load(shapes)

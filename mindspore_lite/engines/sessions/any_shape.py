@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mindspore_lite.core.fork import ForkLock
-from mindspore_lite.engines.base import Opener, Reopening, Session, Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Opener, Reopening, Session, Stop
 from mindspore_lite.errors import ClosedError
 
 MAX_SESSIONS = 16  # beyond, the one that was made first is let go; guess
@@ -27,11 +28,9 @@ class AnyShapeSession:
     """Many sessions that look like one; see engines/base.py for the contract."""
 
     def __init__(self, first: Session, load: Load) -> None:
-        self.inputs, self.outputs = first.inputs, first.outputs
-        self.metadata, self.mapped = first.metadata, first.mapped
-        self.variables = first.variables
+        self.info = first.info
         self._first = first
-        self._shapes = [info.shape for info in first.inputs]
+        self._shapes = [info.shape for info in first.info.inputs]
         self._load = load
         self._lock = ForkLock()
         self._others: tuple[Session, ...] = ()
@@ -42,17 +41,17 @@ class AnyShapeSession:
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs with the session for these shapes, made first if need be."""
         shapes = [array.shape for array in inputs]
-        if shapes == self._shapes or accepts(self.inputs, shapes):
+        if shapes == self._shapes or accepts(self.info.inputs, shapes):
             return self._first.run(inputs, stop)
         return self._other(shapes).run(inputs, stop)
 
     def _other(self, shapes: list[Dims]) -> Session:
         for session in self._others:
-            if accepts(session.inputs, shapes):
+            if accepts(session.info.inputs, shapes):
                 return session
         with self._lock:
             for session in self._others:  # another thread may have been faster
-                if accepts(session.inputs, shapes):
+                if accepts(session.info.inputs, shapes):
                     return session
             if self._closed:
                 raise ClosedError("the session is closed; build the model again to run it")
@@ -81,7 +80,11 @@ class AnyShapeSession:
         made = AnyShapeSession(first, load)
         made._replaced = replaced
         with self._lock:
-            met = [(one.inputs, one.opener()) for one in self._others if isinstance(one, Reopening)]
+            met = [
+                (one.info.inputs, one.opener())
+                for one in self._others
+                if isinstance(one, Reopening)
+            ]
             made._compiled = [*self._compiled, *met][-MAX_SESSIONS:]
         return made
 

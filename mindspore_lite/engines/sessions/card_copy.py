@@ -28,7 +28,7 @@ class _Form:
 
     def __init__(self, first: CardSession) -> None:
         self.first = first
-        self.inputs = first.inputs
+        self.inputs = first.info.inputs
         self.sessions: dict[int, CardSession] = {}
 
     def made_for(self, worker: int) -> CardSession:
@@ -97,9 +97,7 @@ class CardWorker:
     """What a worker runs; see Session in engines/base.py, and CardSession for run_joined."""
 
     def __init__(self, copy: CardCopy, number: int) -> None:
-        first = copy.first
-        self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
-        self.variables, self.mapped, self.device = first.variables, first.mapped, first.device
+        self.info = copy.first.info
         self._copy = copy
         self._number = number
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mindspore_lite.core import dtypes
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.bfloat16 import KEY as KEY
 

@@ -49,9 +49,7 @@ class SwappedSession:
     """One place of a SessionSwap; see engines/base.py for the contract."""
 
     def __init__(self, swap: SessionSwap, at: int) -> None:
-        first = swap.now[at]
-        self.inputs, self.outputs, self.metadata = first.inputs, first.outputs, first.metadata
-        self.variables, self.mapped = first.variables, first.mapped
+        self.info = swap.now[at].info
         self._swap = swap
         self._at = at
 

@@ -49,7 +49,6 @@ class CardSession(Base):
         super().__init__(program, mapped=False)
         assert program.card is not None
         self._card: Card = program.card
-        self.device = str(self._card.device)
         self._lock = threading.Lock()
         self._replays: OrderedDict[Shapes, Replay] = OrderedDict()
         self._batches = self._usable_batches(program)
@@ -198,8 +197,8 @@ class CardSession(Base):
         self._card.note(exc)
         if self._card.broken:
             return EngineError(
-                f"device {self.device!r} failed ({readable(exc)}), and cannot be used again by "
-                "this process; restart it"
+                f"device {self.info.device!r} failed ({readable(exc)}), and cannot be used again "
+                "by this process; restart it"
             )
         if not self._card.is_full(exc):
             return EngineError(f"torch could not run the model: {readable(exc)}")
@@ -210,7 +209,7 @@ class CardSession(Base):
     def _full(self, doing: str, exc: Exception) -> ResourceError:
         free, total = self._card.memory_bytes()
         return ResourceError(
-            f"device {self.device!r} has no memory left {doing}: {readable(exc)[:200]}; "
+            f"device {self.info.device!r} has no memory left {doing}: {readable(exc)[:200]}; "
             f"{free >> 20} of {total >> 20} MiB are free: use fewer workers, smaller batches or "
             "precision preferred_fp16"
         )

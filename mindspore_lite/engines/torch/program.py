@@ -18,7 +18,8 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
-from mindspore_lite.engines.base import Options, TensorInfo, Variable
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Options, Variable
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.engines.torch import code_cache, plan_cache, rows
 from mindspore_lite.engines.torch import compile as compiler

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.core.nearly_equal import nearly_equal
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 
 Arrays = Sequence[np.ndarray]
 Compute = Callable[[Arrays], Arrays]

@@ -21,7 +21,7 @@ import torch
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.engines import time_limit
-from mindspore_lite.engines.base import Opener, Stop
+from mindspore_lite.engines.base import Opener, SessionInfo, Stop
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.engines.sessions.any_shape import accepts
 from mindspore_lite.engines.torch.kernels.run_body import Watched
@@ -43,13 +43,16 @@ class Base:
     """What every session of this engine says about itself, and checks of a request."""
 
     def __init__(self, program: Program, mapped: bool) -> None:
-        self.metadata = program.metadata
-        self.variables = program.variables
-        self.mapped = mapped
-        self._inward = io_types.declared(self.metadata, "inputs")
-        self._outward = io_types.declared(self.metadata, "outputs")
-        self.inputs = seen(program.inner_inputs, self._inward)
-        self.outputs = seen(program.inner_outputs, self._outward)
+        self._inward = io_types.declared(program.metadata, "inputs")
+        self._outward = io_types.declared(program.metadata, "outputs")
+        self.info = SessionInfo(
+            inputs=seen(program.inner_inputs, self._inward),
+            outputs=seen(program.inner_outputs, self._outward),
+            metadata=program.metadata,
+            variables=program.variables,
+            mapped=mapped,
+            device=None if program.card is None else str(program.card.device),
+        )
         self._inner = program.inner_inputs
         self._program: Program | None = program
         self._skeleton = program.skeleton
@@ -82,13 +85,13 @@ class Base:
 
     def _given(self, inputs: Sequence[Any]) -> list[Any]:
         """Inputs as the graph wants them, found to fit."""
-        if len(inputs) != len(self.inputs):
-            names = [info.name for info in self.inputs]
+        if len(inputs) != len(self._inner):
+            names = [info.name for info in self.info.inputs]
             raise InputError(
                 f"the model was given {len(inputs)} inputs, wanted {len(names)}: {names}"
             )
         given = list(inputs)
-        for at, info in enumerate(self.inputs if self._inward else ()):
+        for at, info in enumerate(self.info.inputs if self._inward else ()):
             if info.name in self._inward:
                 given[at] = inward(given[at], self._inward[info.name])
         shapes = shapes_of(given)
@@ -98,8 +101,8 @@ class Base:
 
     def _accept(self, shapes: Shapes, inputs: Sequence[Any]) -> None:
         if not accepts(self._inner, shapes):
-            got = {i.name: list(a.shape) for i, a in zip(self.inputs, inputs, strict=True)}
-            want = {i.name: list(i.shape) for i in self.inputs}
+            got = {i.name: list(a.shape) for i, a in zip(self.info.inputs, inputs, strict=True)}
+            want = {i.name: list(i.shape) for i in self.info.inputs}
             raise ShapeError(
                 f"the inputs have shapes {got}, the model takes {want}; resize it first"
             )
@@ -109,7 +112,7 @@ class Base:
 
     def _taken(self, outputs: list[Any]) -> list[Any]:
         """Outputs as callers want them."""
-        for at, info in enumerate(self.outputs if self._outward else ()):
+        for at, info in enumerate(self.info.outputs if self._outward else ()):
             if info.name in self._outward:
                 outputs[at] = outward(outputs[at], self._outward[info.name])
         return outputs

@@ -38,7 +38,7 @@ from itertools import accumulate
 import numpy as np
 
 from mindspore_lite.core import checks
-from mindspore_lite.engines.base import ANY_RANK, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.errors import EngineError, InputError
 
 # per input: True carries the batch, False is sent whole, None or absent is decided here

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindspore_lite.core.nearly_equal import nearly_equal
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError
 from mindspore_lite.remote.devices import split
 from mindspore_lite.serving.batching import row_trial

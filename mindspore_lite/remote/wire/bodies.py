@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import WireError
 from mindspore_lite.remote.wire.fields import MAX_US, Reader, Writer, microseconds
 from mindspore_lite.remote.wire.memory import Block, Made

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mindspore_lite.core import dtypes
-from mindspore_lite.engines.base import ANY_RANK
+from mindspore_lite.core.tensor_info import ANY_RANK
 from mindspore_lite.errors import InputError, WireError
 from mindspore_lite.remote.wire.fields import Reader, Writer
 from mindspore_lite.remote.wire.frames import MAX_BODY

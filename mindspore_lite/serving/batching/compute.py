@@ -85,9 +85,9 @@ def _run(session: Session, inputs: Arrays, stop: Stop) -> Result:
 def checked_run(session: Session, inputs: Arrays, stop: Stop) -> list[np.ndarray]:
     """The outputs of a run, as many as the model has."""
     outputs = session.run(inputs, stop)
-    if len(outputs) != len(session.outputs):
+    if len(outputs) != len(session.info.outputs):
         raise EngineError(
-            f"the engine returned {len(outputs)} outputs, the model has {len(session.outputs)}"
+            f"the engine returned {len(outputs)} outputs, the model has {len(session.info.outputs)}"
         )
     return outputs
 

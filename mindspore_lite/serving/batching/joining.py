@@ -83,7 +83,7 @@ def check_model(
         RequestTimeoutError: A run of the trial did not end.
     """
     why = "batching (max_batch_rows) is not possible with this model: "
-    for kind, infos in (("input", session.inputs), ("output", session.outputs)):
+    for kind, infos in (("input", session.info.inputs), ("output", session.info.outputs)):
         for info in infos:
             if not info.shape or info.shape[0] != -1:
                 raise EngineError(
@@ -103,9 +103,9 @@ def check_model(
 def _difference(session: Session, sizes: Sizes, limit_s: float) -> str:
     """What two rows give together and do not give alone; "" when nothing."""
     run = row_trial.limited(session, limit_s)
-    outcome = row_trial.tried(session.inputs, [True] * len(session.inputs), run, sizes)
+    outcome = row_trial.tried(session.info.inputs, [True] * len(session.info.inputs), run, sizes)
     wanted = (sizes.alone, sizes.alone, sizes.together)
-    for info, *found in zip(session.outputs, *outcome, strict=True):
+    for info, *found in zip(session.info.outputs, *outcome, strict=True):
         if any(not got.ndim or len(got) != rows for got, rows in zip(found, wanted, strict=True)):
             shape = list(found[-1].shape)
             return f"output {info.name!r} has shape {shape} for {sizes.together} rows"

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mindspore_lite.core import synthetic
-from mindspore_lite.engines.base import Session, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Session
 from mindspore_lite.engines.time_limit import run_within
 from mindspore_lite.errors import EngineError, InputError, ShapeError
 

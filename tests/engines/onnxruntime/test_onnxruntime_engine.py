@@ -82,10 +82,10 @@ def test_session_describes_itself_and_computes(
     monkeypatch.setenv("MSLITE_CACHE", cached)
     for _ in range(2):
         session = ENGINE.load(dense.source(), Options())
-        (x,), (y,) = session.inputs, session.outputs
+        (x,), (y,) = session.info.inputs, session.info.outputs
         assert (x.name, x.dtype, x.shape) == ("x", np.float32, (-1, 64))
         assert (y.name, y.dtype, y.shape) == ("y", np.float32, (-1, 64))
-        assert session.metadata == {"author": "tests"}
+        assert session.info.metadata == {"author": "tests"}
         dense.check(session)
 
 
@@ -126,7 +126,7 @@ def test_a_weight_that_nobody_uses_does_no_harm(
     )
     made.ir_version = 3  # where weights are declared as inputs, too
     session = ENGINE.load(source_of(made), Options())
-    assert [info.name for info in session.inputs] == ["x"]
+    assert [info.name for info in session.info.inputs] == ["x"]
     np.testing.assert_array_equal(session.run([np.ones(2, np.float32)])[0], [-1, -1])
 
 
@@ -157,7 +157,7 @@ def test_strings_and_scalars_pass(source_of: MakeSource) -> None:
         [tensor("t", [2], TensorProto.STRING), tensor("c", [], TensorProto.BOOL)],
     )
     session = ENGINE.load(source_of(made), Options())
-    assert session.inputs[0].dtype == np.dtype(object)
+    assert session.info.inputs[0].dtype == np.dtype(object)
     words, flag = session.run([np.array(["a", "bc"], object), np.array(True)])
     assert words.tolist() == ["a", "bc"]
     assert not flag

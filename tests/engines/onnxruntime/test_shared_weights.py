@@ -46,7 +46,7 @@ def load(source: ModelSource, group: Group | None = None) -> Session:
 
 
 def answer(session: Session) -> np.ndarray:
-    rows = session.inputs[0].shape[0]
+    rows = session.info.inputs[0].shape[0]
     (found,) = session.run([np.random.default_rng(9).random((rows, SIDE), np.float32)])
     return found
 

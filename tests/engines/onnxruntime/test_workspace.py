@@ -149,7 +149,7 @@ def source_of(path):
 sources = [source_of(path) for path in paths]
 options = Options(group=Group(workspace=True) if sys.argv[1] == "together" else None)
 sessions = [OnnxRuntimeEngine().load(source, options) for source in sources]
-inputs = [np.ones(session.inputs[0].shape, np.float32) for session in sessions]
+inputs = [np.ones(session.info.inputs[0].shape, np.float32) for session in sessions]
 before = written()
 for _ in range(3):
     for session, x in zip(sessions, inputs):

@@ -45,11 +45,11 @@ def test_session_describes_itself_and_computes(
     monkeypatch.setenv("MSLITE_CACHE", cached)
     for _ in range(2):
         session = ENGINE.load(dense.source(), Options())
-        (x,), (y,) = session.inputs, session.outputs
+        (x,), (y,) = session.info.inputs, session.info.outputs
         assert (x.name, x.dtype, x.shape) == ("x", np.float32, (-1, 64))
         assert (y.name, y.dtype, y.shape) == ("y", np.float32, (-1, 64))
-        assert session.metadata == {"author": "tests"}
-        assert not session.mapped
+        assert session.info.metadata == {"author": "tests"}
+        assert not session.info.mapped
         dense.check(session)
     assert dense.translations == (1 if cached == "on" else 2)
     assert len(session.skeleton()) < 2000
@@ -141,7 +141,7 @@ def test_weights_are_replaced_by_opening_another_session(
     source = replace(dense.source(), variable=(("w", ""),))
     session = ENGINE.load(source, Options(streams=2))
     dense.check(session)
-    (found,) = session.variables
+    (found,) = session.info.variables
     np.testing.assert_array_equal(found.first, dense.w)
     opener = session.opener()
     for changed in (

@@ -276,7 +276,7 @@ def test_an_input_that_nobody_uses_is_taken(source_of: MakeSource) -> None:
         [("y", FLOAT, [2])],
     )
     session = ENGINE.load(source_of(made), Options())
-    assert [(i.name, i.dtype.name, i.shape) for i in session.inputs] == [
+    assert [(i.name, i.dtype.name, i.shape) for i in session.info.inputs] == [
         ("spare", "int64", (2,)),
         ("x", "float32", (2,)),
     ]

@@ -92,8 +92,8 @@ def test_the_weights_are_told_with_their_first_values_whatever_they_are_now(
 ) -> None:
     for replaced in ({}, use.changed()):
         session = load(use.made.SerializeToString(), *use.names, **replaced)
-        assert [v.name for v in session.variables] == list(use.names)
-        for found, first in zip(session.variables, use.weights().values(), strict=True):
+        assert [v.name for v in session.info.variables] == list(use.names)
+        for found, first in zip(session.info.variables, use.weights().values(), strict=True):
             assert (found.dtype, found.shape) == (first.dtype, first.shape)
             assert found.first.tobytes() == first.tobytes()
             assert not found.first.flags.writeable
@@ -101,7 +101,7 @@ def test_the_weights_are_told_with_their_first_values_whatever_they_are_now(
 
 def test_the_inputs_are_those_of_the_fixed_model(load: Load) -> None:
     data = dense().SerializeToString()
-    assert load(data, "w", "b").inputs == load(data).inputs
+    assert load(data, "w", "b").info.inputs == load(data).info.inputs
 
 
 def test_a_weight_that_decides_a_size_cannot_change(load: Load) -> None:
@@ -142,7 +142,7 @@ def test_first_values_lie_aligned_at_the_end_of_the_data_file(cache_place: Path)
     given = ModelInput("ONNX", data=made.SerializeToString(), variable=names)
     session = OnnxRuntimeEngine().load(source_of(given), Options())
     (folder,) = [path for path in cache_place.iterdir() if len(path.name) == 64]
-    rows = json.loads(session.metadata[variable.KEY])
+    rows = json.loads(session.info.metadata[variable.KEY])
     data = (folder / artefact.WEIGHTS).read_bytes()
     for (name, _, kind, shape, offset), array in zip(rows, (small, large), strict=True):
         assert name in ("small", "large")

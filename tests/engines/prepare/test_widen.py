@@ -202,7 +202,7 @@ def test_bfloat16_goes_in_and_out_and_is_float32_in_between(source_of: MakeSourc
     made.graph.initializer.append(weight)
     session = ENGINE.load(source_of(made), Options())
     kind = np.dtype(ml_dtypes.bfloat16)
-    assert [i.dtype for i in (*session.inputs, *session.outputs)] == [kind, kind]
+    assert [i.dtype for i in (*session.info.inputs, *session.info.outputs)] == [kind, kind]
     (y,) = session.run([np.array([2, 1], kind)])
     assert y.dtype == kind
     np.testing.assert_allclose(y.astype(np.float32), np.exp([1, 2]), rtol=1e-2)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mindspore_lite.engines.base import ANY_RANK, Session, Stop, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
+from mindspore_lite.engines.base import Session, SessionInfo, Stop
 from mindspore_lite.engines.sessions.any_rank import MAX_SESSIONS, AnyRankSession
 from mindspore_lite.errors import ClosedError, EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import Shapes
@@ -20,11 +21,8 @@ class Fake:
     """Returns its first input."""
 
     def __init__(self) -> None:
-        self.inputs, self.outputs, self.metadata = (X, Y), (X,), {}  # type: ignore[var-annotated]
+        self.info = SessionInfo((X, Y), (X,))
         self.closed = False
-
-    mapped = False
-    variables = ()
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         return [inputs[0]]
@@ -54,7 +52,7 @@ def load() -> Loader:
 
 @pytest.fixture
 def session(load: Loader) -> AnyRankSession:
-    return AnyRankSession((X, Y), (X,), {}, load)
+    return AnyRankSession(SessionInfo((X, Y), (X,)), load)
 
 
 def run(session: AnyRankSession, *shape: int) -> tuple[int, ...]:
@@ -93,7 +91,7 @@ def test_what_needs_known_sizes_says_so() -> None:
     def load(shapes: Shapes) -> Session:
         raise UnsupportedOpError("the size must be known")
 
-    session = AnyRankSession((X, Y), (X,), {}, load)
+    session = AnyRankSession(SessionInfo((X, Y), (X,)), load)
     with pytest.raises(UnsupportedOpError, match=r"call resize\(\) .*: the size must be known"):
         run(session, 1)
 

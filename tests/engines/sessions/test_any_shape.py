@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import SessionInfo, Stop
 from mindspore_lite.engines.sessions.any_shape import MAX_SESSIONS, AnyShapeSession, accepts
 from mindspore_lite.errors import ClosedError, ShapeError
 
@@ -20,12 +21,8 @@ def info(*shape: int) -> TensorInfo:
 class Fake:
     """Returns the shape that it was made for."""
 
-    metadata: dict[str, str] = {"author": "tests"}  # noqa: RUF012
-    mapped = True
-    variables = ()
-
     def __init__(self, *shape: int) -> None:
-        self.inputs = self.outputs = (info(*shape),)
+        self.info = SessionInfo((info(*shape),), (info(*shape),), mapped=True)
         self.stops: list[Stop | None] = []
         self.closed = False
 
@@ -33,7 +30,7 @@ class Fake:
         if self.closed:
             raise ClosedError("closed")
         self.stops.append(stop)
-        return [np.array(self.inputs[0].shape)]
+        return [np.array(self.info.inputs[0].shape)]
 
     def skeleton(self) -> bytes:
         return b"graph"
@@ -91,8 +88,7 @@ def test_another_size_makes_a_session_that_serves_further_sizes() -> None:
 def test_it_looks_like_the_first_session() -> None:
     first = Fake(2, 3)
     session = AnyShapeSession(first, Loader(2, 3))
-    assert (session.inputs, session.outputs) == (first.inputs, first.outputs)
-    assert (session.metadata, session.mapped) == (first.metadata, True)
+    assert session.info is first.info
     assert session.skeleton() == b"graph"
 
 

@@ -12,7 +12,8 @@ import pytest
 from engines.conftest import model, tensor
 from onnx import helper
 
-from mindspore_lite.engines.base import ModelSource, Options, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.engines.sessions.io_types import (
     KEY,
@@ -98,7 +99,7 @@ def test_a_session_takes_and_gives_complex_numbers(
     source = source_of(made)
     for _ in range(2):  # compiled, then from the cache
         session = OnnxRuntimeEngine().load(source, Options())
-        assert [(i.dtype, i.shape) for i in session.inputs] == [(np.complex64, (-1, 3))]
+        assert [(i.dtype, i.shape) for i in session.info.inputs] == [(np.complex64, (-1, 3))]
         given = np.array([[1 + 2j, 3, -1j]], np.complex64)
         (y,) = session.run([given])
         assert y.dtype == np.complex64

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import SessionInfo, Stop
 from mindspore_lite.engines.sessions.swap import SessionSwap
 from mindspore_lite.errors import ClosedError
 from mindspore_lite.weights.variable import Variable
@@ -22,12 +23,9 @@ WEIGHT = Variable("w", (), ONE.dtype, ONE.shape, ONE)
 class Fake:
     """Gives its number; may be told to wait in the middle of a run."""
 
-    inputs = outputs = INFO
-    variables = (WEIGHT,)
-    mapped = True
-
     def __init__(self, number: int) -> None:
-        self.metadata = {"number": str(number)}
+        metadata = {"number": str(number)}
+        self.info = SessionInfo(INFO, INFO, metadata, (WEIGHT,), mapped=True)
         self.number = number
         self.closed = 0
         self.stops: list[Stop | None] = []
@@ -52,9 +50,7 @@ class Fake:
 def test_a_face_looks_like_the_session_behind_it() -> None:
     first = Fake(1)
     (face,) = SessionSwap([first]).faces()
-    assert (face.inputs, face.outputs, face.variables) == (INFO, INFO, (WEIGHT,))
-    assert face.metadata == {"number": "1"}
-    assert face.mapped
+    assert face.info is first.info
     assert face.skeleton() == b"graph 1"
 
 

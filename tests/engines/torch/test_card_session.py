@@ -277,7 +277,7 @@ def test_an_update_reaches_all_twins_and_shapes_met_later(on_card: OnCard, card:
     session = on_card(dense(), variable=[("w", "")])
     twin = session.twin()
     check(session, 2)
-    assert [v.name for v in session.variables] == ["w"]
+    assert [v.name for v in session.info.variables] == ["w"]
     session.update({"w": weight(3.0)})
     assert card.synchronized == 1
     check(twin, 2, 3.0)

@@ -119,7 +119,7 @@ def test_whatever_would_change_the_code_is_compiled_anew(
     elif other == "inputs":
         given = X.t().contiguous().t()  # the same numbers, but another layout
     elif other == "code":
-        monkeypatch.setattr(compiler.kept, "_code", lambda: "another")
+        monkeypatch.setattr(compiler.code_cache, "_code", lambda: "another")
     elif other == "switch":
         monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
     elif other == "torch":

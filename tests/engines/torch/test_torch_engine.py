@@ -54,7 +54,7 @@ def test_a_second_load_neither_translates_nor_copies(tmp_path: Path, cache_place
     session = ENGINE.load(given.source, Options())
     check(session)
     assert given.count == 1
-    assert session.mapped
+    assert session.info.mapped
     (folder,) = artefacts(cache_place)
     assert (folder / "weights.bin").stat().st_size >= weight().nbytes
     parameter = session._program.plan(((3, 16),)).run.w
@@ -88,8 +88,8 @@ def test_without_a_cache_models_run_from_memory(
     given = Counted(tmp_path, variable=[("w", "")])
     session = ENGINE.load(given.source, Options())
     check(session)
-    assert not session.mapped
-    np.testing.assert_array_equal(session.variables[0].first, weight())
+    assert not session.info.mapped
+    np.testing.assert_array_equal(session.info.variables[0].first, weight())
     session.update({"w": weight(2.0)})
     check(session, 2.0)
 
@@ -124,7 +124,7 @@ def test_variable_weights_change_in_a_session_or_are_loaded_changed(tmp_path: Pa
     session.update({"w": weight(2.0)})
     check(session, 2.0)
     check(ENGINE.load(given.source, Options()))  # the file is as it was
-    (variable,) = session.variables
+    (variable,) = session.info.variables
     assert (variable.name, variable.shape, variable.dtype) == ("w", (16, 16), np.float32)
     np.testing.assert_array_equal(variable.first, weight())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.torch_graphs import dense, mixing, program, reshaping
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.torch import rows
 
 

@@ -33,7 +33,7 @@ from mindspore_lite.errors import ClosedError, EngineError, InputError, ShapeErr
 
 def test_a_model_of_open_rows_runs_with_any_number(tmp_path: Path) -> None:
     session = loaded(tmp_path, dense())
-    assert session.inputs[0].shape == session.outputs[0].shape == (-1, SIDE)
+    assert session.info.inputs[0].shape == session.info.outputs[0].shape == (-1, SIDE)
     for count in (1, 7, 0):
         np.testing.assert_allclose(session.run([rows(count)])[0], computed(rows(count)), rtol=1e-5)
 
@@ -90,7 +90,7 @@ def test_bfloat16_and_complex_numbers_pass_the_border(tmp_path: Path) -> None:
     kinds = {"x": TensorProto.BFLOAT16, "y": TensorProto.BFLOAT16}
     session = loaded(tmp_path, model(nodes, {"x": [3]}, {"y": [3]}, kinds=kinds))
     bfloat16 = BY_NAME["bfloat16"].numpy
-    assert session.inputs[0].dtype == session.outputs[0].dtype == bfloat16
+    assert session.info.inputs[0].dtype == session.info.outputs[0].dtype == bfloat16
     (y,) = session.run([np.array([1, 2, 3], bfloat16)])
     assert y.dtype == bfloat16 and y.astype(np.float32).tolist() == [2, 4, 6]
 

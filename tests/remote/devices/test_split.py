@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindspore_lite.engines.base import ANY_RANK, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.errors import EngineError, InputError
 from mindspore_lite.remote.devices import split
 from mindspore_lite.remote.devices.split import SplitPlan

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError, InputError, StoppedError
 from mindspore_lite.remote.devices import trial
 

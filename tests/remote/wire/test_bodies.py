@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.wire_peers import Twice
 from support.wire_vectors import FOLDER, read
 
-from mindspore_lite.engines.base import TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import WireError
 from mindspore_lite.remote.wire import bodies
 from mindspore_lite.remote.wire.bodies import Build, Description

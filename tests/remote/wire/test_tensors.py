@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mindspore_lite.core import dtypes
-from mindspore_lite.engines.base import ANY_RANK
+from mindspore_lite.core.tensor_info import ANY_RANK
 from mindspore_lite.errors import InputError, WireError
 from mindspore_lite.remote.wire import tensors
 from mindspore_lite.remote.wire.fields import Reader, Writer

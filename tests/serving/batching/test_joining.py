@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import SessionInfo, Stop
 from mindspore_lite.errors import EngineError, InputError
 from mindspore_lite.serving.batching import joining
 
@@ -78,10 +79,6 @@ def test_outputs_of_the_wrong_rows_are_refused(output: np.ndarray) -> None:
 class Judged:
     """A session of one function."""
 
-    metadata: dict[str, str] = {}  # noqa: RUF012
-    mapped = True
-    variables = ()
-
     def __init__(
         self,
         compute: Any,
@@ -91,8 +88,11 @@ class Judged:
     ) -> None:
         self.compute = compute
         kind = np.dtype(dtype)
-        self.inputs = tuple(TensorInfo(f"x{i}", kind, s) for i, s in enumerate(inputs))
-        self.outputs = tuple(TensorInfo(f"y{i}", kind, s) for i, s in enumerate(outputs))
+        self.info = SessionInfo(
+            tuple(TensorInfo(f"x{i}", kind, s) for i, s in enumerate(inputs)),
+            tuple(TensorInfo(f"y{i}", kind, s) for i, s in enumerate(outputs)),
+            mapped=True,
+        )
 
     def run(self, inputs: Sequence[np.ndarray], stop: Stop | None = None) -> list[np.ndarray]:
         found = self.compute(*inputs)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support.fake_engine import LIMIT_S, FakeSession
 
-from mindspore_lite.engines.base import Stop, TensorInfo
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import (
     EngineError,
     InputError,

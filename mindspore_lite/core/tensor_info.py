@@ -1,0 +1,18 @@
+"""TensorInfo: the name, type and shape of a model's input or output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at run time
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """What a model says about an input or output; -1 is a dim known only at run time."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
