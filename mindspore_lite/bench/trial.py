@@ -14,17 +14,18 @@ from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.result import Run
 from mindspore_lite.bench.sides import Feed, Ours
 from mindspore_lite.bench.tune import Score, Setting, Try
+from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.engines.select import installed
 from mindspore_lite.errors import EngineError
 from mindspore_lite.serving.layout import Layout
 
-_CANDIDATES = ("onnxruntime", "openvino")  # torch is for cards, and stands in for them on the CPU
 _ROUNDS = 5  # of the last comparison
 
 
 def engines() -> list[str]:
     """Those that the search tries: of the CPU, and installed."""
-    return [engine for engine in _CANDIDATES if installed(engine)]
+    # one that is for cards only stands in for them on the CPU
+    return [name for name, one in ENGINES.items() if not one.serves_cards and installed(name)]
 
 
 @dataclass

@@ -37,6 +37,7 @@ from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.core import cores, synthetic
+from mindspore_lite.core.capabilities import named
 from mindspore_lite.errors import InputError
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.settings.spec import settle
@@ -239,8 +240,7 @@ def _counted(layout: Layout) -> str:
 
 def _engine(wish: Wish) -> str:
     """The engine that a wish leads to."""
-    on_card = settle(wish.context()).on_card
-    return wish.engine or ("torch" if on_card else "onnxruntime")
+    return wish.engine or named("", settle(wish.context()).on_card).name
 
 
 def _facts(model: Path, feed: Feed) -> ModelFacts:

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter
@@ -17,9 +17,16 @@ from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_
 from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.core import synthetic
+from mindspore_lite.core.capabilities import ENGINES, named
 from mindspore_lite.model import Model, ModelType
 from mindspore_lite.settings.formats import model_kind
+from mindspore_lite.settings.table import AUTO
 from mindspore_lite.tensor import DataType, Tensor
+
+if TYPE_CHECKING:
+    EngineName = str
+else:
+    EngineName = Literal[(*ENGINES, AUTO)]
 
 
 def run(
@@ -30,7 +37,7 @@ def run(
     shape: Annotated[list[str] | None, Parameter(negative="")] = None,
     target: Literal["cpu", "gpu", "ascend"] = "cpu",
     device: int = 0,
-    engine: Literal["onnxruntime", "openvino", "torch", "auto"] | None = None,
+    engine: EngineName | None = None,
     config: Path | None = None,
     threads: int = 0,
     top: int = 0,
@@ -69,7 +76,7 @@ def run(
     files, shapes = read_pairs("--input", input), read_pairs("--shape", shape)
     with Model() as loaded:
         start = time.perf_counter()
-        with _building(model.name, by_torch=target != "cpu" or engine == "torch"):
+        with _building(model.name, slowly=named(engine or "", target != "cpu").builds_slowly):
             file = str(config or "")
             loaded.build_from_file(str(model), model_type(model), context, file, entries)
         built = time.perf_counter()
@@ -105,9 +112,9 @@ def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:
 
 
 @contextmanager
-def _building(name: str, *, by_torch: bool) -> Iterator[None]:
+def _building(name: str, *, slowly: bool) -> Iterator[None]:
     """Progress on a terminal; PyTorch, which may take minutes, says what it compiles."""
-    told = _told() if by_torch else None
+    told = _told() if slowly else None
     if told is None:
         with working(f"building {name}"):
             yield

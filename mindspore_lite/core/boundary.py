@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import NoReturn
 
+from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError, ResourceError
 from mindspore_lite.version import __version__
 
 _PACKAGE = "mindspore_lite"
-_LIBRARIES = ("numpy", "onnx", "onnx_ir", "onnxruntime", "openvino", "torch")
+_LIBRARIES = ("numpy", "onnx", "onnx_ir", *(one.package for one in ENGINES.values()))
 _MAX_TEXT = 300  # of a foreign error's own words, which may quote the file
 
 # what ran out, and what to do

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from mindspore_lite.core.budget import DEFAULT
+from mindspore_lite.core.capabilities import Capabilities
 from mindspore_lite.core.stop import Stop as Stop
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.group import Group as Group
@@ -133,7 +134,7 @@ class Engine(Protocol):
     """A runtime that can load models."""
 
     name: str
-    queues: bool  # runs of a session beyond Options.streams wait inside it, in their order
+    capabilities: Capabilities  # its row of core/capabilities.py
 
     def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; `keep` is called if that lies on a disk."""

@@ -20,12 +20,13 @@ from functools import cache as once
 from pathlib import Path
 from typing import Any
 
+from mindspore_lite.core.capabilities import ENGINES, named
 from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.base import ModelSource
 from mindspore_lite.engines.cache import digest
 from mindspore_lite.engines.cache import store as cache
-from mindspore_lite.engines.select import AUTO, ENGINES, installed
+from mindspore_lite.engines.select import AUTO, installed
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.settings.spec import Spec
@@ -61,7 +62,9 @@ def remember(source: ModelSource, choice: Choice) -> bool:
         ValueError: The choice names no engine of the CPU, or a number that cannot be.
     """
     if _checked(asdict(choice)) != choice:
-        raise ValueError(f"{choice} is no choice, wanted an engine of {ENGINES} and numbers from 0")
+        raise ValueError(
+            f"{choice} is no choice, wanted an engine of {tuple(ENGINES)} and numbers from 0"
+        )
     store = cache.usable()
     key = None if store is None else _key(source, store)
     if store is None or key is None:
@@ -123,7 +126,7 @@ def _warn_of_missing(engine: str) -> None:
     """Once per process."""
     warnings.warn(
         f"engine=auto: {engine} was measured to be the fastest, but is not installed; taking "
-        "onnxruntime",
+        f"{named('').name}",
         RuntimeWarning,
         stacklevel=6,
     )
@@ -132,7 +135,11 @@ def _warn_of_missing(engine: str) -> None:
 def _checked(found: Any) -> Choice | None:
     """A note as a Choice, if it is one."""
     names = {field.name for field in fields(Choice)}
-    if not isinstance(found, dict) or found.keys() != names or found["engine"] not in ENGINES:
+    if (
+        not isinstance(found, dict)
+        or found.keys() != names
+        or found["engine"] not in tuple(ENGINES)
+    ):
         return None
     numbers = [found[name] for name in names - {"engine"}]
     if not all(type(number) is int and 0 <= number <= _MOST for number in numbers):

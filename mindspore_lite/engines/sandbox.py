@@ -23,6 +23,7 @@ import numpy as np
 
 from mindspore_lite.core import jail
 from mindspore_lite.core.budget import Budget
+from mindspore_lite.core.capabilities import those_that
 from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.engines.base import Compiling, Engine, ModelSource, Options, Session
 from mindspore_lite.engines.cache import artefact_check, digest
@@ -92,10 +93,10 @@ def check(engine: Engine, given: ModelInput) -> None:
         EngineError: With the reason.
     """
     if not isinstance(engine, Compiling):
+        able = those_that(lambda one: one.compiles_apart)
         raise EngineError(
             f"[build] sandbox is on, but engine {engine.name!r} compiles a model when it opens it, "
-            "in this process; use target 'cpu' with [common_context] engine=onnxruntime or "
-            f"openvino, or {_OFF}"
+            f"in this process; use target 'cpu' with [common_context] engine={able}, or {_OFF}"
         )
     if given.variable:
         raise EngineError(

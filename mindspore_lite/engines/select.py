@@ -6,12 +6,14 @@ import ctypes
 import importlib
 import importlib.util
 from contextlib import suppress
+from types import ModuleType
 
+from mindspore_lite.core.capabilities import ENGINES, Capabilities, named
 from mindspore_lite.engines import ascend
 from mindspore_lite.engines.base import Engine
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 from mindspore_lite.settings.table import AUTO as AUTO
-from mindspore_lite.settings.table import ENGINES as ENGINES
+from mindspore_lite.settings.table import TARGETS
 
 
 def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
@@ -27,70 +29,52 @@ def engine_for(target: str, engine: str = "", device: int = 0) -> Engine:
         EngineError: The target cannot be served by that engine.
     """
     name = target.lower()
-    if name not in ("cpu", "gpu", "ascend"):
+    if name not in TARGETS:
         raise ValueError(f"target is {target!r}, wanted 'cpu', 'gpu' or 'ascend'")
     on_card = name == "gpu" or (name == "ascend" and not ascend.emulated())
-    if on_card and engine in ("onnxruntime", "openvino"):
+    wanted = named(engine, on_card)
+    if on_card and not wanted.serves_cards:
         raise EngineError(
             f"[common_context] engine is {engine!r}, but target {name!r} is served by engine "
-            "'torch' alone; leave the entry out, or use target 'cpu'"
+            f"{named('', on_card).name!r} alone; leave the entry out, or use target 'cpu'"
         )
     if name == "ascend":
         ascend.require()
     if on_card:
-        from mindspore_lite.engines.torch import cards
-
-        cards.check(f"{'cuda' if name == 'gpu' else 'npu'}:{device}")
-    if on_card or engine == "torch":
-        return _torch()
-    return _openvino() if engine == "openvino" else _onnxruntime(name)
-
-
-def _onnxruntime(target: str) -> Engine:
+        _module(wanted, "cards").check(f"{'cuda' if name == 'gpu' else 'npu'}:{device}")
     try:
-        from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
-    except ImportError as exc:
-        raise EngineUnavailableError(
-            f"target {target!r} needs ONNX Runtime, which cannot be imported ({exc}): "
-            "pip install onnxruntime"
-        ) from exc
-    return OnnxRuntimeEngine()
-
-
-def _openvino() -> Engine:
-    _require("openvino", "OpenVINO", "openvino")
-    from mindspore_lite.engines.openvino.engine import OpenVinoEngine
-
-    return OpenVinoEngine()
-
-
-def _torch() -> Engine:
-    _require("torch", "PyTorch", "gpu")
-    from mindspore_lite.engines.torch.engine import TorchEngine
-
-    return TorchEngine()
-
-
-def _require(engine: str, name: str, extra: str) -> None:
-    """Import the package of an engine, alone, so that a fault of ours does not look like its."""
-    try:
-        importlib.import_module(engine)
+        _runtime(wanted)
     except (ImportError, OSError) as exc:  # the second: libraries of it are missing
+        is_usual = wanted is named("")
         raise EngineUnavailableError(
-            f"engine {engine!r} needs {name}, which cannot be imported ({exc}): "
-            f"pip install 'mslite[{extra}]', or leave [common_context] engine out"
+            f"{f'target {name!r}' if is_usual else f'engine {wanted.name!r}'} needs "
+            f"{wanted.title}, which cannot be imported ({exc}): {wanted.install}"
+            f"{'' if is_usual else ', or leave [common_context] engine out'}"
         ) from exc
+    found: Engine = _module(wanted, "engine").ENGINE()
+    return found
+
+
+def _module(engine: Capabilities, name: str) -> ModuleType:
+    """A module of an engine's folder."""
+    return importlib.import_module(f"mindspore_lite.engines.{engine.name}.{name}")
+
+
+def _runtime(engine: Capabilities) -> ModuleType:
+    """The package of an engine, imported alone: a fault of ours must not look like its."""
+    importlib.import_module(f"mindspore_lite.engines.{engine.name}")  # which may set its variables
+    return importlib.import_module(engine.package)
 
 
 def installed(engine: str) -> bool:
     """Whether the package of an engine is there; it is not loaded."""
-    return importlib.util.find_spec(engine) is not None
+    return importlib.util.find_spec(ENGINES[engine].package) is not None
 
 
 def usable_targets() -> list[str]:
     """The targets for which a model can be built here."""
     found = []
-    for target in ("cpu", "gpu", "ascend"):
+    for target in TARGETS:
         if target == "gpu" and not has_driver():
             continue
         with suppress(EngineUnavailableError):
@@ -100,35 +84,27 @@ def usable_targets() -> list[str]:
 
 
 def has_driver() -> bool:
-    """Whether NVIDIA's driver and PyTorch are here; to ask the latter takes seconds."""
+    """Whether NVIDIA's driver and the engine of cards are here; to ask the latter takes seconds."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
         return False
-    return importlib.util.find_spec("torch") is not None
+    return installed(named("", on_card=True).name)
 
 
 def available() -> list[tuple[str, str | None, str]]:
     """(engine, version or None, what it serves or why it is missing) of every engine."""
     found: list[tuple[str, str | None, str]] = []
-    try:
-        from mindspore_lite.engines.onnxruntime.engine import VERSION
-
-        found.append(("onnxruntime", VERSION, "target cpu"))
-    except ImportError as exc:
-        reason = f"target cpu: cannot be imported ({exc}): pip install onnxruntime"
-        found.append(("onnxruntime", None, reason))
-    try:
-        from openvino import __version__ as release
-
-        number = str(release).partition("-")[0]  # without the names of its build
-        found.append(("openvino", number, "target cpu with engine=openvino"))
-    except (ImportError, OSError) as exc:
-        reason = f"target cpu: cannot be imported ({exc}): pip install 'mslite[openvino]'"
-        found.append(("openvino", None, reason))
-    try:
-        from torch import __version__ as version
-    except (ImportError, OSError) as exc:
-        reason = f"targets gpu and ascend: cannot be imported ({exc}): pip install 'mslite[gpu]'"
-        return [*found, ("torch", None, reason)]
-    return [*found, ("torch", str(version), "targets gpu and ascend, cpu with engine=torch")]
+    for name, one in ENGINES.items():
+        try:
+            version = str(_runtime(one).__version__).partition("-")[0]  # not its build's names
+        except (ImportError, OSError) as exc:
+            serves = "targets gpu and ascend" if one.serves_cards else "target cpu"
+            reason = f"{serves}: cannot be imported ({exc}): {one.install}"
+            found.append((name, None, reason))
+            continue
+        serves = "target cpu" if one is named("") else f"target cpu with engine={name}"
+        if one.serves_cards:
+            serves = f"targets gpu and ascend, {serves.removeprefix('target ')}"
+        found.append((name, version, serves))
+    return found

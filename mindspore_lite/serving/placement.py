@@ -163,14 +163,15 @@ def place(given: ModelInput, spec: Spec) -> Placed:
     faces = changing.sessions if changing else [any_shape(one) for one in made]
     sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))
     places = _places(plan, sessions)
-    if built.engine.queues and not any(plan.cores):  # bound workers compute themselves
+    if built.engine.capabilities.queues and not any(plan.cores):  # bound workers compute themselves
         places += _places_ahead(places)
     return Placed(changing or built, plan, tuple(places))
 
 
 def _why_unmapped(built: Built) -> str:
-    if built.engine.name == "openvino":
-        return "OpenVINO packs the weights for each session"
+    engine = built.engine.capabilities
+    if not engine.maps_weights:
+        return f"{engine.title} packs the weights for each session"
     return "the model is not in the compile cache"
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from mindspore_lite.core import checks, synthetic
 from mindspore_lite.core.binding import bound
 from mindspore_lite.core.fork import ForkLock
-from mindspore_lite.engines import ascend, choice, time_limit
 from mindspore_lite.core.tensor_info import ANY_RANK
+from mindspore_lite.engines import ascend, choice, time_limit
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.graph.source import ModelInput

@@ -14,8 +14,8 @@ from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.stop import Stop
-from mindspore_lite.engines import choice, time_limit
 from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
+from mindspore_lite.engines import choice, time_limit
 from mindspore_lite.engines.base import Group
 from mindspore_lite.errors import ClosedError, RequestTimeoutError, ShapeError, StoppedError
 from mindspore_lite.graph.source import ModelInput

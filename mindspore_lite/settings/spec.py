@@ -17,6 +17,7 @@ from typing import Any
 
 from mindspore_lite.context import Context
 from mindspore_lite.core.budget import Budget
+from mindspore_lite.core.capabilities import ENGINES, named, those_that
 from mindspore_lite.errors import EngineError
 from mindspore_lite.settings.environment import emulated
 from mindspore_lite.settings.kinds import cleaned
@@ -55,7 +56,7 @@ class Spec:
     """How a model is served. Numbers that are 0 are automatic, or off."""
 
     targets: tuple[str, ...]
-    engine: str  # a name of table.ENGINES; "" is the one of the target
+    engine: str  # a name of core/capabilities.py; "" is the one of the target
     device_kind: str  # as torch names it: cpu, cuda, npu
     device_id: int
     device_ids: tuple[int, ...]
@@ -221,16 +222,18 @@ def _spec(
 
 def _check(spec: Spec) -> None:
     """Refuse settings that do not go together."""
-    can_bf16 = spec.engine in ("openvino", "torch")
-    if spec.target == "cpu" and not can_bf16 and spec.precision == "preferred_bf16":
+    engine, precision = named(spec.engine), spec.precision
+    if spec.target == "cpu" and precision not in engine.cpu_precisions:
+        able = those_that(lambda one: precision in one.cpu_precisions)
         raise EngineError(
-            "[cpu_context] precision_mode is 'preferred_bf16', which on the CPU takes "
-            "[common_context] engine=openvino or torch; set that, or use enforce_fp32 or "
-            "preferred_fp16"
+            f"[cpu_context] precision_mode is {precision!r}, which on the CPU takes "
+            f"[common_context] engine={able}; set that, or use "
+            f"{' or '.join(engine.cpu_precisions)}"
         )
-    if spec.profile and (spec.on_card or spec.engine not in ("", "onnxruntime")):
+    if spec.profile and (spec.on_card or not engine.profiles):
         said = spec.settled["common_context.profile"].value
+        able = " and ".join(one.title for one in ENGINES.values() if one.profiles)
         raise EngineError(
-            f"[common_context] profile is {said!r}, but only ONNX Runtime writes one; leave it "
+            f"[common_context] profile is {said!r}, but only {able} writes one; leave it "
             "out, or run on target 'cpu' without another engine"
         )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindspore_lite.core.budget import DEFAULT
+from mindspore_lite.core.capabilities import ENGINES as ENGINES
 from mindspore_lite.settings import kinds
 from mindspore_lite.settings.kinds import Kind
 
-ENGINES = ("onnxruntime", "openvino", "torch")  # a test holds engines/select.py to these
 AUTO = "auto"
 TARGETS = ("cpu", "gpu", "ascend")
 ASCEND_PRECISIONS = (

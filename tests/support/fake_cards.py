@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mindspore_lite as mslite
+from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.engines.base import ModelSource, Options, Session, Stop
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError, EngineUnavailableError
@@ -93,7 +94,8 @@ def _joined(values: Sequence[Any]) -> Any:
 class FakeCards:
     """An engine; see Engine. With `on_host`, tensors of PyTorch on the CPU are on its card."""
 
-    name = "torch"
+    capabilities = ENGINES["torch"]
+    name = capabilities.name
 
     def __init__(self) -> None:
         self.on_host = False

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnxruntime as ort
 
 from mindspore_lite.core import binding, heap
 from mindspore_lite.core.boundary import engine_failure
+from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.engines import time_limit
 from mindspore_lite.engines.base import Keep, ModelSource, Options, Session
 from mindspore_lite.engines.cache import artefact, digest
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
     from mindspore_lite.engines.prepare.widen import Kernels
 
-import onnxruntime as ort  # isort: skip - after our session, which sets its environment
-
 VERSION = str(ort.__version__)
 _PROVIDERS = ["CPUExecutionProvider"]
 _FATAL = 4  # log level; every failure comes as an exception too, and warnings are about compiling
@@ -54,8 +54,8 @@ class OnnxRuntimeEngine:
     products use bfloat16 on arm64; on x86 it changes nothing, since there is no faster kernel.
     """
 
-    name = "onnxruntime"
-    queues = False
+    capabilities = ENGINES["onnxruntime"]
+    name = capabilities.name
 
     def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> Session:
         """Compile, or find compiled, and open; binding and precision are checked first."""
@@ -108,6 +108,9 @@ class OnnxRuntimeEngine:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
         heap.give_back()
         return session
+
+
+ENGINE = OnnxRuntimeEngine  # what engines/select.py takes
 
 
 def _parts_of(source: ModelSource) -> Parts:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnxruntime as ort
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
@@ -27,11 +28,6 @@ from mindspore_lite.engines.onnxruntime.workspace import Lease
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.variable import Variable
-
-# Official builds of 1.31 and later report to their maker from a thread of their own, which also
-# keeps a forked child from exiting. Read at import; a user who sets the variable decides himself.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-import onnxruntime as ort
 
 _MOST_TEXT = 4000  # characters of an error that are looked at
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object"}

@@ -24,6 +24,7 @@ import openvino as ov
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
+from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.tensor_info import TensorInfo
@@ -59,8 +60,8 @@ class OpenVinoEngine:
     for it compute in float32 all the same. 64 bit integers and floats are computed in 32 bits.
     """
 
-    name = "openvino"
-    queues = True
+    capabilities = ENGINES["openvino"]
+    name = capabilities.name
 
     def load(
         self, source: ModelSource, options: Options, keep: Keep | None = None
@@ -98,6 +99,9 @@ class OpenVinoEngine:
             return _opened(folder, {}, options)
         except OSError as exc:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
+
+
+ENGINE = OpenVinoEngine  # what engines/select.py takes
 
 
 @remembered

@@ -17,6 +17,7 @@ import torch
 from google.protobuf.message import DecodeError
 
 from mindspore_lite.core import binding
+from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.engines.base import Keep, ModelSource, Options
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import load as cached
@@ -56,8 +57,8 @@ class TorchEngine:
     `tf32` says whether its products may round their operands.
     """
 
-    name = "torch"
-    queues = False
+    capabilities = ENGINES["torch"]
+    name = capabilities.name
 
     def load(self, source: ModelSource, options: Options, keep: Keep | None = None) -> AnySession:
         """Prepare the graph, or find it prepared, and open it; settings are checked first."""
@@ -88,6 +89,9 @@ class TorchEngine:
             return _opened(*stored_graph.read(folder), folder, None, options, card, extra)
         except OSError as exc:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
+
+
+ENGINE = TorchEngine  # what engines/select.py takes
 
 
 def _checked(options: Options) -> Card | None:
