@@ -71,6 +71,7 @@ def load_onnx(
         model = ir.serde.deserialize_model(proto)
         put_back(model, proto, split, data, outside)
         _keep_shapes(model, proto)
+        _check_dims(model)
     except ModelFileError:
         raise
     except Exception as exc:  # the parser and onnx-ir raise many kinds on bad bytes
@@ -101,6 +102,25 @@ def _keep_shapes(model: ir.Model, proto: onnx.ModelProto) -> None:
     for value in model.graph.initializers.values():
         if value.shape is None and value.const_value is not None:
             value.shape = ir.Shape(value.const_value.shape.numpy())
+
+
+def _check_dims(model: ir.Model) -> None:
+    """Leave dims of -1 open, as some exporters mean it, and refuse other negative ones.
+
+    The onnx package's own shape inference ends the process on some of them.
+    """
+    graphs = [*model.graphs(), *(function.graph for function in model.functions.values())]
+    for graph in graphs:
+        values = (value for node in graph for value in node.outputs)
+        for value in (*graph.inputs, *graph.initializers.values(), *values):
+            shape = value.shape
+            if shape is None or not any(isinstance(dim, int) and dim < 0 for dim in shape):
+                continue
+            if any(isinstance(dim, int) and dim < -1 for dim in shape):
+                raise ModelFileError(
+                    f"value {str(value.name)[:200]!r} has shape {shape}, wanted sizes of 0 or more"
+                )
+            value.shape = type(shape)(None if dim == -1 else dim for dim in shape)
 
 
 def _first(exc: BaseException) -> BaseException:

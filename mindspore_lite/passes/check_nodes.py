@@ -24,7 +24,11 @@ _COUNTS = (
     "num_heads", "q_num_heads", "kv_num_heads", "hidden_size", "group", "num_groups", "blocksize",
     "strides", "dilations", "kernel_shape",
 )  # fmt: skip
-_RANGES = {**dict.fromkeys(_COUNTS, (1, _MOST)), **dict.fromkeys(("axis", "axes"), (-_RANK, _RANK))}
+_RANGES = {
+    **dict.fromkeys(_COUNTS, (1, _MOST)),
+    **dict.fromkeys(("axis", "axes", "batch_axis", "time_axis"), (-_RANK, _RANK)),
+    **dict.fromkeys(("batch_dims", "perm"), (0, _RANK)),
+}
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 

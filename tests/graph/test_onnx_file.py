@@ -270,3 +270,21 @@ def test_an_input_or_weight_that_is_an_output_without_a_shape_keeps_its_own(
     found = [value.shape for value in model.graph.outputs if value.name in names]
     assert len(found) == 2
     assert None not in found
+
+
+def sized(dim: int) -> onnx.ModelProto:
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, dim]) for name in "xy"]
+    node = helper.make_node("Relu", ["x"], ["y"])
+    return helper.make_model(helper.make_graph([node], "g", info[:1], info[1:]))
+
+
+def test_a_dim_of_minus_one_is_an_open_one(tmp_path: Path) -> None:
+    (value,) = load_onnx(written(tmp_path, sized(-1))).graph.inputs
+    assert value.shape is not None
+    assert value.shape[0] == 2
+    assert not isinstance(value.shape[1], int)
+
+
+def test_another_negative_dim_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"value 'x' has shape .*-2147483647"):
+        load_onnx(written(tmp_path, sized(-2147483647)))
