@@ -14,7 +14,7 @@ import mindspore_lite as mslite
 from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.engines.base import ModelSource, Options, Session, Stop
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
-from mindspore_lite.errors import EngineError, EngineUnavailableError
+from mindspore_lite.errors import ClosedError, EngineError, EngineUnavailableError
 
 
 @dataclass
@@ -41,8 +41,10 @@ class FakeCardSession:
         engine.sessions.append(self)
 
     def run(self, inputs: Sequence[Any], stop: Stop | None = None) -> list[Any]:
+        if self.closed:
+            raise ClosedError("the session is closed")
         self.threads.add(threading.get_ident())
-        self.rows.append(len(inputs[0]))
+        self.rows.append(len(inputs[0]) if inputs[0].ndim else 0)
         self.engine.check_runs()
         kinds = [type(value).__name__ for value in inputs]
         self.kinds.append(kinds)

@@ -49,6 +49,8 @@ class AnyShapeSession:
         for session in self._others:
             if accepts(session.info.inputs, shapes):
                 return session
+        if len(shapes) != len(self._shapes):  # which it says better than a session made for them
+            return self._first
         with self._lock:
             for session in self._others:  # another thread may have been faster
                 if accepts(session.info.inputs, shapes):

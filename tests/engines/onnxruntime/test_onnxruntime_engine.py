@@ -344,14 +344,6 @@ def test_unknown_precision_is_refused(dense: Any) -> None:
 # --- stopping ---
 
 
-def test_fired_stop_does_not_run(dense: Any) -> None:
-    session, stop = ENGINE.load(dense.source(), Options()), Stop()
-    Spy(session, lambda: pytest.fail("it ran"))  # type: ignore[arg-type]
-    stop.fire()
-    with pytest.raises(StoppedError):
-        session.run([dense.x], stop)
-
-
 def test_stop_ends_a_run_under_way_and_no_other(endless: ModelSource) -> None:
     session = ENGINE.load(endless, Options())
     begun = threading.Semaphore(0)

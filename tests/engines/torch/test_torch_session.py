@@ -22,20 +22,11 @@ from support.torch_graphs import (
     model,
     reshaping,
     rows,
-    weight,
 )
 
 from mindspore_lite.core.dtypes import BY_NAME
-from mindspore_lite.engines.base import Stop
 from mindspore_lite.engines.torch import program
-from mindspore_lite.errors import ClosedError, EngineError, InputError, ShapeError, StoppedError
-
-
-def test_a_model_of_open_rows_runs_with_any_number(tmp_path: Path) -> None:
-    session = loaded(tmp_path, dense())
-    assert session.info.inputs[0].shape == session.info.outputs[0].shape == (-1, SIDE)
-    for count in (1, 7, 0):
-        np.testing.assert_allclose(session.run([rows(count)])[0], computed(rows(count)), rtol=1e-5)
+from mindspore_lite.errors import EngineError, InputError, ShapeError, StoppedError
 
 
 def test_a_static_model_is_lowered_at_the_build(
@@ -51,27 +42,6 @@ def test_a_graph_that_depends_on_data_runs(tmp_path: Path) -> None:
     x = np.arange(6, dtype=np.float32)
     for dims in ([2, 3], [6, 1]):
         np.testing.assert_array_equal(session.run([x, np.array(dims)])[0], x.reshape(dims))
-
-
-def test_outputs_are_the_callers_own(tmp_path: Path) -> None:
-    """Of an input, of a weight, and twice the same."""
-    nodes = [
-        helper.make_node("Identity", ["x"], ["same"]),
-        helper.make_node("Identity", ["w"], ["stored"]),
-        helper.make_node("Relu", ["x"], ["once"]),
-        helper.make_node("Identity", ["once"], ["twice"]),
-    ]
-    names = ("same", "stored", "once", "twice")
-    square = [SIDE, SIDE]
-    made = model(nodes, {"x": square}, dict.fromkeys(names, square), {"w": weight()})
-    session = loaded(tmp_path, made)
-    x = rows(SIDE)
-    first = session.run([x])
-    for output in first:
-        output += 100  # writable, and nobody else's
-    for output, wanted in zip(session.run([x]), (x, weight(), x, x), strict=True):
-        np.testing.assert_array_equal(output, wanted)
-    np.testing.assert_array_equal(x, rows(SIDE))
 
 
 @pytest.mark.parametrize("precision", ["preferred_fp16", "preferred_bf16"])
@@ -111,32 +81,12 @@ def test_an_error_of_torch_is_an_engine_error(tmp_path: Path) -> None:
         session.run([np.zeros(6, np.float32), np.array([4, 4])])
 
 
-def test_a_stop_that_was_fired_and_a_closed_session_are_told(tmp_path: Path) -> None:
-    session = loaded(tmp_path, dense())
-    stop = Stop()
-    session.run([rows(1)], stop)
-    stop.fire()
-    with pytest.raises(StoppedError):
-        session.run([rows(1)], stop)
-    session.close()
-    session.close()
-    with pytest.raises(ClosedError):
-        session.run([rows(1)])
-
-
 def test_a_loop_without_end_is_ended_by_a_stop(tmp_path: Path) -> None:
     session = loaded(tmp_path, endless())
     x = np.ones(2, np.float32)
     with pytest.raises(StoppedError):
         session.run([x, np.array(True)], LateStop())
     assert session.run([x, np.array(False)])[0].tolist() == [1, 1]
-
-
-def test_a_session_does_not_survive_a_fork(tmp_path: Path) -> None:
-    session = loaded(tmp_path, dense())
-    told = forked(lambda: str(session.run([rows(1)])))
-    assert "EngineError: the session was made before this process was forked" in told
-    session.run([rows(1)])
 
 
 def test_a_forked_child_runs_models_of_its_own_on_one_thread(tmp_path: Path) -> None:
@@ -168,18 +118,6 @@ def test_threads_are_set_for_a_run_and_put_back(tmp_path: Path) -> None:
 
     Client(call).ended()
     assert seen == [3, 2]
-
-
-def test_many_threads_run_at_once(tmp_path: Path) -> None:
-    session = loaded(tmp_path, dense())
-
-    def call(seed: int) -> None:
-        for count in range(1, 8):
-            x = rows(count, seed)
-            np.testing.assert_allclose(session.run([x])[0], computed(x), rtol=1e-5)
-
-    for client in [Client(lambda seed=seed: call(seed)) for seed in range(6)]:
-        assert client.ended().error is None
 
 
 def test_strings_are_refused_at_the_build(tmp_path: Path) -> None:
