@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mindspore_lite.core import cores
-from mindspore_lite.core.cpu_name import cpu_name
+from mindspore_lite.core.machine import cpu_name
 from mindspore_lite.version import __version__
 
 

@@ -42,7 +42,7 @@ import onnxruntime as ort
 import record
 
 import mindspore_lite as mslite
-from mindspore_lite.core import heap
+from mindspore_lite.core import machine
 
 MIB = 2**20
 PARTS = ("steady", "update", "versions", "memory")
@@ -333,7 +333,7 @@ def of_process(mindir: str, threads: int, layers: int, hidden: int, updates: int
             model.update_weights([tensors(names, hidden, number)])
         model.predict([ids])
         if number in (0, 1, updates):
-            heap.give_back()  # the caller's own arrays, which malloc would keep
+            machine.trim_heap()  # the caller's own arrays, which malloc would keep
             found.append(load.own_memory()[0])
     return found
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, Self
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ClosedError, EngineError, LiteError
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.remote.devices.heartbeat import Heartbeat
@@ -217,7 +218,7 @@ class WorkerRunner(BaseRunner["_Loaded"]):
 
     def statistics(self) -> dict[str, Any]:
         """What the model did so far, for all programs that share it, as the worker counts."""
-        found: dict[str, Any] = json.loads(self._open().model.statistics())
+        found: dict[str, Any] = read_json(self._open().model.statistics())
         return found
 
     def get_model_info(self, key: str | None = None) -> str:

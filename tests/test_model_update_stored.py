@@ -33,7 +33,7 @@ from support.updates import (
 from support.workers import ROOT
 
 import mindspore_lite as mslite
-from mindspore_lite.core import heap
+from mindspore_lite.core import machine
 from mindspore_lite.errors import EngineError, LiteError
 
 A_AND_B = ("a", "b")
@@ -353,6 +353,6 @@ def test_memory_is_given_back_when_the_session_before_has_gone(
     model = changeable(path, *A_AND_B)
     before = weakref.ref(model._service.built.session)  # type: ignore[union-attr]
     was_gone = []
-    monkeypatch.setattr(heap, "give_back", lambda: was_gone.append(before() is None))
+    monkeypatch.setattr(machine, "trim_heap", lambda: was_gone.append(before() is None))
     update(model, versions(1))
     assert was_gone[-1]

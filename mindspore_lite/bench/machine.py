@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from mindspore_lite.bench.result import Machine
 from mindspore_lite.core import cores
-from mindspore_lite.core.cpu_name import cpu_name
+from mindspore_lite.core.machine import cpu_name
 from mindspore_lite.version import __version__
 
 

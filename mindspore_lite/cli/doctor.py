@@ -19,7 +19,7 @@ from mindspore_lite.cli.inspect import printable, size_text
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.context import Context
 from mindspore_lite.core import cores, landlock, seccomp, synthetic
-from mindspore_lite.core.cpu_name import cpu_name
+from mindspore_lite.core.machine import cpu_name
 from mindspore_lite.engines import ascend, select
 from mindspore_lite.engines.cache import store
 from mindspore_lite.errors import LiteError

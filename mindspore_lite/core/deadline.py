@@ -12,12 +12,13 @@ from __future__ import annotations
 import heapq
 import logging
 import math
-import os
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from itertools import count
+
+from mindspore_lite.core.fork import after_fork_in_child
 
 _LOG = logging.getLogger(__name__)
 _FEW = 64  # cancelled entries not worth a clean-up; guess
@@ -132,5 +133,5 @@ def _after_fork() -> None:
 
 
 _WATCHDOGS: weakref.WeakSet[Watchdog] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)
 WATCHDOG = Watchdog()

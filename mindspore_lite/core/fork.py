@@ -1,10 +1,30 @@
-"""A lock that is free in a forked child, whichever thread of the parent held it."""
+"""What a forked child does first: one registry of hooks, and a lock that is free in the child."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+
+Hook = Callable[[], object]
+_HOOKS: list[Hook] = []
+
+
+def after_fork_in_child(hook: Hook) -> None:
+    """Let a forked child call `hook` before anything else; hooks are called in their order."""
+    _HOOKS.append(hook)
+
+
+def _run_hooks() -> None:
+    """Call all hooks, whatever one of them raises: Python then shows the last error."""
+    with ExitStack() as stack:
+        for hook in reversed(_HOOKS):
+            stack.callback(hook)
+
+
+os.register_at_fork(after_in_child=_run_hooks)
 
 
 class ForkLock:
@@ -28,4 +48,4 @@ def _after_fork() -> None:
 
 
 _LOCKS: weakref.WeakSet[ForkLock] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mindspore_lite.core.files import File, Stamp, open_file
-from mindspore_lite.core.memory import total_bytes
+from mindspore_lite.core.machine import total_bytes
 from mindspore_lite.errors import ModelFileError, ResourceError
 
 RACY_NS = 2_000_000_000  # 2 s: the coarsest file times in use are FAT's

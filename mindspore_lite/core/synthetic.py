@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mindspore_lite.core.memory import total_bytes
+from mindspore_lite.core.machine import total_bytes
 from mindspore_lite.errors import ResourceError
 
 _SHARE = 16  # an input that takes a larger part of the memory is not made up; guess

@@ -18,8 +18,8 @@ from mindspore_lite.core.stop import Stop as Stop
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.group import Group as Group
 from mindspore_lite.graph.source import ModelSource as ModelSource
-from mindspore_lite.weights.identity import Identity
-from mindspore_lite.weights.variable import Variable as Variable
+from mindspore_lite.weights.records import Identity
+from mindspore_lite.weights.records import Variable as Variable
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from mindspore_lite.core.capabilities import ENGINES, named
-from mindspore_lite.core.cpu_name import cpu_name
 from mindspore_lite.core.json_text import read_json
+from mindspore_lite.core.machine import cpu_name
 from mindspore_lite.engines.base import ModelSource
 from mindspore_lite.engines.cache import digest
 from mindspore_lite.engines.cache import store as cache

@@ -16,7 +16,7 @@ from mindspore_lite.engines.cache import artefact, store
 from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.open_rank import OpenRankError
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 from mindspore_lite.weights.sharing.client import borrowed
 from mindspore_lite.weights.sharing.hold import Hold
 from mindspore_lite.weights.sharing.server import Offer, Share

@@ -16,6 +16,8 @@ import random
 import sys
 from contextlib import suppress
 
+from mindspore_lite.core.fork import after_fork_in_child
+
 Cores = set[int]
 
 _FEWEST = 4  # cores; with 2, one of which the workers use, it was measured to be no faster
@@ -49,4 +51,4 @@ def leave(allowed: Cores | None) -> None:
 
 # builds of Python without the lock let all callers run at once
 _takes_turns = getattr(sys, "_is_gil_enabled", lambda: True)()
-os.register_at_fork(after_in_child=_core.clear)
+after_fork_in_child(_core.clear)

@@ -17,7 +17,6 @@ append and pop of a list are atomic.
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 import weakref
@@ -29,6 +28,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from mindspore_lite.core import threads
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import LiteError
 
@@ -211,4 +211,4 @@ def _started(task: _Task) -> bool:
 
 
 _find_main()
-os.register_at_fork(after_in_child=_find_main)
+after_fork_in_child(_find_main)

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mindspore_lite.core import cores, heap
+from mindspore_lite.core import cores, machine
 from mindspore_lite.engines import choice
 from mindspore_lite.engines.base import Options, Session
 from mindspore_lite.engines.sessions.swap import SessionSwap
@@ -89,7 +89,7 @@ class Changing:
             faces = list(map(any_shape_updated, self._swap.now, made))
         self._swap.swap([*faces, made[0].session])
         self._built = tuple(made)
-        heap.give_back()  # what the sessions before took
+        machine.trim_heap()  # what the sessions before took
 
 
 def _close(built: Built) -> None:

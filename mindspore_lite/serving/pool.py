@@ -34,6 +34,7 @@ from functools import partial
 import numpy as np
 
 from mindspore_lite.core.deadline import WATCHDOG, Watchdog
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.serving import caller_core, interrupt
@@ -43,8 +44,7 @@ from mindspore_lite.serving.inline_lane import InlineLane
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.request import Request, State
 from mindspore_lite.serving.scheduler import Batching, Scheduler, Slot, WorkerPlace
-from mindspore_lite.serving.statistics import Statistics
-from mindspore_lite.serving.summary import summary
+from mindspore_lite.serving.statistics import Statistics, summary
 from mindspore_lite.serving.thread_widths import Widths
 
 _LOG = logging.getLogger(__name__)
@@ -532,5 +532,5 @@ def _at_exit() -> None:
 
 
 _POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)
 atexit.register(_at_exit)

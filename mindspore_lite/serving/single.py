@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
 
-from mindspore_lite.core import heap, synthetic
+from mindspore_lite.core import machine, synthetic
 from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
@@ -142,7 +142,7 @@ class SingleService:
             built = self._open()
             self.built = updated(built, update.replacements(built, groups))
             del built
-            heap.give_back()  # what the session before took
+            machine.trim_heap()  # what the session before took
 
     def probe(self, limit_s: float) -> None:
         """Run made-up inputs once, where the sizes are known."""

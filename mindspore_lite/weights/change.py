@@ -13,8 +13,8 @@ import numpy as np
 from mindspore_lite.core import dtypes
 from mindspore_lite.errors import InputError
 from mindspore_lite.weights.names import Near, shortened
+from mindspore_lite.weights.records import Variable
 from mindspore_lite.weights.rename import collapsed, node_path
-from mindspore_lite.weights.variable import Variable
 
 Arrays = Mapping[str, np.ndarray]  # by the names of initializers
 Group = Sequence[tuple[str, np.ndarray]]  # what callers call a weight, or "", and its new value

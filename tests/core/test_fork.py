@@ -1,10 +1,11 @@
-"""fork_lock.py: a lock that a forked child finds free, and the sessions that have one."""
+"""fork.py: hooks run in their order, and a forked child finds locks free."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from support.models import built
 from support.running import DATA
 
+import mindspore_lite
+from mindspore_lite.core import fork
 from mindspore_lite.core.fork import ForkLock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -89,3 +92,24 @@ def test_a_model_of_any_rank_that_was_compiling_at_a_fork_is_an_error_in_the_chi
         assert model._service is not None
         assert in_child(model._service.built.session._lock, use) == 0  # type: ignore[attr-defined]
         model.predict([X])
+
+
+def test_hooks_run_in_their_order_though_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def fail() -> None:
+        called.append("fails")
+        raise ValueError("a hook that fails")
+
+    monkeypatch.setattr(fork, "_HOOKS", [])
+    for hook in (lambda: called.append("first"), fail, lambda: called.append("last")):
+        fork.after_fork_in_child(hook)
+    with pytest.raises(ValueError, match="a hook that fails"):
+        fork._run_hooks()
+    assert called == ["first", "fails", "last"]
+
+
+def test_one_module_alone_registers_with_python() -> None:
+    package = Path(mindspore_lite.__file__).parent
+    found = [path for path in package.rglob("*.py") if "register_at_fork" in path.read_text()]
+    assert [str(path.relative_to(package)) for path in found] == ["core/fork.py"]

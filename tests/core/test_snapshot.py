@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindspore_lite.core import memory, snapshot
+from mindspore_lite.core import machine, snapshot
 from mindspore_lite.core.files import File, open_file
 from mindspore_lite.core.snapshot import RACY_NS, Snapshot, Unread, excerpt, sealed_copy
 from mindspore_lite.errors import ModelFileError, ResourceError
@@ -84,10 +84,10 @@ def test_more_than_the_machine_can_hold_is_refused_at_once(
 
 def test_the_memory_of_a_container_counts(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("1048576\n")
-    assert memory.total_bytes(tmp_path) == 1 << 20
+    assert machine.total_bytes(tmp_path) == 1 << 20
     (tmp_path / "memory.max").write_text("max\n")
-    memory.total_bytes.cache_clear()
-    assert memory.total_bytes(tmp_path) > 1 << 20
+    machine.total_bytes.cache_clear()
+    assert machine.total_bytes(tmp_path) > 1 << 20
 
 
 def test_a_sealed_copy_stays_what_the_file_was(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from mindspore_lite.serving.scheduler import (
     Slot,
     WorkerPlace,
 )
-from mindspore_lite.serving.summary import summary
+from mindspore_lite.serving.statistics import summary
 from mindspore_lite.serving.thread_widths import WidthOption
 
 SESSION = FakeSession()

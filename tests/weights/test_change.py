@@ -10,7 +10,7 @@ import pytest
 
 from mindspore_lite.errors import InputError
 from mindspore_lite.weights.change import changed
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Variable
 
 
 def variable(name: str, first: np.ndarray, *aliases: str) -> Variable:

@@ -21,7 +21,7 @@ from pathlib import Path
 from mindspore_lite.core.files import Stamp
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.snapshot import RACY_NS, Snapshot
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from mindspore_lite.core import heap
+from mindspore_lite.core import machine
 from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.cache import artefact, digest
 from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.errors import EngineError
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ def find_or_build(
             store.discard(key)
             raise cache.CacheTroubleError("the engine refuses to open what it just wrote")
     gc.collect()  # graphs hold themselves in circles
-    heap.give_back()
+    machine.trim_heap()
     store.evict(keep=key)
     return found
 

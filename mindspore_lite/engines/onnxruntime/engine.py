@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnxruntime as ort
 
-from mindspore_lite.core import binding, heap
+from mindspore_lite.core import binding, machine
 from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.capabilities import ENGINES
 from mindspore_lite.engines import time_limit
@@ -34,8 +34,7 @@ from mindspore_lite.engines.prepare import variable
 from mindspore_lite.engines.prepare.alignment import align_weights
 from mindspore_lite.engines.prepare.skeleton import LARGE_BYTES, Parts, take_apart
 from mindspore_lite.errors import EngineError, LiteError
-from mindspore_lite.weights.identity import Identity
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Identity, Variable
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -71,7 +70,7 @@ class OnnxRuntimeEngine:
                 if parts.cache_info().currsize:
                     parts.cache_clear()
                     gc.collect()  # graphs hold themselves in circles
-                heap.give_back()
+                machine.trim_heap()
                 return session
             except cache.CacheTroubleError as exc:
                 trouble = cached.in_memory_because(source, exc)
@@ -106,7 +105,7 @@ class OnnxRuntimeEngine:
             session = _open_stored(folder, options, _precision_entries(options.precision))
         except OSError as exc:
             raise EngineError(f"the compiled model cannot be read: {exc.strerror or exc}") from exc
-        heap.give_back()
+        machine.trim_heap()
         return session
 
 

@@ -10,7 +10,6 @@ never destroyed, because their destructor would wait for threads that do not exi
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -21,13 +20,14 @@ import onnxruntime as ort
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
 from mindspore_lite.engines.onnxruntime import profile
 from mindspore_lite.engines.onnxruntime.workspace import Lease
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Variable
 
 _MOST_TEXT = 4000  # characters of an error that are looked at
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object"}
@@ -190,7 +190,7 @@ def _after_fork() -> None:
 
 
 _SESSIONS: weakref.WeakSet[OrtSession] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)
 
 
 def _terminate(options: Any) -> None:

@@ -12,10 +12,11 @@ the old allocator.
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable
+
+from mindspore_lite.core.fork import after_fork_in_child
 
 ENTRIES = {
     "session.use_env_allocators": "1",
@@ -35,7 +36,7 @@ class Workspace:
         """`register` makes an allocator and puts it into the place of the one before."""
         self._register = register
         self._begin()
-        os.register_at_fork(after_in_child=self._begin)
+        after_fork_in_child(self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.RLock()  # a lease may end while its own thread takes another

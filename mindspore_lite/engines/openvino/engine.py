@@ -42,8 +42,7 @@ from mindspore_lite.engines.prepare.alignment import ALIGNMENT
 from mindspore_lite.engines.prepare.skeleton import Parts
 from mindspore_lite.engines.sandbox import JailedSource
 from mindspore_lite.errors import EngineError, LiteError
-from mindspore_lite.weights.identity import Identity
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Identity, Variable
 
 VERSION = str(ov.__version__)
 _MAKERS = (

@@ -15,7 +15,6 @@ OpenVINO's threads do not survive a fork: the child's copies are marked, and nev
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -27,11 +26,12 @@ import openvino as ov
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Variable
 
 FORKED = (
     "OpenVINO was used before this process was forked, and its threads stayed with the parent; use "
@@ -229,4 +229,4 @@ def _after_fork() -> None:
 
 
 _SESSIONS: weakref.WeakSet[OpenVinoSession] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

@@ -18,7 +18,7 @@ import numpy as np
 from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.prepare.alignment import ALIGNMENT
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Variable
 
 if TYPE_CHECKING:
     import onnx_ir as ir

@@ -39,7 +39,7 @@ from mindspore_lite.passes.folding import refuse_unknown
 from mindspore_lite.passes.for_card import prepare
 from mindspore_lite.passes.guard_division import guard_division
 from mindspore_lite.passes.opset import upgraded
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 
 VERSION = str(torch.__version__)
 _MAKERS = (

@@ -7,7 +7,6 @@ of its own has one thread for each run, since torch would wait forever for the o
 
 from __future__ import annotations
 
-import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import torch
 
 from mindspore_lite.core import binding
 from mindspore_lite.core.boundary import engine_failure
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines import time_limit
 from mindspore_lite.engines.base import Opener, SessionInfo, Stop
 from mindspore_lite.engines.sessions import io_types
@@ -261,4 +261,4 @@ def _after_fork() -> None:
 
 _forked: list[bool] = []  # not empty: this process is a child
 _SESSIONS: weakref.WeakSet[Base] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

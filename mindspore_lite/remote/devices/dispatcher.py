@@ -13,7 +13,6 @@ parts go to the models that have the weights it began with.
 
 from __future__ import annotations
 
-import os
 import select
 import threading
 import weakref
@@ -25,6 +24,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.errors import (
     CancelledError,
     ClosedError,
@@ -531,4 +531,4 @@ def _after_fork() -> None:
 
 
 _CREWS: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

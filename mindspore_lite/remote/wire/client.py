@@ -22,6 +22,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.errors import (
     LiteError,
     RequestTimeoutError,
@@ -60,7 +61,7 @@ def _leave_to_parent() -> None:
         session._forked()
 
 
-os.register_at_fork(after_in_child=_leave_to_parent)
+after_fork_in_child(_leave_to_parent)
 
 
 class WireSession:

@@ -23,7 +23,7 @@ from mindspore_lite.errors import (
     WireError,
     WorkerDiedError,
 )
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 from mindspore_lite.weights.sharing.exchange import (
     Answer,
     BadFrameError,

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 
 PROTOCOL = 1
 MAX_BYTES = 1 << 15  # of a frame: a path of 4096 bytes, all escaped, and a little more

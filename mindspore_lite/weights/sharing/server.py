@@ -30,8 +30,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.errors import ResourceError
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 from mindspore_lite.weights.sharing.exchange import (
     MAX_BYTES,
     Answer,
@@ -261,4 +262,4 @@ def _bound(listening: socket.socket, address: bytes) -> bool:
 
 
 _OFFICE = _Office()
-os.register_at_fork(after_in_child=_OFFICE.leave_to_parent)
+after_fork_in_child(_OFFICE.leave_to_parent)

@@ -22,7 +22,7 @@ from mindspore_lite.engines.cache import store as cache
 from mindspore_lite.engines.onnxruntime import engine as engine_module
 from mindspore_lite.engines.onnxruntime.engine import OnnxRuntimeEngine
 from mindspore_lite.errors import EngineError, ModelFileError
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 
 ENGINE = OnnxRuntimeEngine()
 FILES = [artefact.MODEL, artefact.WEIGHTS, artefact.SKELETON, artefact.META]

@@ -12,7 +12,7 @@ from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.base import SessionInfo, Stop
 from mindspore_lite.engines.sessions.swap import SessionSwap
 from mindspore_lite.errors import ClosedError
-from mindspore_lite.weights.variable import Variable
+from mindspore_lite.weights.records import Variable
 
 LIMIT_S = 120.0
 ONE = np.ones(1, np.float32)

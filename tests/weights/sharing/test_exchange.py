@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 from mindspore_lite.weights.sharing import exchange
 from mindspore_lite.weights.sharing.exchange import Answer, BadFrameError, Question
 

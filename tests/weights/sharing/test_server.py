@@ -25,7 +25,7 @@ from mindspore_lite.errors import (
     WireError,
     WorkerDiedError,
 )
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 from mindspore_lite.weights.sharing import exchange, server
 from mindspore_lite.weights.sharing.client import borrowed
 from mindspore_lite.weights.sharing.handle import Handle, parts_of
@@ -231,7 +231,7 @@ SHARER = """
 import sys
 from pathlib import Path
 from mindspore_lite.weights.sharing.hold import Hold
-from mindspore_lite.weights.identity import Identity
+from mindspore_lite.weights.records import Identity
 from mindspore_lite.weights.sharing.server import Offer, Share
 identity = Identity("digest", {"engine": "1.0", "precision": "high"})
 share = Share(Offer(Hold(Path(sys.argv[1])), identity, "cpu", frozenset([int(sys.argv[2])])))

@@ -1,10 +1,19 @@
-"""A weight that may change while a model runs."""
+"""Records about a model's weights: which compiled model has them, and which of them may change."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Two processes with equal identities may use the same compiled model."""
+
+    model: str  # a digest over all its contents, wherever these come from
+    settings: Mapping[str, str]  # what else decides how it is compiled, by names for people
 
 
 @dataclass(frozen=True, eq=False)
