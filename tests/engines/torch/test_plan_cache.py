@@ -130,7 +130,7 @@ def test_a_tape_that_does_not_run_here_is_as_good_as_none(
     def fails(*given: Any, **more: Any) -> Any:
         raise RuntimeError("CUDA error: no kernel image is available")
 
-    monkeypatch.setattr(plan_cache.tape.Player, "__call__", fails)
+    monkeypatch.setattr(plan_cache.trace_program.Player, "__call__", fails)
     session = on_card(dense(rows=3))
     np.testing.assert_allclose(session.run([rows(3)])[0], computed(rows(3)), rtol=1e-5)
     assert len(lowered) == 2
@@ -139,7 +139,7 @@ def test_a_tape_that_does_not_run_here_is_as_good_as_none(
 def test_what_is_not_heard_is_not_kept(
     on_card: OnCard, lowered: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_cache.hear, "recorded", lambda *_: None)
+    monkeypatch.setattr(plan_cache.trace, "recorded", lambda *_: None)
     for _ in range(2):
         on_card(dense(rows=3))
     assert len(lowered) == 2
