@@ -10,7 +10,6 @@ of the size that the machine has room for. A model without a name belongs to its
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading

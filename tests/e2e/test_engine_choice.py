@@ -33,7 +33,7 @@ def test_a_file_can_name_the_engine(wanted: np.ndarray, tmp_path: Path) -> None:
     config.write_text("[common_context]\nengine = torch\n")
     with mslite.Model() as model:
         model.build_from_file(str(DIGITS), MINDIR, config_path=str(config))
-        assert model._usable("").engine.name == "torch"
+        assert model._usable("").built.engine.name == "torch"
         (output,) = model.predict([ROWS])
         np.testing.assert_allclose(output.get_data_to_numpy(), wanted, atol=1e-5)
         model.resize(model.get_inputs(), [[2, 1, 8, 8]])

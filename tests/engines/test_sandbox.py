@@ -46,6 +46,7 @@ from mindspore_lite.errors import (
 from mindspore_lite.graph import from_mindir
 from mindspore_lite.remote.wire.bodies import RUNNER
 from mindspore_lite.remote.worker.served_model import Running, built
+from mindspore_lite.serving.call import Call
 
 TASKS = Path(__file__).parents[1] / "support"
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -250,7 +251,7 @@ def test_a_worker_builds_in_a_sandbox(
 
     asked = replace(file_build(dense, 0, kind), config=ON)
     hosted = built(asked, [])
-    np.testing.assert_allclose(hosted.predict([X], None, Running())[0], dense_values(X))
+    np.testing.assert_allclose(hosted.predict(Call([X]), Running())[0], dense_values(X))
     hosted.close(0.0)
 
 

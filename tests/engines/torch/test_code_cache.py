@@ -54,7 +54,9 @@ def test_names_change_with_the_code_that_makes_graphs(monkeypatch: pytest.Monkey
     before = code_cache.name_of(["a"])
     monkeypatch.setattr(code_cache, "_code", code_cache._code.__wrapped__)
     assert code_cache.name_of(["a"]) != before
-    assert {"torch/compile", "torch/rows", "torch/kernels/lower", "torch/kernels/conv"} <= set(named)
+    assert {"torch/compile", "torch/rows", "torch/kernels/lower", "torch/kernels/conv"} <= set(
+        named
+    )
 
 
 def test_without_a_cache_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
