@@ -21,7 +21,7 @@ from mindspore_lite.model_group import ModelGroup as ModelGroup
 from mindspore_lite.model_group import ModelGroupFlag as ModelGroupFlag
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
 from mindspore_lite.serving import feeds, interrupt, update
-from mindspore_lite.serving.service import Described, existing
+from mindspore_lite.serving.service import Described, existing, unnamed
 from mindspore_lite.serving.single import MODEL_INFO_KEYS, SingleService
 from mindspore_lite.settings.formats import ModelType as ModelType
 from mindspore_lite.settings.read import Layer, read_layers
@@ -264,7 +264,7 @@ class Model(Member):
         self, doing: str, given: ModelInput, context: Context, layers: Sequence[Layer]
     ) -> None:
         with boundary(f"{doing} failed! Error is "):
-            spec = settle(context, layers, stacklevel=4)
+            spec = unnamed(settle(context, layers, stacklevel=4))
             group = self._group or (group_of(str(given.path)) if given.path else None)
             service = SingleService(given, spec, group)
         self._service, self._closed = service, False

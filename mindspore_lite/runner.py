@@ -22,7 +22,7 @@ from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call, checked_priority
 from mindspore_lite.serving.pooled import Inputs, PooledService
 from mindspore_lite.serving.request import Request
-from mindspore_lite.serving.service import Described
+from mindspore_lite.serving.service import Described, unnamed
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
@@ -86,7 +86,7 @@ class ModelParallelRunner(BaseRunner[PooledService]):
         with boundary(self._building):
             asked = context.parallel
             layers = read_layers("build_from_file", asked.config_path, asked.config_info)
-            loaded = PooledService(given, settle(context, layers, stacklevel=4))
+            loaded = PooledService(given, unnamed(settle(context, layers, stacklevel=4)))
         self._loaded, self._closed = loaded, False
         if self._forgotten is not None:
             self._forgotten.detach()  # it holds the pool of the build before

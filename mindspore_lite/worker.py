@@ -15,18 +15,20 @@ import os
 import threading
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from mindspore_lite.context import Context
-from mindspore_lite.core import checks
+from mindspore_lite.core import checks, threads
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.json_text import read_json
-from mindspore_lite.errors import ClosedError, EngineError, LiteError
+from mindspore_lite.errors import ClosedError, EngineError, LiteError, WorkerDiedError
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.remote.devices.heartbeat import Heartbeat
 from mindspore_lite.remote.devices.threads import Threads
@@ -35,13 +37,17 @@ from mindspore_lite.remote.wire.client import Model, Pending, WireSession, owned
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.call import Call, checked_priority
 from mindspore_lite.serving.pooled import Inputs
-from mindspore_lite.serving.service import Described
+from mindspore_lite.serving.service import Described, existing
 from mindspore_lite.settings.formats import ModelType, model_kind
-from mindspore_lite.settings.text import to_map
+from mindspore_lite.settings.read import read_layers
+from mindspore_lite.settings.spec import settle
+from mindspore_lite.settings.text import request_of
 from mindspore_lite.tensor import Tensor
 
 _LOG = logging.getLogger(__name__)
 _FAILED = "predict failed! "
+_BUILDING = "the worker cannot serve the model: "
+_SERVICE_IDS = ("service.name", "service.version")
 _LOOK_S = 10.0  # between two looks whether a worker that has requests of ours still answers
 SILENT_S = 60.0  # without an answer or a sign of work, after which a worker counts as dead
 _CANCEL_S = 5.0  # for a worker to take a cancellation
@@ -75,6 +81,7 @@ class Worker:
         self._threads = Threads()
         self._watch = _Watch(session)
         self._gone = weakref.finalize(self, _leave, session, self._watch)
+        self._forgotten: deque[Model] = deque()  # of runners that nobody has closed
 
     def build_from_file(
         self,
@@ -98,19 +105,19 @@ class Worker:
             TypeError: An argument is of the wrong type.
             RuntimeError: The model cannot be loaded, or the name belongs to another model.
         """
-        path = os.path.abspath(os.fspath(model_path))
+        path = os.path.abspath(checks.path("model_path", model_path))
         context = Context() if context is None else checks.instance("context", context, Context)
         asked = context.parallel
-        kind = ModelType[model_kind(Path(path))]
-        build = Build(
-            RUNNER,
-            kind.value,
-            path,
-            settings=to_map(context),
-            config_path=os.path.abspath(asked.config_path) if asked.config_path else "",
-            config=asked.config_info | _service(name, version),
-        )
-        return self._built(build)
+        with boundary(_BUILDING):
+            layers = read_layers("build_from_file", asked.config_path, asked.config_info)
+            spec = settle(context, layers, stacklevel=3)
+            kind = ModelType[model_kind(Path(existing(path)))]
+        # the worker has another working directory, and need not find the configuration's files
+        settings, config = request_of(spec, without=_SERVICE_IDS)
+        config |= _service(name or spec.name, version or spec.version)
+        runner = self._built(Build(RUNNER, kind.value, path, settings=settings, config=config))
+        runner.model_path_ = path
+        return runner
 
     def join(self, name: str, version: str = "") -> WorkerRunner:
         """Use a model that another program has built under a name.
@@ -118,9 +125,10 @@ class Worker:
         Raises:
             ClosedError: There is no such model.
         """
-        if not checks.string("name", name):
+        service = _service(name, version)
+        if not service:
             raise ValueError("name must not be empty: it says which model to join")
-        return self._built(Build(RUNNER, 0, config=_service(name, version)))
+        return self._built(Build(RUNNER, 0, config=service))
 
     def info(self) -> dict[str, str]:
         """Facts about the worker: version, pid, cores, targets."""
@@ -142,21 +150,33 @@ class Worker:
         self.close()
 
     def _built(self, build: Build) -> WorkerRunner:
+        while self._forgotten:
+            _close(self._forgotten.popleft(), 0.0)
         try:
             model = self._session.build(build)
         except LiteError as exc:
-            reraise(exc, "the worker could not build the model! Error is ")
+            reraise(exc, _BUILDING)
         for note in model.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
-        return WorkerRunner(_Loaded(model, self._threads, self._watch))
+        return WorkerRunner(_Loaded(model, self, self._threads, self._watch))
+
+    def _forget(self, model: Model) -> None:
+        """Close a model with the next build: a garbage collection calls this, wherever one is."""
+        self._forgotten.append(model)
 
 
 class WorkerRunner(BaseRunner["_Loaded"]):
-    """A model that a worker process runs, for any number of threads of this one."""
+    """A model that a worker process runs, for any number of threads of this one.
+
+    It is released by close(), by leaving a `with` block, with its Worker, or, when nobody refers to
+    it any more, with the next build of its Worker.
+    """
 
     def __init__(self, loaded: _Loaded) -> None:
         super().__init__()
         self._loaded = loaded
+        self._dropped = weakref.finalize(self, loaded.owner._forget, loaded.model)
+        self._dropped.atexit = False
 
     def predict(
         self,
@@ -182,7 +202,7 @@ class WorkerRunner(BaseRunner["_Loaded"]):
             WorkerDiedError: The worker ended, or stopped answering.
             RuntimeError: The inputs do not fit the model, or the engine failed.
         """
-        loaded = self._open()
+        loaded = self._open(_FAILED)
         prepared = loaded.prepared(inputs, outputs, timeout_s, priority)
         with boundary(_FAILED):
             return loaded.tensors(loaded.start(prepared), prepared)
@@ -195,8 +215,11 @@ class WorkerRunner(BaseRunner["_Loaded"]):
         timeout_s: float | None = None,
         priority: int = 0,
     ) -> Future[list[Tensor]]:
-        """Send a request and return at once; a Future that is cancelled ends it in the worker."""
-        loaded = self._open()
+        """Send a request and return; a Future that is cancelled ends it in the worker.
+
+        Up to 64 answers are waited for at once; further ones are fetched after those.
+        """
+        loaded = self._open(_FAILED)
         prepared = loaded.prepared(inputs, outputs, timeout_s, priority)
         with boundary(_FAILED):
             return loaded.submitted(prepared)
@@ -217,12 +240,13 @@ class WorkerRunner(BaseRunner["_Loaded"]):
 
     def statistics(self) -> dict[str, Any]:
         """What the model did so far, for all programs that share it, as the worker counts."""
-        found: dict[str, Any] = read_json(self._open().model.statistics())
+        model = self._open("there are no statistics: ").model
+        found: dict[str, Any] = read_json(model.statistics())
         return found
 
     def get_model_info(self, key: str | None = None) -> str:
         """One fact about the model as the worker says it; see Model.get_model_info."""
-        return self._open().model.info(checks.string("key", key))
+        return self._open("there is no model info: ").model.info(checks.string("key", key))
 
     @property
     def _described(self) -> Described | None:
@@ -230,25 +254,27 @@ class WorkerRunner(BaseRunner["_Loaded"]):
 
     def close(self, timeout_s: float | None = 30.0) -> None:
         """Give the model up; it ends when no other program shares it. Harmless when repeated."""
+        limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
         if self._loaded is not None and not self._closed:
             self._closed = True
-            limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
-            self._loaded.model.close(limit)
+            self._dropped.detach()
+            _close(self._loaded.model, limit)
 
-    def _open(self) -> _Loaded:
-        loaded = self._usable(_FAILED)
+    def _open(self, prefix: str) -> _Loaded:
+        loaded = self._usable(prefix)
         if self._closed:
-            raise ClosedError(f"{_FAILED}the model was closed; build or join it again")
+            raise ClosedError(f"{prefix}the model was closed; build or join it again")
         return loaded
 
 
 class _Loaded:
     """A model of the worker, and what is needed to wait for its answers."""
 
-    def __init__(self, model: Model, threads: Threads, watch: _Watch) -> None:
+    def __init__(self, model: Model, owner: Worker, waiting: Threads, watch: _Watch) -> None:
         self.model = model
+        self.owner = owner  # whose connection ends with it
         self.inputs, self.outputs = model.inputs, model.outputs
-        self._threads, self._watch = threads, watch
+        self.threads, self._watch = waiting, watch
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights, for all programs that share the model."""
@@ -278,8 +304,11 @@ class _Loaded:
     def tensors(self, call: Pending, prepared: _Prepared) -> list[Tensor]:
         """Wait for the answer of a request."""
         with self._watch:
-            found = [owned(array) for array in call.outputs()]
-        call.release()
+            arrays = call.outputs()
+        try:
+            found = [owned(array) for array in arrays]
+        finally:
+            call.release()
         return feeds.tensors(self.outputs, found, prepared.outputs)
 
     def submitted(self, prepared: _Prepared) -> Future[list[Tensor]]:
@@ -287,7 +316,7 @@ class _Loaded:
         call = self.start(prepared)
         answer = _Answer(self, call)
         try:
-            self._threads.start(partial(answer.fetch, prepared))
+            self.threads.start(partial(answer.fetch, prepared))
         except LiteError:
             call.abandon()
             raise
@@ -307,28 +336,39 @@ class _Answer(Future[list[Tensor]]):
     def __init__(self, loaded: _Loaded, call: Pending) -> None:
         super().__init__()
         self._loaded, self._call = loaded, call
+        self._ending = threading.RLock()  # held by what ends it: a cancellation, or the answer
 
     def cancel(self) -> bool:
         """End the request; False when it has ended already."""
-        if super().cancel():
+        with self._ending:
+            if self.done():
+                return self.cancelled()
+            super().cancel()
             self.set_running_or_notify_cancel()
-            session = self._loaded.model.session
-            try:
-                session.cancel(self._call.request, 0.0, _CANCEL_S)
-            except LiteError as exc:  # the worker is gone, and the request with it
-                _LOG.info("a request could not be called off: %s", exc)
-        return self.cancelled()
+        with suppress(LiteError):  # the caller need not wait; without a thread, it just runs on
+            self._loaded.threads.start(self._call_off)
+        return True
+
+    def _call_off(self) -> None:
+        try:
+            self._loaded.model.session.cancel(self._call.request, 0.0, _CANCEL_S)
+        except LiteError as exc:  # the worker is gone, and the request with it
+            _LOG.info("a request could not be called off: %s", exc)
 
     def fetch(self, prepared: _Prepared) -> None:
         """Wait for the answer, on a thread of its own."""
+        found: list[Tensor] | BaseException
         try:
             with boundary(_FAILED):
                 found = self._loaded.tensors(self._call, prepared)
         except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
-            if not self.cancelled():
-                self.set_exception(exc)
-        else:
-            if not self.cancelled():
+            found = exc
+        with self._ending:
+            if self.done():
+                return
+            if isinstance(found, BaseException):
+                self.set_exception(found)
+            else:
                 self.set_result(found)
 
 
@@ -352,7 +392,11 @@ class _Watch:
             begins = not self._running and not self._closed
             self._running = self._running or begins
         if begins:
-            threading.Thread(target=self._look, name="mslite-heartbeat", daemon=True).start()
+            try:
+                threads.start(self._look)
+            except RuntimeError:  # this request goes on unwatched; the next one tries again
+                with self._lock:
+                    self._running = False
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -387,8 +431,14 @@ def _leave(session: WireSession, watch: _Watch) -> None:
     session.close()
 
 
+def _close(model: Model, drain_s: float | None) -> None:
+    """Give a model up; a worker that is gone has done so already."""
+    with suppress(WorkerDiedError, ClosedError):
+        model.close(drain_s)
+
+
 def _service(name: str, version: str) -> dict[str, dict[str, str]]:
-    checks.string("name", name)
-    if checks.string("version", version) and not name:
+    name, version = checks.string("name", name).strip(), checks.string("version", version).strip()
+    if version and not name:
         raise EngineError(f"version is {version!r}, but there is no name; give the model one")
     return {"service": {"name": name, "version": version}} if name else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -170,3 +171,82 @@ def test_a_stopped_worker_is_noticed(
         with pytest.raises(WorkerDiedError, match="predict failed!"):
             runner.predict([X])
         process.send_signal(signal.SIGCONT)
+
+
+def test_a_model_keeps_its_connection(tmp_path: Path, dense: Path) -> None:
+    path = tmp_path / "worker.sock"
+    with listening(path):
+        runner = mslite.connect(path).build_from_file(dense)
+        gc.collect()
+        np.testing.assert_array_equal(runner.predict([X])[0].get_data_to_numpy(), dense_values(X))
+        assert str(runner) == f"model_path: {dense}."
+
+
+def test_a_cancellation_may_be_repeated_and_the_answer_be_late(
+    worker: mslite.Worker, dense: Path
+) -> None:
+    runner = worker.build_from_file(dense)
+    future = runner.submit([X])
+    future.result(LIMIT_S)
+    assert not future.cancel()
+    for _ in range(50):  # before, while and after the answer comes
+        future = runner.submit([X])
+        assert future.cancel() == future.cancelled()
+        assert future.cancel() == future.cancelled()
+    assert runner.submit([X]).result(LIMIT_S)  # no thread was lost
+
+
+def test_a_close_that_is_refused_can_be_said_again(worker: mslite.Worker, dense: Path) -> None:
+    runner = worker.build_from_file(dense, name="kept")
+    with pytest.raises(ValueError, match="timeout_s"):
+        runner.close(-1)
+    runner.close()
+    with pytest.raises(ClosedError, match="there is no model 'kept'"):
+        worker.join("kept")
+
+
+def test_a_forgotten_model_goes_with_the_next_build(worker: mslite.Worker, dense: Path) -> None:
+    worker.build_from_file(dense, name="lost")
+    gc.collect()
+    worker.build_from_file(dense)
+    with pytest.raises(ClosedError, match="there is no model 'lost'"):
+        worker.join("lost")
+
+
+def test_files_of_a_configuration_are_those_of_the_program(
+    worker: mslite.Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.ini").write_text("[service]\nname=m\n[ascend_context]\nvariable_weights_file=v\n")
+    Path("v").write_text("\n".join(versions(0)))
+    context = mslite.Context()
+    context.parallel.config_path = "x.ini"
+    path = written(tmp_path / "telling.mindir", telling_net(-1))
+    runner = worker.build_from_file(path, context)
+    runner.update_weights([])
+    assert worker.join("m").get_model_info("weights_version") == "1"
+
+
+def test_another_file_of_the_same_path_is_another_model(worker: mslite.Worker, dense: Path) -> None:
+    runner = worker.build_from_file(dense, name="m")
+    written(dense.with_name("new"), dense_net(-1, 2.0)).rename(dense)
+    with pytest.raises(InputError, match="belongs to"):
+        worker.build_from_file(dense, name="m")
+    runner.close()
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_a_name_that_is_blank_is_none(worker: mslite.Worker, name: str) -> None:
+    with pytest.raises(ValueError, match="name must not be empty"):
+        worker.join(name)
+
+
+def test_closing_after_the_worker_is_harmless(tmp_path: Path, dense: Path) -> None:
+    path = tmp_path / "worker.sock"
+    with listening(path) as process, mslite.connect(path) as worker:
+        runner = worker.build_from_file(dense)
+        process.kill()
+        process.wait(LIMIT_S)
+        runner.close()
+        worker.close()
+        worker.close()

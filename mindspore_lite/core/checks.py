@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import operator
+import os
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, TypeVar
@@ -38,6 +39,14 @@ def instance(name: str, value: object, kind: type[T], wanted: str = "") -> T:
 def string(name: str, value: object) -> str:
     """The value itself, which must be a str."""
     return instance(name, value, str)
+
+
+def path(name: str, value: object) -> str:
+    """Pass a path through, as text."""
+    found = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(found, str):
+        raise wrong_type(name, "str or os.PathLike", value)
+    return found
 
 
 def content(name: str, value: object) -> bytes:

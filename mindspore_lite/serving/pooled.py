@@ -31,7 +31,6 @@ from mindspore_lite.serving.card_placement import place_on_cards
 from mindspore_lite.serving.placement import Placed, place
 from mindspore_lite.serving.pool import Pool
 from mindspore_lite.serving.scheduler import Batching, WorkerPlace
-from mindspore_lite.serving.service import unnamed
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
@@ -47,7 +46,7 @@ class PooledService:
 
     def __init__(self, given: ModelInput, spec: Spec) -> None:
         given = replace(given, beside=spec.mindir_path)
-        spec = self.spec = choice.settled(unnamed(spec), given)
+        spec = self.spec = choice.settled(spec, given)
         if spec.profile:
             raise EngineError("[common_context] profile is for Model alone; leave it out here")
         if spec.device_ids and spec.target == "cpu":
@@ -106,21 +105,17 @@ class PooledService:
             call.timeout_s = self.timeout_s
         return self.pool.run(call)
 
-    def probe(self, limit_s: float) -> None:
-        """Run made-up inputs on every worker, where the sizes are known."""
-        shapes = self.warm_up_shapes()
-        if shapes is not None:
-            self.warm_up(shapes, limit_s)
-
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
         return self.pool.statistics()
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, then release the model; its weights are shared no more."""
-        self.pool.close(drain_s)
-        if self._placed.built.share is not None:
-            self._placed.built.share.close()
+        try:
+            self.pool.close(drain_s)
+        finally:
+            if self._placed.built.share is not None:
+                self._placed.built.share.close()
 
     def _quick(self) -> Session:
         """The session for requests of the model's own sizes, which many may run at once."""

@@ -60,13 +60,6 @@ class Service(Described, Protocol):
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights, all or none; no groups restore those of the file."""
 
-    def probe(self, limit_s: float) -> None:
-        """Run made-up inputs on every worker, where the sizes are known.
-
-        Raises:
-            LiteError: One of them fails, or does not end in time.
-        """
-
     def statistics(self) -> Statistics | None:
         """What was done so far; None where nothing is counted."""
 
@@ -83,7 +76,7 @@ def existing(path: str) -> str:
 
 def unnamed(spec: Spec) -> Spec:
     """Refuse a name where it would have no effect: only a worker's models are shared by one."""
-    if spec.name:
+    if spec.name or spec.version:
         raise EngineError(
             f"[service] name is {spec.name!r}, but only models of a worker are shared by name; use "
             "mslite.connect(), or leave the section out"

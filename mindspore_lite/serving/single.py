@@ -9,20 +9,19 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
 
-from mindspore_lite.core import machine, synthetic
+from mindspore_lite.core import machine
 from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.stop import Stop
-from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
-from mindspore_lite.engines import choice, time_limit
+from mindspore_lite.core.tensor_info import TensorInfo
+from mindspore_lite.engines import choice
 from mindspore_lite.engines.base import Group
 from mindspore_lite.errors import ClosedError, RequestTimeoutError, ShapeError, StoppedError
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.build import Built, build, resized, updated
 from mindspore_lite.serving.call import Call
-from mindspore_lite.serving.service import unnamed
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
@@ -41,7 +40,7 @@ class SingleService:
 
     def __init__(self, given: ModelInput, spec: Spec, group: Group | None = None) -> None:
         given = replace(given, beside=spec.mindir_path)
-        self.spec = choice.settled(unnamed(spec), given)
+        self.spec = choice.settled(spec, given)
         self.built = build(given, self.spec, group=group)
         self._changing = ForkLock()
         self._closed = False
@@ -143,13 +142,6 @@ class SingleService:
             self.built = updated(built, update.replacements(built, groups))
             del built
             machine.trim_heap()  # what the session before took
-
-    def probe(self, limit_s: float) -> None:
-        """Run made-up inputs once, where the sizes are known."""
-        if any(i.shape == ANY_RANK or -1 in i.shape[1:] for i in self.inputs):
-            return
-        arrays = [synthetic.array(i.dtype, synthetic.closed(i.shape)) for i in self.inputs]
-        time_limit.run_within(limit_s, "a probe of the model", self.built.session, arrays)
 
     def statistics(self) -> None:
         """Nothing is counted."""

@@ -427,9 +427,11 @@ class Model:
     ) -> list[np.ndarray]:
         """Run the model and return outputs that own their memory."""
         pending = self.start(Call(arrays, timeout_s, priority))
-        outputs = [owned(array) for array in pending.outputs()]
-        pending.release()
-        return outputs
+        arrays = pending.outputs()
+        try:
+            return [owned(array) for array in arrays]
+        finally:
+            pending.release()
 
     def resize(self, shapes: Sequence[Sequence[int]]) -> None:
         """Give the inputs other shapes."""

@@ -186,14 +186,15 @@ class ClientSession:
             except BaseException:
                 model.close(0.0)
                 raise
-        out.u32(len(notes))
-        for note in notes:
+        said = list(dict.fromkeys(notes))  # reading the name has warned as the build does
+        out.u32(len(said))
+        for note in said:
             out.words(note)
         return Message.BUILD_FINISH, out.data
 
     def _built(self, asked: bodies.Build, contents: list[bytes]) -> Hosted:
         """The model of a client alone, or the one that all share who call it by the same name."""
-        name, version, asked = named(asked)
+        name, version = named(asked)
         group = self._groups.group(asked.settings)
         if not name:
             return built(asked, contents, group)

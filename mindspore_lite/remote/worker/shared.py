@@ -11,6 +11,7 @@ settings, or with neither. It ends with the last of them.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,9 +19,13 @@ import numpy as np
 
 from mindspore_lite.errors import EngineError, InputError
 from mindspore_lite.remote.wire.bodies import Build, Description
+from mindspore_lite.remote.worker.groups import others
 from mindspore_lite.remote.worker.served_model import Hosted, Running
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.registry import Lease
+from mindspore_lite.settings.read import read_layers
+from mindspore_lite.settings.spec import settle
+from mindspore_lite.settings.text import from_map
 from mindspore_lite.tensor import Tensor
 
 SECTION, NAME, VERSION = "service", "name", "version"
@@ -31,17 +36,23 @@ _MOST_CHARACTERS = 256  # of a name; guess
 class Origin:
     """What a model is started from. Clients that share one must ask for the same."""
 
-    build: Build
+    build: Build  # without the name
     digests: tuple[str, ...]  # of a model in memory
+    stamp: tuple[int, ...] = ()  # of a file: another one may have its path by now
 
     @classmethod
     def of(cls, build: Build, contents: Sequence[bytes]) -> Origin:
         """What a client asks for; where its bytes lie does not count."""
         digests = tuple(hashlib.sha256(content).hexdigest() for content in contents)
-        return cls(replace(build, content=[]), digests)
+        config = {section: pairs for section, pairs in build.config.items() if section != SECTION}
+        return cls(replace(build, content=[], config=config), digests, _stamp(build.path))
 
     def __str__(self) -> str:
-        where = repr(self.build.path) if self.build.path else "a model in memory"
+        where = "a model in memory"
+        if self.build.path:
+            where = f"{self.build.path!r}, which is missing now,"
+            if self.stamp:
+                where = f"{self.build.path!r}, file {self.stamp[1]} of {self.stamp[2]} bytes,"
         return f"{where} with settings {self.build.settings | _flat(self.build)}"
 
 
@@ -84,18 +95,24 @@ class Shared(Hosted):
         self._lease.release(drain_s)
 
 
-def named(build: Build) -> tuple[str, str, Build]:
-    """Name and version that a client gives a model, "" for none, and the build without them.
+def _stamp(path: str) -> tuple[int, ...]:
+    """What tells a file from another of the same path; () where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def named(build: Build) -> tuple[str, str]:
+    """Name and version that a client gives a model, "" for none.
 
     Raises:
-        InputError: A key is none of ours, or a value cannot be one.
+        InputError: They cannot be a name.
     """
-    if SECTION not in build.config:
-        return "", "", build
-    entries = build.config[SECTION]
-    if unknown := sorted(set(entries) - {NAME, VERSION}):
-        raise InputError(f"section [{SECTION}] has no {unknown}, only {NAME!r} and {VERSION!r}")
-    name, version = (entries.get(key, "").strip() for key in (NAME, VERSION))
+    layers = read_layers("build_from_file", build.config_path, build.config)
+    spec = settle(from_map(others(build.settings)), layers)
+    name, version = spec.name.strip(), spec.version.strip()
     for key, text in ((NAME, name), (VERSION, version)):
         if len(text) > _MOST_CHARACTERS or not text.isprintable():
             raise InputError(
@@ -104,11 +121,12 @@ def named(build: Build) -> tuple[str, str, Build]:
             )
     if version and not name:
         raise InputError(f"[{SECTION}] {VERSION} is {version!r}, but there is no {NAME}; add one")
-    others = {section: pairs for section, pairs in build.config.items() if section != SECTION}
-    return name, version, replace(build, config=others)
+    return name, version
 
 
 def _flat(build: Build) -> dict[str, str]:
     return {
-        f"[{s}] {key}": value for s, pairs in build.config.items() for key, value in pairs.items()
+        f"[{section}] {key}": value
+        for section, pairs in build.config.items()
+        for key, value in pairs.items()
     }
