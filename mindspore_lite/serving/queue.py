@@ -82,7 +82,10 @@ class Queue:
         """When the one that waits longest arrived; there must be one."""
         if not self._others:
             return next(iter(self._usual)).arrived_ns
-        return min(next(iter(level)).arrived_ns for level in self._levels())
+        firsts = [next(iter(level)).arrived_ns for level in self._levels()]
+        # a batch that was put back lies before one that was put back earlier
+        again = (request.arrived_ns for request in self._others.get(_AGAIN, ()))
+        return min([*firsts, *again])
 
     def _levels(self) -> list[_Level]:
         return [level for level in (self._usual, *self._others.values()) if level]

@@ -149,6 +149,6 @@ class Registry(Generic[S]):
 
 
 def _order(version: str) -> tuple[int, int, str]:
-    """Numbers by their size, before all other words."""
+    """Numbers count as newer than all other words, and a larger one as newer than a smaller."""
     is_number = version.isascii() and version.isdecimal()
     return (int(is_number), int(version) if is_number else 0, version)

@@ -57,3 +57,11 @@ def test_the_one_that_waits_longest_is_known() -> None:
     assert queue.oldest_ns() == 1
     queue.remove(old)
     assert queue.oldest_ns() == 2
+
+
+def test_the_oldest_may_be_in_a_batch_that_was_put_back_before_another() -> None:
+    queue = Queue()
+    for arrived_ns in (1000, 1001):  # the later batch is put before the earlier one
+        queue.put_back(Request(Call(()), arrived_ns))
+    assert queue.head().arrived_ns == 1001
+    assert queue.oldest_ns() == 1000

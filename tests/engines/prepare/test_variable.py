@@ -44,7 +44,7 @@ def load(
             if request.param == "removed":
                 shutil.rmtree(cache_place)
             found = found.opener()(replaced)
-        assert found.mapped is (request.param == "stored" and not replaced) or not names
+        assert found.info.mapped is (request.param == "stored" and not replaced) or not names
         return found
 
     return session
