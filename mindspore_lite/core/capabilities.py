@@ -1,8 +1,9 @@
 """What each engine can do, one row per engine; nothing of an engine is imported for it.
 
 To add an engine: a folder engines/<name>/ whose module `engine` has ENGINE, the class of
-engines/base.py, and a row here. Settings, placement, the command line and the benchmarks ask these rows; no module
-outside the engine's folder needs its name. tests/engines/test_contract.py holds rows to the truth.
+engines/base.py, and a row here. Settings, placement, the command line and the benchmarks ask these
+rows; no module outside the engine's folder needs its name. tests/engines/test_contract.py holds
+rows to the truth.
 """
 
 from __future__ import annotations
