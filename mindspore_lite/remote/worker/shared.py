@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mindspore_lite.errors import EngineError, InputError
+from mindspore_lite.errors import EngineError, InputError, ModelFileError
 from mindspore_lite.remote.wire.bodies import Build, Description
 from mindspore_lite.remote.worker.groups import others
 from mindspore_lite.remote.worker.served_model import Hosted, Running
@@ -110,7 +110,10 @@ def named(build: Build) -> tuple[str, str]:
     Raises:
         InputError: They cannot be a name.
     """
-    layers = read_layers("build_from_file", build.config_path, build.config)
+    try:
+        layers = read_layers("build_from_file", build.config_path, build.config)
+    except ModelFileError:  # the build says what is wrong with it
+        return "", ""
     spec = settle(from_map(others(build.settings)), layers)
     name, version = spec.name.strip(), spec.version.strip()
     for key, text in ((NAME, name), (VERSION, version)):
