@@ -174,6 +174,8 @@ def _out_of_range(node: ir.Node) -> str:
         for number in value if isinstance(value, Sequence) else [value]:
             if not least <= number <= most:
                 return f"its attribute {name!r} has {number}, wanted {least} to {most}"
+        if name == "perm" and isinstance(value, Sequence) and len(set(value)) != len(value):
+            return f"its attribute 'perm' is {list(value)}, in which an axis comes twice"
     return ""
 
 

@@ -127,6 +127,7 @@ def test_a_number_of_heads_that_would_be_divided_by_as_zero_is_refused(
         ("CenterCropPad", 2, {"axes": [-(2**63)]}, "'axes' has -9223372036854775808, wanted -1000"),
         ("GatherND", 2, {"batch_dims": -16}, "'batch_dims' has -16, wanted 0 to 1000"),
         ("Transpose", 1, {"perm": [0, -1]}, "'perm' has -1, wanted 0 to 1000"),
+        ("Transpose", 1, {"perm": [1, 0, 1]}, "'perm' is .1, 0, 1., in which an axis comes twice"),
         ("Softmax", 1, {"axis": 2**40}, "'axis' has 1099511627776, wanted -1000 to 1000"),
     ],
 )

@@ -86,7 +86,7 @@ class Dispatcher:
         except BaseException:
             self.close(0.0)
             raise
-        _CREWS.add(self)
+        _DISPATCHERS.add(self)
 
     def _start_all(self) -> None:
         try:
@@ -317,7 +317,7 @@ class Dispatcher:
             request.waiting.popleft()
             self._give_up(request, part, request.late("it was not sent yet"))
             return True
-        found = self._free_post(request, part)
+        found = self._free_device(request, part)
         if found is None:
             return False
         supervisor, life = found
@@ -348,7 +348,7 @@ class Dispatcher:
         if not supervisor.await_end(life, request.left_s()):
             raise request.silent([supervisor])
 
-    def _free_post(self, request: SplitRequest, part: int) -> tuple[Supervisor, Life] | None:
+    def _free_device(self, request: SplitRequest, part: int) -> tuple[Supervisor, Life] | None:
         """The device for a part: the least busy one; None when this request fills them all.
 
         Waits while every device is being started again. None also when no device is left with the
@@ -526,9 +526,9 @@ def _closed() -> ClosedError:
 
 
 def _after_fork() -> None:
-    for dispatcher in list(_CREWS):
+    for dispatcher in list(_DISPATCHERS):
         dispatcher._leave_to_parent()
 
 
-_CREWS: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+_DISPATCHERS: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
 after_fork_in_child(_after_fork)
