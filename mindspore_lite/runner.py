@@ -19,7 +19,7 @@ from mindspore_lite.errors import LiteError
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds
-from mindspore_lite.serving.call import Call, checked_priority
+from mindspore_lite.serving.call import USUAL, Call, checked_priority
 from mindspore_lite.serving.pooled import Inputs, PooledService
 from mindspore_lite.serving.request import Request
 from mindspore_lite.serving.service import Described, unnamed
@@ -130,10 +130,13 @@ class ModelParallelRunner(BaseRunner[PooledService]):
         """
         loaded = self._usable(_FAILED)
         try:
-            given = loaded.arrays(inputs)
+            # loaded.arrays(), and the check of a usual priority, without a call: 0.1 us of 5
+            given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
             wanted = None if outputs is None else feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
-            call = Call(given, limit_s, checked_priority(priority))
+            if priority is not USUAL:
+                priority = checked_priority(priority)
+            call = Call(given, limit_s, priority)
         except (LiteError, MemoryError) as exc:
             reraise(exc, _FAILED)
         try:  # as fast as nothing at all, which `with` is not

@@ -17,6 +17,7 @@ from mindspore_lite.core import checks
 Arrays = Sequence[np.ndarray]
 Known = Callable[[Callable[[], object]], None]
 
+USUAL = 0  # the priority of most requests
 LOWEST, HIGHEST = -100, 100  # priorities; the wire has a signed byte for them
 
 
@@ -50,8 +51,8 @@ def checked_priority(value: object) -> int:
         TypeError: It is no integer.
         ValueError: It is out of range.
     """
-    if value == 0 and type(value) is int:  # the usual one, on the path of every request
-        return 0
+    if value is USUAL:
+        return USUAL
     number = checks.integer("priority", value)
     if not LOWEST <= number <= HIGHEST:
         raise ValueError(
