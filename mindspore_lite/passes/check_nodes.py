@@ -77,7 +77,7 @@ def misuse(node: ir.Node, known: Rules) -> str:
         wanted = known.attributes.get(name)
         if wanted is not None and found.type != wanted:
             return f"its attribute {name!r} is {found.type.name}, wanted {wanted.name}"
-    return ""
+    return _out_of_range(node)
 
 
 def title(node: ir.Node) -> str:

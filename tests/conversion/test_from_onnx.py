@@ -200,3 +200,9 @@ def test_a_model_above_2_gb_loads(memory_folder: Path) -> None:
     assert tensor is not None
     assert tensor.nbytes == size
     assert tensor.numpy()[-1] == 7
+
+
+def test_a_number_that_shape_inference_dies_of_is_refused(tmp_path: Path) -> None:
+    node = helper.make_node("GatherND", ["x", "i"], ["y"], batch_dims=-9)
+    with pytest.raises(ModelFileError, match="'batch_dims' has -9, wanted 0 to 1000"):
+        load_onnx(written(tmp_path, proto(node)))
