@@ -200,12 +200,15 @@ def _onnx_places(length: int, size: int, factor: float | None, how: str) -> np.n
 # --- by a matrix for each axis --------------------------------------------------------------------
 
 
+_SCRATCH = 64  # elements that making the weights of one new pixel takes, at most
+
+
 def _weighed(t: Tape, x: Val, sizes: Sequence[int], weights: Callable[[int, int], Val]) -> Val:
     """rows @ x @ columns, with one matrix [length, size] made for each of the last two axes."""
     tables = []
     for length, size in zip(t.shape(x)[-2:], sizes, strict=True):
         assert length is not None
-        bounded(length * size, "weights of a resize", MAX_TABLE)
+        bounded(max(length, _SCRATCH) * size, "weights of a resize", MAX_TABLE)
         tables.append(weights(length, size))
     rows, columns = tables
     x = t.cast(x, F32)

@@ -75,6 +75,7 @@ HUGE = 2**27
     ("primitive", "shape", "arguments", "attributes", "words"),
     [
         ("ResizeBicubic", (1, 1, 2, 2), ((HUGE, 2), False, True), {}, "weights of a resize"),
+        ("ResizeBicubic", (1, 1, 1, 1), ((2**23, 2), False, True), {}, "weights of a resize"),
         ("ResizeNearestNeighbor", (1, 1, 3, 2), ((HUGE, 2), False, False), {}, "pixels of one"),
         ("AffineGrid", (1, 2, 3), ((1, 1, HUGE, 2),), {}, "numbers in a grid"),
         ("AdaptiveMaxPool2D", (1, 1, 3, 2), ((HUGE, 2),), {}, "bins of an adaptive"),
