@@ -93,15 +93,28 @@ def check_nodes(model: ir.Model) -> None:
     Operators that ONNX does not know, such as those of a runtime's own domain, are let through.
 
     Raises:
-        ModelFileError: A node does not keep to its operator, uses what nothing makes, or nodes need
-            each other in a circle.
+        ModelFileError: A node does not keep to its operator, a node or an output uses what nothing
+            makes, or nodes need each other in a circle.
     """
     local = model.functions.keys()
     _check_scope(model.graph.all_nodes(), model.opset_imports, local, is_function=False)
     for function in model.functions.values():
         opsets = {**model.opset_imports, **function.opset_imports}
         _check_scope(function.all_nodes(), opsets, local, is_function=True)
+    _check_outputs(model)
     sort_nodes(model)
+
+
+def _check_outputs(model: ir.Model) -> None:
+    graphs = [*model.graphs(), *(function.graph for function in model.functions.values())]
+    for graph in graphs:
+        for value in graph.outputs:
+            is_made = value.producer() is not None or value.is_graph_input()
+            if not value.name or not (is_made or value.is_initializer()):
+                raise ModelFileError(
+                    f"the output {str(value.name or '')[:MAX_NAME]!r} of the graph "
+                    f"{str(graph.name or '')[:MAX_NAME]!r} is made by nothing; export it again"
+                )
 
 
 def sort_nodes(model: ir.Model) -> None:

@@ -152,3 +152,11 @@ def test_what_keeps_to_its_operator_passes() -> None:
         make_node("Dropout", ["d"], ["y", "mask"]),
     ]
     check_nodes(ir.serde.deserialize_model(model_of(nodes, functions=[function])))
+
+
+@pytest.mark.parametrize("name", ["", "lost"])
+def test_an_output_that_nothing_makes_is_refused(name: str) -> None:
+    model = model_of([make_node("Relu", ["x"], ["y"])])
+    model.graph.output.append(info(name, FLOAT, None))
+    with pytest.raises(ModelFileError, match=f"the output '{name}' of the graph 'g' is made by"):
+        check_nodes(ir.serde.deserialize_model(model))

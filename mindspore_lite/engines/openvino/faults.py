@@ -6,6 +6,8 @@
 4. A Slice with an axis that comes twice writes behind its memory: a later run dies of that. Axes
    that are known only at run time could.
 5. LSTM, GRU and RNN divide by the number of rows: a batch of none ends the process.
+6. A Clip that lacks a limit ends the process behind a node that OpenVINO cannot read: it asks for
+   the least number of a type that is not known then.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.engines.prepare.quirks import guard_empty_batches
 from mindspore_lite.errors import UnsupportedOpError
-from mindspore_lite.passes.edit import dims_of, given, ints_of
+from mindspore_lite.passes.edit import constant, dims_of, given, ints_of, name_all, set_input
 
 _TURNED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}
 
@@ -26,7 +30,8 @@ def mend(model: ir.Model) -> None:
     """Let comparisons with NaN be false; refuse what cannot be fixed."""
     guard_empty_batches(model, ("LSTM", "GRU", "RNN"))
     wrong: dict[str, list[str]] = {}
-    for node in model.graph.all_nodes():
+    nodes = list(model.graph.all_nodes())
+    for node in nodes:
         if node.domain:
             continue
         if node.op_type in _TURNED:
@@ -36,12 +41,29 @@ def mend(model: ir.Model) -> None:
             node.op_type = _TURNED[node.op_type]
         elif (is_wrong := _WRONG.get(node.op_type)) and (reason := is_wrong(node)):
             wrong.setdefault(f"{node.op_type} {reason}", []).append(str(node.name))
+    if any(node.op_type == "Clip" for node in nodes):
+        name_all(model)  # of limits that were written down
     if wrong:
         found = [f"{what} (at {', '.join(at[:5])})" for what, at in wrong.items()]
         raise UnsupportedOpError(
             f"OpenVINO computes wrongly: {'; '.join(found)}; use [common_context] "
             "engine=onnxruntime for this model"
         )
+
+
+def _limit(node: ir.Node) -> str:
+    """Write down the limits that a Clip leaves out: the least and the largest of its type."""
+    x, lacking = given(node, 0), [at for at in (1, 2) if given(node, at) is None]
+    if not lacking:
+        return ""
+    if x is None or x.dtype is None:
+        return "without limits, of a type that nothing says"
+    dtype = x.dtype.numpy()
+    about = np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    for at in lacking:
+        limit = np.array(about.min if at == 1 else about.max, dtype)
+        set_input(node, at, constant(node, limit, f"limit{at}"))
+    return ""
 
 
 def can_be_stored(compiled: Any, skeleton: bytes) -> bool:
@@ -92,6 +114,7 @@ def _is_given(value: ir.Value) -> bool:
 
 _WRONG: dict[str, Callable[[ir.Node], str]] = {
     "AveragePool": _average_pool,
+    "Clip": _limit,
     "Resize": _resize,
     "Slice": _slice,
     "LSTM": _lstm,

@@ -13,7 +13,7 @@ from support.onnx_graphs import BOOL, F32, I64, model, node
 
 from mindspore_lite.engines.base import ModelSource, Options
 from mindspore_lite.engines.openvino.engine import OpenVinoEngine
-from mindspore_lite.errors import UnsupportedOpError
+from mindspore_lite.errors import LiteError, UnsupportedOpError
 
 ENGINE = OpenVinoEngine()
 MakeSource = Callable[[onnx.ModelProto], ModelSource]
@@ -109,3 +109,35 @@ def test_a_domain_of_a_high_version_is_not_counted_up_to(source_of: MakeSource) 
     made.opset_import.add(domain="com.microsoft", version=2**31 - 1)  # it would take minutes
     (y,) = ENGINE.load(source_of(made), Options()).run([np.ones(2, np.float32)])
     np.testing.assert_array_equal(y, [-1, -1])
+
+
+@pytest.mark.parametrize("limits", [[], ["", "c"], ["c"]])
+def test_a_clip_behind_what_cannot_be_read_is_an_error(
+    limits: list[str], source_of: MakeSource
+) -> None:
+    """OpenVINO ended the process of it."""
+    turn = node("Transpose", ["x"], ["v"], perm=[0, 1, 2])
+    made = model(
+        [turn, node("Clip", ["v", *limits], ["y"])],
+        [("x", F32, [2, 3])],
+        ["y"],
+        c=np.array(3, np.float32),
+    )
+    with pytest.raises(LiteError):
+        ENGINE.load(source_of(made), Options())
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int8, np.uint8])
+@pytest.mark.parametrize("limits", [[], ["", "c"], ["c"]])
+def test_a_clip_may_leave_limits_out(limits: list[str], kind: Any, source_of: MakeSource) -> None:
+    onnx_type = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    made = model(
+        [node("Clip", ["x", *limits], ["y"])],
+        [("x", onnx_type, [3])],
+        [("y", onnx_type, [3])],
+        **({"c": np.array(3, kind)} if limits else {}),
+    )
+    x = np.array([0, 3, 100], kind)
+    (y,) = ENGINE.load(source_of(made), Options()).run([x])
+    wanted = {0: x, 1: np.maximum(x, 3), 2: np.minimum(x, 3)}[len(limits)]
+    np.testing.assert_array_equal(y, wanted.astype(kind))
