@@ -25,7 +25,7 @@ from mindspore_lite.engines.openvino.faults import mend
 from mindspore_lite.engines.prepare import variable
 from mindspore_lite.engines.prepare.skeleton import Parts, take_apart
 from mindspore_lite.engines.prepare.widen import Kernels, widen
-from mindspore_lite.errors import EngineError
+from mindspore_lite.errors import EngineError, UnsupportedOpError
 from mindspore_lite.graph.source import ModelSource
 from mindspore_lite.passes.check_nodes import check_nodes
 from mindspore_lite.passes.element_types import Signature
@@ -130,7 +130,19 @@ def read(core: Any, skeleton: bytes, weights: Mapping[str, np.ndarray]) -> Any:
     except Exception as exc:
         text = f"OpenVINO could not read the model: {readable(exc)}; {INSTEAD}"
         raise engine_failure(text, exc) from exc
+    _refuse_empty(model)
     return model
+
+
+def _refuse_empty(model: Any) -> None:
+    """Refuse a Gather of nothing, which OpenVINO divides by when it compiles: the process ends."""
+    for op in model.get_ops():
+        shape = op.input(0).get_partial_shape() if op.get_type_name() == "Gather" else None
+        if shape is not None and shape.is_static and 0 in shape.to_shape():
+            raise UnsupportedOpError(
+                f"OpenVINO cannot compile node {op.get_friendly_name()!r}, a Gather of an array of "
+                f"shape {list(shape.to_shape())}, which has no elements; {INSTEAD}"
+            )
 
 
 def _constant(array: np.ndarray) -> Any:

@@ -141,3 +141,12 @@ def test_a_clip_may_leave_limits_out(limits: list[str], kind: Any, source_of: Ma
     (y,) = ENGINE.load(source_of(made), Options()).run([x])
     wanted = {0: x, 1: np.maximum(x, 3), 2: np.minimum(x, 3)}[len(limits)]
     np.testing.assert_array_equal(y, wanted.astype(kind))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_gather_of_nothing_is_refused(axis: int, source_of: MakeSource) -> None:
+    """OpenVINO ended the process of it."""
+    pick = node("Gather", ["x", "i"], ["y"], axis=axis, name="pick")
+    made = model([pick], [("x", F32, [2, 0, 3])], ["y"], i=np.array([0, 0], np.int64))
+    with pytest.raises(UnsupportedOpError, match=r"a Gather of an array of shape \[2, 0, 3\]"):
+        ENGINE.load(source_of(made), Options())
