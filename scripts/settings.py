@@ -17,7 +17,8 @@ MARK = "<!-- from here on made by scripts/settings.py -->\n"
 def tables() -> str:
     """All settings, and all environment variables."""
     sys.path.insert(0, str(ROOT))
-    from mindspore_lite.settings.table import ENVIRONMENT, KEYS, Key
+    from mindspore_lite.core.environment import VARIABLES, Variable
+    from mindspore_lite.settings.table import KEYS, Key
     from mindspore_lite.settings.text import text_of
 
     def row(key: Key) -> str:
@@ -36,13 +37,20 @@ def tables() -> str:
         ]
         return f"| {' | '.join(cells)} |"
 
+    def line(variable: Variable) -> str:
+        cells = [f"`{variable.name}`", variable.meaning, variable.default, variable.reader]
+        return f"| {' | '.join(cells)} |"
+
     heads = ["in a configuration", "in the Context", "what it is", "wanted", "default"]
     heads += ["counts first", "read by", "since"]
     lines = ["", "## All settings", "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     lines += [row(key) for key in KEYS]
-    lines += ["", "## Environment variables", "", "| variable | what it is | read by |"]
-    lines += ["| --- | --- | --- |"]
-    lines += [f"| `{name}` | {meaning} | {reader} |" for name, meaning, reader in ENVIRONMENT]
+    lines += ["", "## Environment variables", ""]
+    for title, ours in (("Ours:", True), ("Those of others that are read as well:", False)):
+        lines += [title, "", "| variable | what it is | default | read by |"]
+        lines += ["| --- | --- | --- | --- |"]
+        lines += [line(variable) for variable in VARIABLES if variable.is_ours == ours] + [""]
+    lines.pop()
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,6 @@ differ from the original's, docs/benchmark.md says so.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 
@@ -22,6 +21,7 @@ from mindspore_lite.cli.benchmark_parallel import measure_clients
 from mindspore_lite.cli.benchmark_reading import asked_of
 from mindspore_lite.cli.console import complain, counted, run_script, say, working
 from mindspore_lite.cli.flags import parse, usage
+from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import LiteError, SettingsError
 from mindspore_lite.model import Model
 
@@ -45,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
         say(help_text())
         return 0
     try:
-        asked = asked_of(parsed.flags, os.environ)
+        asked = asked_of(parsed.flags, variables)
     except SettingsError as exc:
         complain(*exc.problems, _SEE)
         return ERROR

@@ -211,10 +211,10 @@ class _Reading(Reading):
 
 def _device_of(device: str, environment: Mapping[str, str]) -> int:
     """The number of the card by the environment."""
-    name = f"{device.upper()}_DEVICE_ID"
-    text = environment.get(name, "") or "0"
     if device == "CPU":
         return 0
+    name = f"{device.upper()}_DEVICE_ID"
+    text = environment.get(name, "") or "0"
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise ValueError(f"{name} is {text!r}, wanted the number of a card")
     return int(text)

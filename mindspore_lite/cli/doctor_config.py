@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from mindspore_lite.cli.console import say
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.context import Context
+from mindspore_lite.core.environment import VARIABLES, variables
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import DEFAULT, settle
-from mindspore_lite.settings.table import ENVIRONMENT
 from mindspore_lite.settings.text import text_of
 
 
@@ -27,12 +26,13 @@ def show_config(file: Path, context: Context, *, as_json: bool) -> None:
         }
         for one in spec.settled.values()
     ]
-    variables = {name: os.environ[name] for name, *_ in ENVIRONMENT if name in os.environ}
+    ours = [one.name for one in VARIABLES if one.is_ours and one.name in variables]
+    environment = {name: variables[name] for name in ours}
     if as_json:
         found = {
             "settings": rows,
             "without_effect": list(spec.without_effect),
-            "environment": variables,
+            "environment": environment,
         }
         say(json.dumps(found, indent=2))
         return
@@ -41,7 +41,7 @@ def show_config(file: Path, context: Context, *, as_json: bool) -> None:
     for row in sorted(rows, key=lambda row: row["source"] == DEFAULT):  # what was said first
         name, value = row["name"].ljust(widths[0]), printable(row["value"]).ljust(widths[1])
         say(f"  {name}  {value}  from {row['source']}, read by {row['reader']}")
-    for name, value in variables.items():
+    for name, value in environment.items():
         say(f"  {name}={printable(value)}  from environment")
     if spec.without_effect:
         say("entries without effect:")

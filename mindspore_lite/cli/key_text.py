@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from mindspore_lite.core.environment import users_own
 
 _MOST = 1024  # bytes in a file: a key has 64 digits at most, and /dev/zero has no end
 
@@ -24,7 +24,7 @@ def key_text(text: str) -> str:
             reason = getattr(exc, "strerror", None) or reason
             raise ValueError(f"cannot read the key in {text[1:]!r}: {reason}") from exc
     if text.startswith("env:"):
-        found = os.environ.get(text[4:], "").strip()
+        found = users_own(text[4:]).strip()
         if not found:
             raise ValueError(f"the environment has no key in {text[4:]!r}")
         return found

@@ -7,7 +7,6 @@ file, and keep several GB of memory and many words to themselves.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindspore_lite.conversion.from_onnx import load_onnx
+from mindspore_lite.core.environment import for_child
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
@@ -113,7 +113,7 @@ def _converted(options: list[str], copy: int) -> ir.Model:
             command,
             pass_fds=[copy],
             cwd=folder,  # Python looks for modules there first
-            env={**os.environ, **quiet},
+            env=for_child(**quiet),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

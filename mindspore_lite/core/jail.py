@@ -30,6 +30,7 @@ from typing import Any
 
 from mindspore_lite import errors
 from mindspore_lite.core import installation, landlock, seccomp
+from mindspore_lite.core.environment import variables
 from mindspore_lite.core.jail_watch import Written
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.text import harmless
@@ -213,7 +214,7 @@ def _moved_up(descriptor: int) -> int:
 
 def _environment(home: str) -> dict[str, str]:
     return {
-        **{name: os.environ[name] for name in _KEPT if name in os.environ},
+        **{name: variables[name] for name in _KEPT if name in variables},
         "HOME": home,
         "TMPDIR": home,
         "MSLITE_CACHE": "off",

@@ -8,10 +8,10 @@ Otherwise the PyTorch engine does, through torch_npu.
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from contextlib import suppress
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import EngineUnavailableError
 from mindspore_lite.settings.environment import ASCEND as VARIABLE
 from mindspore_lite.settings.environment import emulated as emulated
@@ -57,7 +57,7 @@ def check_device(what: str, number: int) -> None:
 
 def _tell(count: int) -> None:
     """Say it once per process. No warning: filters would hide it, or make an error of it."""
-    if not _untold or os.environ.get(QUIET):
+    if not _untold or variables.get(QUIET):
         return
     devices = "1 device" if count == 1 else f"{count} devices"
     # another thread may just have said it, and stderr may be closed, or not be there at all

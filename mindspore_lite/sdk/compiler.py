@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.tool import must_run
 
@@ -52,7 +53,7 @@ class Compiler:
         must_run(command, cwd, shlex.join(self.command), what)
 
 
-def find_compiler(wanted: str | None, environment: Mapping[str, str] = os.environ) -> Compiler:
+def find_compiler(wanted: str | None, environment: Mapping[str, str] = variables) -> Compiler:
     """The compiler of this name, else of $CXX, else the first of NAMES that is there.
 
     Raises:

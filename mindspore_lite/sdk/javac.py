@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import LiteError
 from mindspore_lite.sdk.tool import must_run, run
 
@@ -19,7 +20,7 @@ _INSTALL = (
 )
 
 
-def locate_javac(environment: Mapping[str, str] = os.environ) -> str | None:
+def locate_javac(environment: Mapping[str, str] = variables) -> str | None:
     """The javac of $JAVA_HOME, else the one on $PATH, of whatever version; None: there is none."""
     home = environment.get("JAVA_HOME")
     places = [os.path.join(home, "bin") if home else "", environment.get("PATH", "")]
@@ -27,7 +28,7 @@ def locate_javac(environment: Mapping[str, str] = os.environ) -> str | None:
     return found and os.path.abspath(found)  # it will run in another directory
 
 
-def find_javac(environment: Mapping[str, str] = os.environ) -> str:
+def find_javac(environment: Mapping[str, str] = variables) -> str:
     """The same, and new enough.
 
     Raises:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import EngineError
 
 ASCEND = "MSLITE_ASCEND"
@@ -13,7 +13,7 @@ _USUAL = 8  # devices of a server
 
 def emulated() -> int:
     """How many Ascend devices are emulated; 0 when none are."""
-    text = os.environ.get(ASCEND, "")
+    text = variables.get(ASCEND, "")
     if not text:
         return 0
     found = re.fullmatch(r"emulate(?::([1-9][0-9]{0,3}))?", text)

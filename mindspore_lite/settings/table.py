@@ -170,17 +170,3 @@ ORIGINAL_SECTIONS = _names(
     "lite_inner_group micro_param mixed_bit_weight_quant_param model_param ms_cache om_converter",
     "registry shared_thread_pool transformer_context weight",
 )
-
-# Environment variables: name, what it is for, who reads it.
-ENVIRONMENT = (
-    ("MSLITE_ASCEND", "`emulate` or `emulate:N`: the CPU stands in for N Ascend devices, else 8",
-     "placement"),
-    ("MSLITE_ASCEND_QUIET", "set: say nothing about it on standard error", "placement"),
-    ("MSLITE_CACHE", "`off` switches the compile cache off", "engine"),
-    ("MSLITE_CACHE_DIR", "the folder of the compile cache", "engine"),
-    ("MSLITE_CACHE_MAX_BYTES", "how large the compile cache may grow", "engine"),
-    ("MSLITE_PYTHON", "the Python that C++ and Java programs start their worker with",
-     "C++ and Java"),
-    ("MSLITE_SOCKET", "the socket of a running worker that C++ and Java programs attach to",
-     "C++ and Java"),
-)  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.engines import select
 from mindspore_lite.settings.kinds import cleaned
 from mindspore_lite.settings.spec import Spec, settle
-from mindspore_lite.settings.table import ENGINES, ENVIRONMENT, KEYS, Key
+from mindspore_lite.settings.table import ENGINES, KEYS, Key
 from mindspore_lite.settings.text import _settings, text_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -52,13 +51,6 @@ def test_every_setting_that_has_a_reader_is_in_the_spec() -> None:
         name = one.key.name
         if one.key.reader and name not in elsewhere and "_weight" not in name:
             assert hasattr(spec, name) or hasattr(spec.budget, name), name
-
-
-def test_every_variable_of_the_environment_is_a_row() -> None:
-    sources = [*ROOT.glob("mindspore_lite/**/*.py"), *ROOT.glob("bindings/*/src/**/*.*")]
-    texts = [path.read_text(encoding="utf-8") for path in sources if path.name != "table.py"]
-    found = {name for text in texts for name in re.findall(r'"(MSLITE_[A-Z_]+)"', text)}
-    assert found == {name for name, *_ in ENVIRONMENT}
 
 
 def test_the_page_is_current() -> None:

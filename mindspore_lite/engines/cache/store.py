@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.engines.cache import artefact
 from mindspore_lite.weights.sharing.hold import unheld
 
@@ -72,7 +73,7 @@ class CacheState:
 
 def settings() -> Settings:
     """Read the environment; a value that means nothing raises ValueError."""
-    switch = os.environ.get("MSLITE_CACHE", "").strip().lower()
+    switch = variables.get("MSLITE_CACHE", "").strip().lower()
     if switch not in ("", "on", "1", "true", "yes", "off", "0", "false", "no"):
         raise ValueError(f"MSLITE_CACHE is {switch!r}, wanted 'on' or 'off'")
     enabled = switch not in ("off", "0", "false", "no")
@@ -81,8 +82,8 @@ def settings() -> Settings:
 
 def _place() -> Path:
     """Where the environment puts the cache; starts with "~" when there is no home directory."""
-    named = os.environ.get("MSLITE_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    named = variables.get("MSLITE_CACHE_DIR")
+    base = variables.get("XDG_CACHE_HOME", "")
     if not named:  # the XDG rules say to ignore a relative base
         named = os.path.join(base if os.path.isabs(base) else "~/.cache", "mslite")
     place = os.path.expanduser(named)
@@ -90,7 +91,7 @@ def _place() -> Path:
 
 
 def _max_bytes() -> int:
-    text = os.environ.get("MSLITE_CACHE_MAX_BYTES", "").strip()
+    text = variables.get("MSLITE_CACHE_MAX_BYTES", "").strip()
     if not text:
         return DEFAULT_MAX_BYTES
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper(), re.ASCII)

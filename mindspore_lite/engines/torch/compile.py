@@ -10,7 +10,6 @@ of the compiler), only speed is lost: a warning is given once, and the graph run
 from __future__ import annotations
 
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from torch import fx
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from mindspore_lite.core.environment import preset, variables
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.engines.cache import digest
 from mindspore_lite.engines.torch import code_cache, trace
@@ -213,10 +213,10 @@ def _keep_files() -> None:
 
     Triton's would otherwise lie in the user's home.
     """
-    place = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or code_cache.place()
+    place = variables.get("TORCHINDUCTOR_CACHE_DIR") or code_cache.place()
     if place is not None:
-        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
-        os.environ.setdefault("TRITON_CACHE_DIR", str(Path(place) / "triton"))
+        preset("TORCHINDUCTOR_CACHE_DIR", str(place))
+        preset("TRITON_CACHE_DIR", str(Path(place) / "triton"))
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.engines.torch import code_cache
 from mindspore_lite.engines.torch.cards import Card
 
@@ -221,9 +222,7 @@ def _opened() -> ctypes.CDLL:
 
 def _compiled() -> bytes:
     """The library, from the first C compiler that is found."""
-    found = (
-        shutil.which(name) for name in (os.environ.get("CC", ""), "cc", "gcc", "clang") if name
-    )
+    found = (shutil.which(name) for name in (variables.get("CC", ""), "cc", "gcc", "clang") if name)
     compiler = next((path for path in found if path), None)
     if compiler is None:
         raise FileNotFoundError("there is no C compiler: cc, gcc or clang")

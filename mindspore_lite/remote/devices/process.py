@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TextIO
 
+from mindspore_lite.core.environment import for_child
 from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineError, ResourceError, WorkerDiedError
 from mindspore_lite.remote.wire.client import WireSession
@@ -109,7 +110,7 @@ class WorkerProcess:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     pass_fds=[theirs.fileno()],
-                    env=os.environ | {ascend.QUIET: "1"},
+                    env=for_child(**{ascend.QUIET: "1"}),
                     # Ctrl-C is for this process, which then ends it. A group of its own, but no
                     # session: so the kernel wakes and ends one that was stopped when we die
                     process_group=0,
