@@ -27,7 +27,8 @@ import peers
 import record
 
 import mindspore_lite as mslite
-from mindspore_lite.engines.choice import Choice, remember
+from mindspore_lite.core.capabilities import named
+from mindspore_lite.engines.choice import LEAST_REQUESTS, LEAST_ROUNDS, Choice, Evidence, remember
 from mindspore_lite.graph.source import ModelInput, source_of
 
 ENGINES = ("onnxruntime", "openvino")
@@ -61,7 +62,11 @@ def choose(mindir: Path, clients: int, args: argparse.Namespace) -> str:
         print(f"  {engine} under the runner: {middles[engine]:.1f} /s")
         runner.close()
     best = max(middles, key=middles.__getitem__)
-    assert remember(source_of(ModelInput("MINDIR", mindir)), Choice(best))
+    usual = middles[named("").name]
+    gain = None if best == named("").name else max(middles[best] / usual, 1.0001)
+    # a note for this run alone, in a cache of its own: how sure it is, the table below shows
+    evidence = Evidence(LEAST_REQUESTS, LEAST_ROUNDS, gain)
+    assert remember(source_of(ModelInput("MINDIR", mindir)), Choice(best), evidence)
     return best
 
 

@@ -46,11 +46,8 @@ def tables() -> str:
     lines = ["", "## All settings", "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     lines += [row(key) for key in KEYS]
     lines += ["", "## Environment variables", ""]
-    for title, ours in (("Ours:", True), ("Those of others that are read as well:", False)):
-        lines += [title, "", "| variable | what it is | default | read by |"]
-        lines += ["| --- | --- | --- | --- |"]
-        lines += [line(variable) for variable in VARIABLES if variable.is_ours == ours] + [""]
-    lines.pop()
+    lines += ["| variable | what it is | default | read by |", "| --- | --- | --- | --- |"]
+    lines += [line(variable) for variable in VARIABLES]
     return "\n".join(lines) + "\n"
 
 

@@ -134,6 +134,8 @@ class Point:
     clients: int
     throughput: float
     p99_ms: float
+    requests: int = 0  # of the second try, and its rounds; 0 where there was none
+    rounds: int = 0
     on_front: bool = False  # no other point has more throughput and a lower p99
     chosen: bool = False
 
@@ -146,6 +148,7 @@ class Tune:
     points: tuple[Point, ...]
     python: str
     ini: str
+    not_remembered: str = ""  # why engine=auto will not take it; empty where it will
 
 
 @dataclass(frozen=True)

@@ -5,27 +5,35 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
 
 from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.compare import OURS, ComparePlan, Watch, turns
+from mindspore_lite.bench.evidence import Measured, RoundFigures
 from mindspore_lite.bench.measure import Meter, run_of
 from mindspore_lite.bench.result import Run
 from mindspore_lite.bench.sides import Feed, Ours
 from mindspore_lite.bench.tune import Score, Setting, Try
-from mindspore_lite.core.capabilities import ENGINES
+from mindspore_lite.core.capabilities import ENGINES, named
 from mindspore_lite.engines.select import installed
 from mindspore_lite.errors import EngineError
 from mindspore_lite.serving.layout import Layout
 
-_ROUNDS = 5  # of the last comparison
+_ROUNDS = 7  # of the last comparison; guess, for an interval of confidence needs some
 
 
 def engines() -> list[str]:
     """Those that the search tries: of the CPU, and installed."""
     # one that is for cards only stands in for them on the CPU
     return [name for name, one in ENGINES.items() if not one.serves_cards and installed(name)]
+
+
+def usual_setting() -> Setting:
+    """What a build takes that knows nothing of the model."""
+    return Setting(named("").name)
 
 
 @dataclass
@@ -71,7 +79,8 @@ class Trial:
         scores = []
         for mine, (setting, clients) in zip(bursts, finalists, strict=True):
             run = run_of(OURS, Load(clients=clients), mine, meters[setting].own_bytes)
-            scores.append(self._score(setting, clients, run))
+            score = self._score(setting, clients, run)
+            scores.append(replace(score, measured=_measured(run, mine)))
         return scores
 
     def _turn(
@@ -98,6 +107,18 @@ class Trial:
             raise EngineError(run.first_error or "no request was answered")
         self.runs[setting, clients] = run
         return Score(run.throughput, run.latency_ms.p99)
+
+
+def _measured(run: Run, bursts: Sequence[Burst]) -> Measured:
+    rounds = tuple(
+        RoundFigures(
+            burst.throughput,
+            float(np.percentile(burst.latencies_ms, 99)) if burst.latencies_ms.size else 0.0,
+        )
+        for burst in bursts
+    )
+    window_s = sum(burst.window_s for burst in bursts)
+    return Measured(run.requests, window_s, run.latency_ms.p99, rounds)
 
 
 @dataclass(frozen=True)

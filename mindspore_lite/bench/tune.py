@@ -3,7 +3,8 @@
 First a coarse grid: every engine, the cores dealt to few wide or many narrow workers, requests
 joined or not. Each setting is tried with ever more clients, until one misses the limit: more would
 wait longer still. Then the neighbours of the best are tried, for as long as one of them is better.
-At last the best few are tried again, in turn, for longer; what counts of those is the second try.
+At last the best few are tried again, in turn with the automatic settings, for longer; what counts
+of those is the second try.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from mindspore_lite.bench.evidence import NOTHING, Measured, Verdict, judged
 from mindspore_lite.bench.result import Point
 from mindspore_lite.bench.sides import Wish
 from mindspore_lite.errors import LiteError
@@ -51,6 +53,7 @@ class Score:
 
     throughput: float
     p99_ms: float
+    measured: Measured = NOTHING  # round by round, of the second try
 
 
 Try = Callable[[int], Score]  # of a number of clients
@@ -110,14 +113,20 @@ class Search:
         self.interrupted = False
         self._opened, self._clients, self._limit_ms = opened, sorted(clients), limit_ms
         self._seen: set[Setting] = set()
+        self._second: dict[tuple[Setting, int], Measured] = {}  # what the second try measured
 
-    def run(self, begin: Sequence[Setting], cores: int, again: Again) -> None:
-        """Search; Ctrl-C ends it with what there is."""
+    def run(
+        self, begin: Sequence[Setting], cores: int, again: Again, usual: Setting | None = None
+    ) -> None:
+        """Search; Ctrl-C ends it with what there is.
+
+        `usual` is what a build takes that knows nothing: the best must be better than that.
+        """
         try:
             for setting in begin:
                 self._visit(setting)
             self._refine(cores)
-            self._decide(again)
+            self._decide(again, usual)
         except KeyboardInterrupt:
             self.interrupted = True
 
@@ -145,16 +154,31 @@ class Search:
             if best_of(self.points, self._limit_ms) is best:
                 return
 
-    def _decide(self, again: Again) -> None:
+    def _decide(self, again: Again, usual: Setting | None) -> None:
         """Measure the best few once more: the best of many tries is also the luckiest."""
         fitting = [p for p in self.points if p.p99_ms <= (self._limit_ms or math.inf)]
         finalists = sorted(fitting, key=lambda p: -p.throughput)[:_FINALISTS]
-        if len(finalists) < 2:
+        if not finalists:
             return
-        scores = again([(setting_of(p), p.clients) for p in finalists])
-        for point, score in zip(finalists, scores, strict=True):
-            better = _point(setting_of(point), point.clients, score)
-            self.points[self.points.index(point)] = better
+        tried = [(setting_of(p), p.clients) for p in finalists]
+        others = [] if usual is None else [(usual, p.clients) for p in finalists]
+        everyone = list(dict.fromkeys([*tried, *others]))
+        try:
+            scores = dict(zip(everyone, again(everyone), strict=True))
+        except LiteError:  # the automatic settings cannot be, where another engine was asked for
+            scores = dict(zip(tried, again(tried), strict=True))
+        self._second = {one: score.measured for one, score in scores.items()}
+        for at, point in enumerate(self.points):
+            score = scores.get((setting_of(point), point.clients))
+            if score is not None:
+                self.points[at] = _point(setting_of(point), point.clients, score)
+
+    def verdict(self, best: Point, usual: Setting) -> Verdict:
+        """Whether the best was measured well enough to be remembered."""
+        setting = setting_of(best)
+        measured = self._second.get((setting, best.clients), NOTHING)
+        other = self._second.get((usual, best.clients), NOTHING)
+        return judged(measured, None if setting == usual else other, self._limit_ms)
 
 
 Again = Callable[[Sequence[tuple[Setting, int]]], Sequence[Score]]  # settings and clients, in turn
@@ -169,6 +193,8 @@ def _point(setting: Setting, clients: int, score: Score) -> Point:
         clients,
         score.throughput,
         score.p99_ms,
+        score.measured.requests,
+        len(score.measured.rounds),
     )
 
 

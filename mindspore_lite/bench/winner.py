@@ -45,7 +45,7 @@ def python_text(point: Point, model: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def remember(model: Path, kind: str, point: Point) -> bool:
+def remember(model: Path, kind: str, point: Point, evidence: choice.Evidence) -> bool:
     """Keep the choice for `[common_context] engine=auto`; False where it cannot be kept."""
     chosen = choice.Choice(point.engine, point.workers, point.threads, point.batch)
-    return choice.remember(source_of(ModelInput(kind, model)), chosen)
+    return choice.remember(source_of(ModelInput(kind, model)), chosen, evidence)

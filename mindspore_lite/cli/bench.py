@@ -20,7 +20,7 @@ from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
 from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune, plain
 from mindspore_lite.bench.sides import Feed, Ours, Wish
-from mindspore_lite.bench.trial import Trial, engines
+from mindspore_lite.bench.trial import Trial, engines, usual_setting
 from mindspore_lite.bench.tune import Search, best_of, grid, marked, setting_of
 from mindspore_lite.bench.winner import ini_text, python_text, remember
 from mindspore_lite.cli.bench_flags import (
@@ -145,7 +145,7 @@ def _tune(model: Path, options: Options, clients: Sequence[int], plan: ComparePl
     with bar(len(begin) * len(clients)) as watch:
         trial = Trial(model, feed, plan, watch)
         search = Search(trial.opened, clients, options.p99_ms)
-        search.run(begin, limit, trial.again)
+        search.run(begin, limit, trial.again, usual_setting())
     if not search.points:
         if search.interrupted:
             raise KeyboardInterrupt
@@ -161,7 +161,8 @@ def _show_winner(
     best = best_of(search.points, options.p99_ms)
     points = tuple(marked(search.points, options.p99_ms))
     python, ini = (python_text(best, model.name), ini_text(best)) if best else ("", "")
-    tune = Tune(options.p99_ms, points, python, ini)
+    verdict = search.verdict(best, usual_setting()) if best else None
+    tune = Tune(options.p99_ms, points, python, ini, verdict.why_not if verdict else "")
     show_tune(tune)
     setting = setting_of(best) if best else None
     wish = setting.wish if setting else options.wish
@@ -177,9 +178,11 @@ def _show_winner(
     _write(result, options)
     if search.interrupted:
         fail("interrupted; this is the best of what was tried", code=130)
-    if best is None:
+    if best is None or verdict is None:
         fail(f"no setting keeps p99 within {options.p99_ms:g} ms", code=1)
-    if remember(model, model_type(model).name, best):
+    if verdict.why_not:
+        say(f"not remembered for [common_context] engine=auto: {verdict.why_not}")
+    elif remember(model, model_type(model).name, best, verdict.evidence):
         say("remembered for [common_context] engine=auto")
 
 

@@ -1,10 +1,11 @@
 """Remembers the engine and settings measured to be best for a model, for engine=auto.
 
-    <cache>/choices/<key>.json    one Choice; the key is of the model's content and of the machine
+    <cache>/choices/<key>.json    a Choice and the Evidence for it; the key is of the model's
+                                  content and of the machine
 
 `mslite bench --tune` measures and calls `remember`; a build with engine=auto calls `recall`. A note
-that is damaged, or was not made here, counts as none. Notes hold no code and no weights: a
-wrong one can at worst make a model slower.
+that is damaged, was not made here, or rests on too few requests, counts as none. Notes hold no code
+and no weights: a wrong one can at worst make a model slower.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from mindspore_lite.settings.spec import Spec
 
 _FOLDER = "choices"
 _MOST_NOTES = 1000  # the oldest go beyond; guess, some 100 bytes each
+LEAST_REQUESTS, LEAST_ROUNDS = 100, 5  # without a hundred requests there is no p99; guess
 _MOST = 65536  # of any number in a note; guess: a greater one is damage
 
 
@@ -47,20 +49,45 @@ class Choice:
     max_batch_wait_us: int = 0
 
 
-def remember(source: ModelSource, choice: Choice) -> bool:
+@dataclass(frozen=True)
+class Evidence:
+    """What a choice rests on: how often it was measured, and how sure its gain is."""
+
+    requests: int
+    rounds: int  # in turn with the automatic settings
+    gain: float | None  # at least, with 95 % confidence; None: it is the automatic settings
+
+
+def why_too_little(evidence: Evidence) -> str:
+    """Why nothing should be remembered; "" where it may be."""
+    if evidence.requests < LEAST_REQUESTS or evidence.rounds < LEAST_ROUNDS:
+        return (
+            f"{evidence.requests} requests in {evidence.rounds} rounds say too little, wanted "
+            f"{LEAST_REQUESTS} in {LEAST_ROUNDS} or more"
+        )
+    if evidence.gain is not None and not evidence.gain > 1:
+        return f"it may be no better than the automatic settings (gain {evidence.gain:.2f})"
+    return ""
+
+
+def remember(source: ModelSource, choice: Choice, evidence: Evidence) -> bool:
     """Keep a choice for a model on this machine, in place of the one before.
 
     Args:
         source: The model, as `source_of(ModelInput(...))` makes it.
         choice: What was measured to be best.
+        evidence: What that rests on.
 
     Returns:
         Whether it is kept. False: the cache is off or unusable, or the model is in memory and
         encrypted, and so has nothing to be known by.
 
     Raises:
-        ValueError: The choice names no engine of the CPU, or a number that cannot be.
+        ValueError: The choice names no engine of the CPU, or a number that cannot be; or the
+            evidence is too little.
     """
+    if reason := why_too_little(evidence):
+        raise ValueError(reason)
     if _checked(asdict(choice)) != choice:
         raise ValueError(
             f"{choice} is no choice, wanted an engine of {tuple(ENGINES)} and numbers from 0"
@@ -73,7 +100,7 @@ def remember(source: ModelSource, choice: Choice) -> bool:
     part = folder / f"{key}.{secrets.token_hex(4)}.part"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        part.write_text(json.dumps(asdict(choice)))
+        part.write_text(json.dumps({"choice": asdict(choice), "evidence": asdict(evidence)}))
         os.replace(part, folder / f"{key}.json")
         _forget_old(folder)
     except OSError:
@@ -90,7 +117,7 @@ def recall(source: ModelSource) -> Choice | None:
     if store is None or key is None:
         return None
     try:
-        return _checked(read_json((store.place / _FOLDER / f"{key}.json").read_bytes()))
+        return _trusted(read_json((store.place / _FOLDER / f"{key}.json").read_bytes()))
     except (OSError, ValueError):
         return None
 
@@ -130,6 +157,19 @@ def _warn_of_missing(engine: str) -> None:
         RuntimeWarning,
         stacklevel=6,
     )
+
+
+def _trusted(note: Any) -> Choice | None:
+    """The choice of a note that rests on enough; earlier editions kept notes without evidence."""
+    if not isinstance(note, dict) or note.keys() != {"choice", "evidence"}:
+        return None
+    found = note["evidence"]
+    if not isinstance(found, dict) or found.keys() != {one.name for one in fields(Evidence)}:
+        return None
+    numbers = [found["requests"], found["rounds"], found["gain"] or 0.0]
+    if not all(type(number) in (int, float) for number in numbers):
+        return None
+    return None if why_too_little(Evidence(**found)) else _checked(note["choice"])
 
 
 def _checked(found: Any) -> Choice | None:

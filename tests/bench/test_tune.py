@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from mindspore_lite.bench.evidence import NOTHING, Measured, RoundFigures, Verdict
 from mindspore_lite.bench.result import Point
 from mindspore_lite.bench.tune import (
     Score,
@@ -86,7 +87,8 @@ def test_more_clients_are_not_tried_where_few_wait_too_long() -> None:
     model = Model()
     search = Search(model.opened, [16, 4, 1], 2.0)
     search.run([Setting("e", 1, 1)], 1, model.again)
-    assert model.tried == [(Setting("e", 1, 1), 1), (Setting("e", 1, 1), 4)]
+    assert model.tried[:-1] == [(Setting("e", 1, 1), 1), (Setting("e", 1, 1), 4)]
+    assert model.finals == [(Setting("e", 1, 1), 1)]
     best = best_of(search.points, 2.0)
     assert best is not None
     assert best.clients == 1
@@ -142,3 +144,55 @@ def test_the_front_is_what_nothing_else_beats() -> None:
     assert [p.on_front for p in marked(points, None)] == [True, False, False, True, False]
     twins = [point(100, 1), replace(point(100, 1), clients=2)]
     assert [p.on_front for p in marked(twins, None)] == [True, True]
+
+
+def rounds(*throughputs: float, requests: int = 1000) -> Measured:
+    return Measured(requests, 1.0, 1.0, tuple(RoundFigures(one, 1.0) for one in throughputs))
+
+
+class Measuring(Model):
+    """Tells in the second try what each round gave."""
+
+    def __init__(self, found: dict[Setting, Measured]) -> None:
+        super().__init__()
+        self.found = found
+
+    def again(self, finalists: Sequence[tuple[Setting, int]]) -> list[Score]:
+        self.finals = [*finalists]
+        return [Score(1.0, 1.0, self.found.get(setting, NOTHING)) for setting, _ in finalists]
+
+
+USUAL, WIDE = Setting("e"), Setting("e", 2, 1)
+
+
+def verdict(model: Model) -> Verdict:
+    search = Search(model.opened, [2], None)
+    search.run([WIDE], 1, model.again, USUAL)
+    best = best_of(search.points, None)
+    assert best is not None
+    return search.verdict(best, USUAL)
+
+
+def test_the_best_is_measured_in_turn_with_the_automatic_settings() -> None:
+    model = Measuring({WIDE: rounds(*[200.0] * 5), USUAL: rounds(*[100.0] * 5)})
+    assert verdict(model).why_not == ""
+    assert model.finals[0] == (WIDE, 2)
+    assert (USUAL, 2) in model.finals
+
+
+def test_few_requests_decide_nothing() -> None:
+    model = Measuring({WIDE: rounds(*[2.0] * 7, requests=6), USUAL: rounds(*[1.0] * 7)})
+    assert verdict(model).why_not == (
+        "6 requests in 7 rounds say too little, wanted 100 in 5 or more; measure longer: "
+        "--duration 30"
+    )
+
+
+def test_automatic_settings_that_cannot_be_leave_the_best_without_evidence() -> None:
+    class Broken(Measuring):
+        def again(self, finalists: Sequence[tuple[Setting, int]]) -> list[Score]:
+            if (USUAL, 2) in finalists:
+                raise EngineError("it is broken")
+            return super().again(finalists)
+
+    assert "0 requests in 0 rounds" in verdict(Broken({WIDE: rounds(*[2.0] * 7)})).why_not

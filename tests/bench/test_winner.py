@@ -8,6 +8,7 @@ from support.models import DIGITS
 import mindspore_lite as mslite
 from mindspore_lite.bench.result import Point
 from mindspore_lite.bench.winner import entries, ini_text, python_text, remember
+from mindspore_lite.engines.choice import Evidence
 from mindspore_lite.settings.read import read_config
 
 CHOSEN = Point("onnxruntime", 2, 1, 8, 16, 100.0, 1.0)
@@ -45,7 +46,7 @@ def test_the_choice_is_what_engine_auto_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MSLITE_CACHE_DIR", str(tmp_path))
-    assert remember(DIGITS, "MINDIR", CHOSEN)
+    assert remember(DIGITS, "MINDIR", CHOSEN, Evidence(1000, 7, 1.5))
     context = mslite.Context()
     context.parallel.config_info = {"common_context": {"engine": "auto"}}
     with mslite.ModelParallelRunner() as runner:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindspore_lite.bench import compare, peers
+from mindspore_lite.bench import compare, evidence, peers
 from mindspore_lite.bench.burst import Burst
 from mindspore_lite.cli import bench as bench_module
 from mindspore_lite.cli.demo import DIGITS_MODEL
@@ -172,9 +172,24 @@ def test_warnings_of_a_build_are_lines(mslite: Run) -> None:
 TUNE = ("--tune", "--engine", "onnxruntime", "--clients", "1", *SHORT)
 
 
+def test_too_few_requests_are_said_and_nothing_is_remembered(
+    mslite: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSLITE_CACHE_DIR", str(tmp_path / "cache"))
+    short = ("--tune", "--engine", "onnxruntime", "--clients", "1")
+    times = ("--duration", "0.001", "--warmup", "0")
+    done = mslite("bench", DIGITS_MODEL, *short, *times, "--json", tmp_path / "t.json")
+    assert (done.code, done.err) == (0, "")
+    assert "not remembered for [common_context] engine=auto: " in done.out
+    assert "rounds say too little, wanted 100 in 5 or more" in done.out
+    assert "wanted 100" in json.loads((tmp_path / "t.json").read_text())["tune"]["not_remembered"]
+    assert not (tmp_path / "cache/choices").exists()
+
+
 def test_the_best_settings_are_printed_and_kept(
     mslite: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(evidence, "why_too_little", lambda _: "")
     kept: list[tuple[object, ...]] = []
     monkeypatch.setattr(bench_module, "remember", lambda *what: kept.append(what) or True)
     done = mslite("bench", DIGITS_MODEL, *TUNE, "--json", tmp_path / "tune.json")

@@ -15,7 +15,7 @@ from support.updates import filled, telling_net, told, update, variable, version
 
 import mindspore_lite as mslite
 from mindspore_lite.engines import choice
-from mindspore_lite.engines.choice import Choice, remember
+from mindspore_lite.engines.choice import Choice, Evidence, remember
 from mindspore_lite.graph.source import ModelInput, source_of
 
 ROWS = np.random.default_rng(1).random((6, 1, 8, 8), np.float32)
@@ -51,7 +51,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def measured(**numbers: int) -> None:
     source = source_of(ModelInput("MINDIR", DIGITS))
-    assert remember(source, Choice("openvino", **numbers))
+    assert remember(source, Choice("openvino", **numbers), Evidence(1000, 7, 1.5))
 
 
 def test_a_model_is_resized_and_run(wanted: np.ndarray) -> None:
