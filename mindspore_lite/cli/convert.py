@@ -25,6 +25,7 @@ from mindspore_lite.conversion.job import (
     output_path,
     refuse,
 )
+from mindspore_lite.conversion.setting_names import MSLITE, asked_by
 from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
 from mindspore_lite.errors import LiteError
@@ -119,7 +120,11 @@ def convert(source: Path, output: str | None = None, /, *, options: Options | No
     output
         Where the MindIR goes; without it, next to the source.
     """
-    options = options or Options()
+    with asked_by(MSLITE):
+        _convert(source, output, options or Options())
+
+
+def _convert(source: Path, output: str | None, options: Options) -> None:
     if options.sandbox:
         from mindspore_lite.cli.jailed import convert_jailed
 

@@ -26,6 +26,7 @@ from mindspore_lite.conversion.job import (
     output_path,
     refuse,
 )
+from mindspore_lite.conversion.setting_names import CONVERTER_LITE, asked_by
 from mindspore_lite.conversion.settings_file import MODEL, SettingsFile, read_settings_file
 from mindspore_lite.conversion.shape_text import parse_shapes
 from mindspore_lite.errors import (
@@ -99,6 +100,11 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments ask for; the status is 0 or one of the numbers above."""
+    with asked_by(CONVERTER_LITE):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     parsed = parse(arguments, FLAGS)
     if parsed.problems:
         complain(*parsed.problems, help_text())

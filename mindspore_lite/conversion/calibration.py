@@ -20,6 +20,7 @@ import numpy as np
 
 from mindspore_lite.conversion.images import check_library, read_image
 from mindspore_lite.conversion.quant_settings import DataSettings
+from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import InputError, ModelFileError, SettingsError
@@ -166,7 +167,7 @@ def _from_bytes(path: Path, info: TensorInfo, layout: str) -> np.ndarray:
     if info.shape.count(-1) > 1:
         raise InputError(
             f"{path}: bare bytes do not tell the shape of the input {info.name!r}, "
-            f"{list(info.shape)}; store arrays as .npy, or fix the shape with --inputShape"
+            f"{list(info.shape)}; store arrays as .npy, or fix the shape with {name_of('shape')}"
         )
     unit = known * item
     open_dim = -1 in info.shape

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindspore_lite.conversion.from_onnx import load_onnx
 from mindspore_lite.conversion.pt2_archive import check_archive
+from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError, UnsupportedOpError
 
@@ -58,8 +59,8 @@ def _loaded(
     if kind != "an exported program" and not trust_pickle:
         raise ModelFileError(
             f"it holds {kind}, which may run code that lies in the file when it is loaded; if "
-            "you trust whoever made it, pass --trustPickle (Origin.trust_pickle) and the "
-            f"shapes of its inputs, else {_HOW}"
+            f"you trust whoever made it, set {name_of('trust_pickle')} and give the shapes of its "
+            f"inputs ({name_of('shape')}), else {_HOW}"
         )
     _check_packages()
     with _quiet():
@@ -137,7 +138,7 @@ def _inputs(kind: str, shapes: Mapping[str, Sequence[int]]) -> tuple[list[str], 
     if not shapes:
         raise ModelFileError(
             f"it holds {kind}, which does not say what its inputs are; give their shapes, in their "
-            f"order (--inputShape), or {_HOW}"
+            f"order ({name_of('shape')}), or {_HOW}"
         )
     return list(shapes), tuple(torch.zeros(list(dims)) for dims in shapes.values())
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mindspore_lite.conversion.quant_settings import settings_of
+from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
 from mindspore_lite.errors import ModelFileError, SettingsError
@@ -123,7 +124,7 @@ def listed(problems: list[str]) -> str:
 def output_path(text: str) -> Path:
     """The file that a name stands for: `x` and `x.mindir` are both x.mindir."""
     if text.endswith(("/", "\\")) or text.rpartition("/")[2] in ("", ".", ".."):
-        raise ValueError(f"outputFile must be the path of a file, but got {text!r}")
+        raise ValueError(f"{name_of('output')} must be the path of a file, but got {text!r}")
     return Path(text if text.endswith(".mindir") else f"{text}.mindir")
 
 
@@ -151,15 +152,15 @@ def hex_key(text: str, label: str) -> bytes:
 def decryption(text: str, mode: str) -> Key | None:
     """What decrypts the source; None without a key."""
     if mode not in MODES:
-        raise ValueError(f"decrypt_mode must be {'|'.join(MODES)}, but got {mode!r}")
-    return Key(hex_key(text, "decrypt_key"), mode) if text else None
+        raise ValueError(f"{name_of('decrypt_mode')} must be {'|'.join(MODES)}, but got {mode!r}")
+    return Key(hex_key(text, name_of("decrypt_key")), mode) if text else None
 
 
 def encryption_key(text: str, wanted: bool | None) -> bytes | None:
     """The key to encrypt with; `wanted` None: not stated, so a key alone is enough."""
     if wanted and not text:
-        raise ValueError("encryption is on, but there is no encrypt_key")
-    return hex_key(text, "encrypt_key") if text and wanted is not False else None
+        raise ValueError(f"encryption is on, but there is no {name_of('encrypt_key')}")
+    return hex_key(text, name_of("encrypt_key")) if text and wanted is not False else None
 
 
 def level_of(text: str, chips: tuple[str, ...] = ()) -> str:
@@ -167,7 +168,8 @@ def level_of(text: str, chips: tuple[str, ...] = ()) -> str:
     level, colon, chip = text.partition(":")
     if level not in LEVELS or (colon and level != "ascend_oriented"):
         raise ValueError(
-            f"optimize must be {'|'.join(LEVELS)} or ascend_oriented:CHIP, but got {text!r}"
+            f"{name_of('optimize')} must be {'|'.join(LEVELS)} or ascend_oriented:CHIP, but got "
+            f"{text!r}"
         )
     if ":" in chip:
         raise ValueError(f"chip_name must be single, but got {chip!r}")
@@ -177,30 +179,37 @@ def level_of(text: str, chips: tuple[str, ...] = ()) -> str:
 
 
 def _problems(job: Job) -> list[str]:
-    found = [*_one_of_each(job), *shape_problems(dict(job.shapes), "inputShape")]
+    found = [*_one_of_each(job), *shape_problems(dict(job.shapes), name_of("shape"))]
     if job.output_type and job.output_type not in OUTPUT_TYPES:
         found.append(
-            f"outputDataType must be FLOAT16, FLOAT32, INT8 or UINT8, but got "
+            f"{name_of('output_type')} must be FLOAT16, FLOAT32, INT8 or UINT8, but got "
             f"{job.output_type.upper()}"
         )
     if job.save_type == "MINDIR_LITE":
         found.append(
-            "saveType MINDIR_LITE (.ms files of the edge runtime) cannot be written; use MINDIR, "
-            "which this package runs, or the original converter_lite for an edge device"
+            f"{name_of('save_type')} MINDIR_LITE (.ms files of the edge runtime) cannot be "
+            "written; use MINDIR, which this package runs, or the original converter_lite for an "
+            "edge device"
         )
     if job.weights is not None and job.framework != "CAFFE":
-        found.append("weight_file is not a valid flag: only Caffe models have a file of weights")
+        found.append(
+            f"{name_of('weights')} is not a valid flag: only Caffe models have a file of weights"
+        )
     if job.decrypt is not None and job.framework != "MINDIR":
         found.append(
-            f"decrypt_key is for MINDIR alone; a model of {job.framework} is not encrypted"
+            f"{name_of('decrypt_key')} is for MINDIR alone; a model of {job.framework} is not "
+            "encrypted"
         )
     if job.encrypt_key is not None and len(job.encrypt_key) != ENCRYPT_KEY_BYTES:
         found.append(
-            f"encrypt_key must have {ENCRYPT_KEY_BYTES} bytes, written as "
+            f"{name_of('encrypt_key')} must have {ENCRYPT_KEY_BYTES} bytes, written as "
             f"{2 * ENCRYPT_KEY_BYTES} hexadecimal digits, but got {len(job.encrypt_key)} bytes"
         )
     if job.external_above < 0:
-        found.append(f"the limit for side files must be 0 or more, but got {job.external_above}")
+        found.append(
+            f"{name_of('external_above')}, the limit for side files, must be 0 or more, but got "
+            f"{job.external_above}"
+        )
     return found
 
 
@@ -208,17 +217,18 @@ def _one_of_each(job: Job) -> list[str]:
     """What is none of the words that it may be."""
     named = tuple(TYPES.values())
     words: list[tuple[str, str, tuple[str, ...]]] = [
-        ("fmk", job.framework, FRAMEWORKS),
+        ("framework", job.framework, FRAMEWORKS),
         ("optimize", job.optimize, LEVELS),
-        ("inputDataFormat", job.input_format, ("", *LAYOUTS)),
-        ("outputDataFormat", job.output_format, ("", *LAYOUTS)),
-        ("inputDataType", job.input_type, named),
-        ("outputDataType", job.output_type, named),
-        ("saveType", job.save_type, ("MINDIR", "MINDIR_LITE")),
+        ("input_format", job.input_format, ("", *LAYOUTS)),
+        ("output_format", job.output_format, ("", *LAYOUTS)),
+        ("input_type", job.input_type, named),
+        ("output_type", job.output_type, named),
+        ("save_type", job.save_type, ("MINDIR", "MINDIR_LITE")),
         ("decrypt_mode", MODES[0] if job.decrypt is None else job.decrypt.mode, MODES),
     ]
     return [
-        f"{label} must be {'|'.join(filter(None, dict.fromkeys(legal)))}, but got {value!r}"
+        f"{name_of(label)} must be {'|'.join(filter(None, dict.fromkeys(legal)))}, but got "
+        f"{value!r}"
         for label, value, legal in words
         if value not in legal
     ]
@@ -228,12 +238,12 @@ def _contradictions(job: Job, wishes: Wishes) -> list[str]:
     found = []
     if job.shapes and wishes.shapes and dict(job.shapes) != wishes.shapes:
         found.append(
-            f"inputShape is {shapes_text(dict(job.shapes))!r}, but the configuration says "
+            f"{name_of('shape')} is {shapes_text(dict(job.shapes))!r}, but the configuration says "
             f"{shapes_text(wishes.shapes)!r}; give it once"
         )
     if job.input_format and wishes.input_format not in ("", job.input_format):
         found.append(
-            f"inputDataFormat is {job.input_format}, but the configuration says "
+            f"{name_of('input_format')} is {job.input_format}, but the configuration says "
             f"{wishes.input_format}; give it once"
         )
     return found
@@ -243,13 +253,13 @@ def _file_problems(job: Job) -> list[str]:
     """What is wrong with the paths; one without a name was complained of before."""
     found = []
     if job.model.name and not os.path.exists(job.model):
-        found.append(f"model_file does not exist: {str(job.model)!r}")
+        found.append(f"{name_of('model')} does not exist: {str(job.model)!r}")
     if job.weights is not None and not os.path.isfile(job.weights):
-        found.append(f"weight_file does not exist: {str(job.weights)!r}")
+        found.append(f"{name_of('weights')} does not exist: {str(job.weights)!r}")
     if not job.output.name:
         return found
     if os.path.isdir(job.output):
-        found.append(f"outputFile is a directory: {str(job.output)!r}")
+        found.append(f"{name_of('output')} is a directory: {str(job.output)!r}")
     return found + overwritten(job, [job.model])
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ModelFileError
 
@@ -214,7 +215,7 @@ def _is_flag(node: ast.expr) -> bool:
 def _refusal(why: str) -> ModelFileError:
     return ModelFileError(
         f"{why}; loading that may run code that lies in the file. If you trust whoever made it, "
-        "pass --trustPickle (Origin.trust_pickle); else have it exported anew by "
+        f"set {name_of('trust_pickle')}; else have it exported anew by "
         "torch.export.save of PyTorch 2.13"
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.settings.formats import FORMATS, by_suffix
@@ -28,8 +29,8 @@ _REFUSED = {
     "save it with torch.export.save",
     "OM": "an OM file holds machine code compiled for Ascend, no network; convert the model that "
     "it was made of",
-    "MSLITE": "an .ms file is made for devices by converter_lite and cannot be converted again; "
-    "convert the model that it was made of",
+    "MSLITE": "an .ms file is made for the runtime of mobile devices; it neither runs here nor can "
+    "be converted again; convert the model that it was made of, such as net.onnx or net.pt2",
 }
 
 
@@ -50,12 +51,15 @@ class Origin:
 def framework_of(path: Path) -> str:
     """The framework that a file belongs to, by its suffix."""
     found = by_suffix(path)
-    if found is not None:
-        return _NAMES.get(found.kind, found.kind)
-    known = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+    kind = "" if found is None else _NAMES.get(found.kind, found.kind)
+    if kind in _LOADERS or kind == "CAFFE":  # which the converter names, to say what to do instead
+        return kind
+    if kind:
+        raise ModelFileError(f"{str(path)!r}: {_REFUSED[kind]}")
+    known = ", ".join(suffix for kind in _LOADERS for suffix in SUFFIXES[kind])
     raise ModelFileError(
         f"{str(path)!r} has the suffix {path.suffix!r}, wanted one of {known}; "
-        "or say which framework it belongs to"
+        f"or say by {name_of('framework')} which framework it belongs to"
     )
 
 

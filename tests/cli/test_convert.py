@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -104,15 +105,15 @@ def test_every_problem_is_told_at_once(mslite: Run, net: Path) -> None:
     assert done.code == 1
     for words in (
         "optimize must be none|",
-        "outputFile must be the path of a file",
+        "OUTPUT must be the path of a file",
         "--shape of 'x' has the size 0",
         "--shape of 'x' has the size 'a'",
         "--shape got 'y', wanted NAME=1,3,224,224",
         "--shape got 'z=2'",
-        "encrypt_key must be hexadecimal",
-        "decrypt_key is for MINDIR alone",
-        "inputDataType must be",
-        "outputDataType must be",
+        "--encrypt-key must be hexadecimal",
+        "--decrypt-key is for MINDIR alone",
+        "--input-type must be",
+        "--output-type must be",
         "must be 0 or more, but got -1",
     ):
         assert words in done.err
@@ -122,13 +123,16 @@ def test_every_problem_is_told_at_once(mslite: Run, net: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere.onnx"], "model_file does not exist: 'nowhere.onnx'"),
-        (["net.onnx", "--framework", "keras"], "fmk must be TF|TFLITE|CAFFE|MINDIR|ONNX|PYTORCH"),
+        (["nowhere.onnx"], "MODEL does not exist: 'nowhere.onnx'"),
+        (
+            ["net.onnx", "--framework", "keras"],
+            "--framework must be TF|TFLITE|CAFFE",
+        ),
         (["net.onnx", "--framework", "tf"], "TF has .pb"),
         (["net.onnx", "--config", "nowhere.cfg"], "cannot read the configuration 'nowhere.cfg'"),
         (["net.onnx", "--shape", "z=1,16"], "z"),
         (["net.unknown"], "net.unknown"),
-        (["."], "outputFile must be the path of a file"),
+        (["."], "OUTPUT must be the path of a file"),
         (["net.onnx", "--encrypt-key", "env:MSLITE_NO_SUCH_KEY"], "MSLITE_NO_SUCH_KEY"),
     ],
 )
@@ -196,3 +200,38 @@ def test_a_report_tells_what_quantisation_did(
     assert "quantised (WEIGHT_QUANT): 3 weights, 4.0 KiB became 1.0 KiB" in out
     assert "left as they were: 2, too small" in out
     assert words in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["net.onnx", "--shape", "x=0,3"], "--shape"),
+        (["net.onnx", "--decrypt-key", "xx"], "--decrypt-key must be hexadecimal digits"),
+        (["net.onnx", "--external-above", "-1"], "--external-above"),
+        (["net.onnx", "--optimize", "fast"], "--optimize must be none|general|"),
+        (["net.h5"], "or say by --framework which framework it belongs to"),
+        (["net.ms"], "'net.ms': an .ms file is made for the runtime of mobile devices"),
+        (["net.om"], "'net.om': an OM file holds machine code compiled for Ascend"),
+        (["net.pt"], "set --trust-pickle and give the shapes of its inputs (--shape)"),
+        (["net.pt", "--trust-pickle"], "give their shapes, in their order (--shape), or export"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--sandbox"]])
+def test_an_error_names_the_flags_of_this_command(
+    mslite: Run,
+    arguments: list[str],
+    words: str,
+    more: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("net.onnx", "net.h5", "net.ms", "net.om"):
+        (tmp_path / name).write_bytes(b"x")
+    with zipfile.ZipFile(tmp_path / "net.pt", "w") as archive:
+        archive.writestr("net/data.pkl", b"x")
+    done = mslite("convert", *arguments, *more)
+    assert done.code in (1, 2)
+    assert words in done.err
+    for other in ("--inputShape", "inputShape", "trustPickle", "outputFile", "fmk", "MSLITE"):
+        assert other not in done.err

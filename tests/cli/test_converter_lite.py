@@ -130,12 +130,12 @@ def test_arguments_that_cannot_be_parsed(convert: Run, flags: list[str], words: 
         (["--inputShape=x:-1,16"], "Unsupported dim < 0"),
         (["--inputShape=x:1,16junk"], "the size '16junk'"),
         (["--inputShape=x"], "wanted name:1,3,224,224"),
-        (["--encryption"], "encryption is on, but there is no encrypt_key"),
-        (["--encryptKey=00"], "encrypt_key must have 16 bytes"),
-        (["--encryptKey=xyz"], "encrypt_key must be hexadecimal digits"),
+        (["--encryption"], "encryption is on, but there is no encryptKey"),
+        (["--encryptKey=00"], "encryptKey must have 16 bytes"),
+        (["--encryptKey=xyz"], "encryptKey must be hexadecimal digits"),
         (["--encryptKey=@nowhere"], "cannot read the key in 'nowhere'"),
-        (["--decryptKey=00"], "decrypt_key is for MINDIR alone"),
-        (["--decryptKey=00", "--decryptMode=DES"], "decrypt_mode must be"),
+        (["--decryptKey=00"], "decryptKey is for MINDIR alone"),
+        (["--decryptKey=00", "--decryptMode=DES"], "decryptMode must be"),
     ],
 )
 def test_values_that_make_no_sense(
@@ -206,7 +206,7 @@ def test_help_is_no_failure(tool: Run) -> None:
 @pytest.mark.parametrize(
     ("framework", "name", "content", "words"),
     [
-        ("ONNX", "nowhere.onnx", None, "model_file does not exist"),
+        ("ONNX", "nowhere.onnx", None, "modelFile does not exist"),
         ("ONNX", "net.pb", b"x", "ONNX has .onnx"),
         ("TF", "net.onnx", b"x", "TF has .pb"),
         ("ONNX", "bad.onnx", b"nonsense", "bad.onnx"),
@@ -384,4 +384,4 @@ def test_what_nobody_foresaw_is_a_line_and_no_traceback(
 def test_a_decryption_that_does_not_exist(convert: Run) -> None:
     done = convert("--decryptMode=ROT13")
     assert (done.code, done.out) == (168, "Flags Init failed. Ret: -600\n")
-    assert "INPUT ILLEGAL: decrypt_mode must be AES-GCM|AES-CBC|SM4-CBC" in done.err
+    assert "INPUT ILLEGAL: decryptMode must be AES-GCM|AES-CBC|SM4-CBC" in done.err

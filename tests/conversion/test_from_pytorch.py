@@ -112,7 +112,7 @@ def test_what_may_run_code_needs_trust(
     with pytest.raises(ModelFileError) as caught:
         load(Origin("PYTORCH", path))
     text = str(caught.value)
-    for part in ("net.pt", words, "may run code", "--trustPickle", "trust_pickle",
+    for part in ("net.pt", words, "may run code", "set trust_pickle", "input_shape",
                  "torch.export.save"):  # fmt: skip
         assert part in text
 
@@ -121,7 +121,7 @@ def test_a_pickle_does_not_run_without_trust(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     path = tmp_path / "evil.pth"
     path.write_bytes(pickle.dumps(Touch(mark)))
-    with pytest.raises(ModelFileError, match="trustPickle"):
+    with pytest.raises(ModelFileError, match="trust_pickle"):
         load(Origin("PYTORCH", path, shapes=SHAPES))
     assert not mark.exists()
 
@@ -156,7 +156,7 @@ def test_trusted_files_load_with_given_shapes(request: pytest.FixtureRequest, ki
 
 
 def test_trusted_files_without_shapes_are_refused(pickled: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"does not say what its inputs are.*--inputShape"):
+    with pytest.raises(ModelFileError, match=r"does not say what its inputs are.*input_shape"):
         load(Origin("PYTORCH", pickled, trust_pickle=True))
 
 

@@ -40,7 +40,7 @@ def test_the_suffix_is_added_once(text: str, want: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "x/", "folder\\"])
 def test_an_output_must_name_a_file(text: str) -> None:
-    with pytest.raises(ValueError, match="outputFile must be the path of a file"):
+    with pytest.raises(ValueError, match="output_file must be the path of a file"):
         output_path(text)
 
 
@@ -106,16 +106,16 @@ def test_bad_levels(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"framework": "KERAS"}, "fmk must be TF|TFLITE|CAFFE|MINDIR|ONNX|PYTORCH, but got"),
+        ({"framework": "KERAS"}, "fmk_type must be TF|TFLITE|CAFFE|MINDIR|ONNX|PYTORCH, but got"),
         ({"optimize": "fast"}, "optimize must be none|general|gpu_oriented|ascend_oriented"),
-        ({"input_format": "NC"}, "inputDataFormat must be NCHW|NHWC, but got 'NC'"),
-        ({"output_format": "ND"}, "outputDataFormat must be NCHW|NHWC, but got 'ND'"),
-        ({"input_type": "BOOL"}, "inputDataType must be float32|float16|"),
-        ({"output_type": "BOOL"}, "outputDataType must be"),
-        ({"output_type": "int64"}, "outputDataType must be FLOAT16, FLOAT32, INT8 or UINT8"),
-        ({"save_type": "MS"}, "saveType must be MINDIR|MINDIR_LITE, but got 'MS'"),
+        ({"input_format": "NC"}, "input_format must be NCHW|NHWC, but got 'NC'"),
+        ({"output_format": "ND"}, "output_format must be NCHW|NHWC, but got 'ND'"),
+        ({"input_type": "BOOL"}, "input_data_type must be float32|float16|"),
+        ({"output_type": "BOOL"}, "output_data_type must be"),
+        ({"output_type": "int64"}, "output_data_type must be FLOAT16, FLOAT32, INT8 or UINT8"),
+        ({"save_type": "MS"}, "save_type must be MINDIR|MINDIR_LITE, but got 'MS'"),
         ({"save_type": "MINDIR_LITE"}, "cannot be written; use MINDIR"),
-        ({"shapes": {"x": (1, 0)}}, "inputShape of 'x' has the size 0"),
+        ({"shapes": {"x": (1, 0)}}, "input_shape of 'x' has the size 0"),
         ({"shapes": {"x": (1, -1)}}, "Unsupported dim < 0"),
         ({"weights": Path("w.caffemodel")}, "weight_file is not a valid flag"),
         ({"decrypt": Key(bytes(16))}, "decrypt_key is for MINDIR alone"),
@@ -156,7 +156,7 @@ def test_the_model_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_an_output_that_is_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.mindir").mkdir()
-    with pytest.raises(ModelFileError, match="outputFile is a directory"):
+    with pytest.raises(ModelFileError, match="output_file is a directory"):
         refuse(job(tmp_path))
 
 
@@ -215,8 +215,8 @@ def test_what_is_said_twice_must_be_the_same(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         settled(other)
     shapes, layout = caught.value.problems
-    assert "inputShape is 'x:1,16', but the configuration says 'x:2,16'" in shapes
-    assert "inputDataFormat is NCHW, but the configuration says NHWC" in layout
+    assert "input_shape is 'x:1,16', but the configuration says 'x:2,16'" in shapes
+    assert "input_format is NCHW, but the configuration says NHWC" in layout
 
 
 @pytest.mark.parametrize("name", ["net", "n" * 248, "n" * 300])

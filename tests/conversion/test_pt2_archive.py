@@ -173,7 +173,7 @@ def test_what_could_run_code_is_refused(
     change(found)
     with pytest.raises(ModelFileError, match=words) as caught:
         load(Origin("PYTORCH", written(tmp_path, found)))
-    assert "--trustPickle" in str(caught.value)
+    assert "trust_pickle" in str(caught.value)
     assert not MARK.exists()
 
 
@@ -216,7 +216,7 @@ def test_arithmetic_in_a_dim_is_fine(tmp_path: Path, members: Members, text: str
 
 def test_an_archive_of_old_is_refused(tmp_path: Path, members: Members) -> None:
     path = written(tmp_path, {**members, "version": b"8.2"}, root="")
-    with pytest.raises(ModelFileError, match=r"PyTorch 2\.7 or older.*trustPickle"):
+    with pytest.raises(ModelFileError, match=r"PyTorch 2\.7 or older.*trust_pickle"):
         check_archive(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,17 +25,32 @@ from mindspore_lite.mindir.decrypt import Key
     [
         ("a.onnx", "ONNX"), ("a.mindir", "MINDIR"), ("a.pt2", "PYTORCH"), ("a.pt", "PYTORCH"),
         ("a.pth", "PYTORCH"), ("a.tflite", "TFLITE"), ("a.pb", "TF"), ("a.prototxt", "CAFFE"),
-        ("a.om", "OM"), ("a.ms", "MSLITE"), ("A.ONNX", "ONNX"), ("folder.x/a.b.onnx", "ONNX"),
+        ("A.ONNX", "ONNX"), ("folder.x/a.b.onnx", "ONNX"),
     ],
 )  # fmt: skip
 def test_the_suffix_tells_the_framework(name: str, framework: str) -> None:
     assert framework_of(Path(name)) == framework
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.ms", r"'a\.ms': an \.ms file is made for the runtime of mobile"),
+        ("a.OM", "compiled for Asc"),
+    ],
+)
+def test_a_file_that_nothing_converts_says_what_to_do_instead(name: str, words: str) -> None:
+    with pytest.raises(ModelFileError, match=f"{words}.*convert the model that it was made of"):
+        framework_of(Path(name))
+
+
 @pytest.mark.parametrize("name", ["a", "a.h5", "a.onnx.bak", ".onnx", ""])
 def test_an_unknown_suffix_is_refused_with_those_that_are_known(name: str) -> None:
     with pytest.raises(ModelFileError, match=r"wanted one of \.onnx, \.mindir, .*framework"):
         framework_of(Path(name))
+    with pytest.raises(ModelFileError) as caught:
+        framework_of(Path(name))
+    assert not {".ms", ".om", ".prototxt"} & set(re.findall(r"\.\w+", str(caught.value)))
 
 
 @pytest.mark.parametrize("framework", ["CAFFE", "OM", "MSLITE"])
