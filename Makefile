@@ -15,10 +15,15 @@ help:
 	@echo "make clean  remove .venv and caches"
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) scripts/python_version.py
+	@$(TELL) "making the environment $(VENV); once"
+	@$(PYTHON) -m venv $(VENV)
 
 # one stamp per set of packages; pip runs again only when what it reads changes
-PIP := pip install --quiet --disable-pip-version-check
+# on a terminal pip shows what it downloads; in a pipe nothing is said
+QUIET := $(shell test -t 2 || echo --quiet)
+TELL := $(if $(QUIET),:,echo)
+PIP := pip install $(QUIET) --disable-pip-version-check
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/$(PIP) --constraint constraints.txt --editable .
 	@touch $@
@@ -38,6 +43,7 @@ LOWEST_TESTS := tests/core tests/mindir tests/ops tests/weights tests/engines/op
   tests/conversion/test_images.py tests/test_converter.py tests/test_model.py tests/test_runner.py \
   tests/cli/test_convert.py tests/cli/test_inspect.py tests/cli/test_main.py tests/cli/test_run.py
 lowest:
+	@$(PYTHON) scripts/python_version.py
 	$(PYTHON) -m venv $(LOWEST)
 	$(PYTHON) scripts/lowest.py > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/$(PIP) --constraint $(LOWEST)/lowest.txt --editable '.[crypto,images,openvino]' \

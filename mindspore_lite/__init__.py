@@ -1,5 +1,13 @@
 """mslite: MindSpore Lite's cloud-side inference API on today's runtimes."""
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - a sentence, not whatever fails first
+    raise ImportError(
+        "mslite needs Python 3.11 or newer, this is {}.{}: make an environment with a newer one, "
+        "such as python3.12 -m venv .venv".format(*sys.version_info)
+    )
+
 from mindspore_lite.context import Context
 from mindspore_lite.converter import Converter, FmkType
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
@@ -34,7 +42,7 @@ __all__ = [
 for _name in __all__:  # tracebacks, pickles and docs show the path that users import
     if _name != "__version__":
         globals()[_name].__module__ = "mindspore_lite"
-del _name
+del _name, sys
 
 
 def __dir__() -> list[str]:

@@ -2,48 +2,84 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
+from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.core.text import harmless
 
+_NOBODY_READS = 128 + signal.SIGPIPE  # the code of other programs that a closed pipe ends
 _REDRAWN_S = 0.1  # how often a bar is drawn anew, at most
 
 
 def say(text: str = "") -> None:
     """One line on standard output."""
-    print(harmless(text))  # noqa: T201 - this is where commands print
+    with _read_by_somebody():
+        print(harmless(text))  # noqa: T201 - this is where commands print
 
 
 def fail(text: str, code: int) -> NoReturn:
     """One line on standard error, then the end."""
-    print(f"mslite: {harmless(text)}", file=sys.stderr)  # noqa: T201 - likewise
+    complain(f"mslite: {text}")
     raise SystemExit(code)
 
 
 def complain(*lines: str) -> None:
     """Lines on standard error."""
-    for line in lines:
-        print(harmless(line), file=sys.stderr)  # noqa: T201 - likewise
+    with suppress(BrokenPipeError):
+        for line in lines:
+            print(harmless(line), file=sys.stderr)  # noqa: T201 - likewise
+
+
+@contextmanager
+def all_written() -> Iterator[None]:
+    """Write out everything that was said in the block: what is a buffer's is not yet a pipe's."""
+    try:
+        yield
+    except BaseException:
+        with suppress(SystemExit):
+            _flush()
+        raise
+    _flush()
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # as it is where a program has closed it
+        with _read_by_somebody():
+            sys.stdout.flush()
+
+
+@contextmanager
+def _read_by_somebody() -> Iterator[None]:
+    """End the command where nobody reads its output any more, as after `mslite ... | head`."""
+    try:
+        yield
+    except BrokenPipeError:
+        # the interpreter writes out the rest at its end, and would complain
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        raise SystemExit(_NOBODY_READS) from None
 
 
 def run_script(run: Callable[[Sequence[str]], int]) -> NoReturn:
     """A console script with the original's flags: the low byte of the status is the exit code."""
     warnings.showwarning = _show_warning
     try:
-        with tidy_end():
+        with tidy_end(), all_written():
             status = run(sys.argv[1:])
     except KeyboardInterrupt:
         complain("interrupted")
         raise SystemExit(130) from None
     except Exception as exc:  # noqa: BLE001 - unforeseen, or nobody reads what is printed
-        complain(f"{type(exc).__name__}: {exc}")
+        complain(str(resource_error(exc) or f"{type(exc).__name__}: {exc}"))
         status = -1
     raise SystemExit(status & 0xFF)
 

@@ -6,7 +6,8 @@ import sys
 
 import cyclopts
 
-from mindspore_lite.cli.console import fail
+from mindspore_lite.cli.console import all_written, fail
+from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.errors import LiteError
 from mindspore_lite.version import __version__
 
@@ -68,12 +69,14 @@ for name, (what, example) in COMMANDS.items():
 def main() -> None:
     """Entry point of the console script: 0 when done, 1 when something failed, 2 on wrong usage."""
     try:
-        app(sys.argv[1:], exit_on_error=False, print_error=False)
+        with all_written():
+            app(sys.argv[1:], exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as exc:
         fail(f"{exc} (see mslite --help)", code=2)
-    except (LiteError, OSError, ValueError) as exc:
-        fail(str(exc), code=1)
-    except MemoryError as exc:
-        fail(f"there is not enough memory: {exc}", code=1)
+    except (LiteError, OSError, ValueError, MemoryError, RuntimeError) as exc:
+        limit = None if isinstance(exc, LiteError) else resource_error(exc)
+        if limit is None and isinstance(exc, RuntimeError) and not isinstance(exc, LiteError):
+            raise  # a bug: its traceback is what to report
+        fail(str(limit or exc), code=1)
     except KeyboardInterrupt:
         fail("interrupted", code=130)

@@ -36,6 +36,8 @@ _LIMITS = {
 _NO_MEMORY = re.compile(
     r"bad_alloc|bad allocation|(failed to|can't|cannot) allocate|out of memory", re.IGNORECASE
 )
+_ASKED = re.compile(r"(?:buffer of size|allocate) (\d+)")  # bytes
+_NODE = re.compile(r"running (\w+) node\. Name:'([^']*)'")  # as ONNX Runtime names it
 _NO_THREADS = "can't start new thread"
 _PATHS = re.compile(r"(?:/[^\s/'\":]+)+/(?=[^\s/'\":])")  # the folders in front of a file's name
 
@@ -108,9 +110,16 @@ def resource_error(exc: BaseException) -> ResourceError | None:
 
 def engine_failure(text: str, exc: BaseException) -> EngineError | ResourceError:
     """The error for a runtime that failed in its own words, which may be that memory ran out."""
-    if isinstance(exc, MemoryError) or _NO_MEMORY.search(str(exc)):
-        return ResourceError(f"{text}; there is not enough memory, {_LIMITS[errno.ENOMEM][1]}")
-    return EngineError(text)
+    if not isinstance(exc, MemoryError) and not _NO_MEMORY.search(str(exc)):
+        return EngineError(text)
+    doing = text.partition(": ")[0]  # what follows are the runtime's own words, which `cause` keeps
+    asked, node = _ASKED.search(str(exc)), _NODE.search(str(exc))
+    wanted = f" for {int(asked[1]) / 2**20:,.1f} MiB more" if asked else ""
+    where = f", at {node[1]} {node[2]!r}" if node else ""
+    return ResourceError(
+        f"{doing}: there is not enough memory{wanted}{where}; give fewer rows in a request, "
+        f"{_LIMITS[errno.ENOMEM][1]}"
+    )
 
 
 def _words(exc: BaseException) -> str:

@@ -119,7 +119,21 @@ def test_what_is_no_error_passes(kind: type[BaseException]) -> None:
 def test_memory_that_a_runtime_lacks_is_a_resource_error(text: str) -> None:
     found = engine_failure(f"it could not run: {text}", RuntimeError(text))
     assert type(found) is ResourceError
-    assert "there is not enough memory, free some" in str(found)
+    assert str(found).startswith("it could not run: there is not enough memory")
+    assert "; give fewer rows in a request, free some" in str(found)
+    assert "alloc" not in str(found)  # its own words are the cause's
+
+
+def test_how_much_memory_a_runtime_lacks_is_said_where_it_says_so() -> None:
+    text = (
+        "Non-zero status code returned while running Conv node. Name:'features/2' Status Message: "
+        "Failed to allocate memory for requested buffer of size 6553600000"
+    )
+    found = engine_failure(f"ONNX Runtime could not run the model: {text}", RuntimeError(text))
+    assert str(found).startswith(
+        "ONNX Runtime could not run the model: there is not enough memory for 6,250.0 MiB more, at "
+        "Conv 'features/2'; give fewer rows in a request, "
+    )
 
 
 def test_another_failure_of_a_runtime_is_an_engine_error() -> None:
