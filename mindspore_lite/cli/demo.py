@@ -1,8 +1,16 @@
-"""`mslite demo`: clients use the embedded model at the same time, and then in turn."""
+"""`mslite demo`: clients use the embedded model at the same time, and then in turn.
+
+Both times there are equally many clients, which ask at the same time. In turn there is one model,
+which has all cores and answers one request after the other: what a program does that puts a lock
+around its model. A latency is what a client sees, the waiting included.
+"""
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +35,7 @@ _INK = " .:-=+*#%@"  # from empty to full
 
 
 def demo() -> None:
-    """Let five clients use the embedded model at once, then send the same requests in turn."""
+    """Let five clients use the embedded model at once, then one after the other."""
     images, labels = samples()
     say(f"{DIGITS_MODEL.name}: a MobileNetV2-shaped classifier of handwritten digits")
     with _built() as runner:
@@ -40,15 +48,44 @@ def demo() -> None:
             at_once.took_s = _send_at_once(_asking(runner, images, labels), at_once)
         if not live:
             say("\n".join(client_lines(at_once)))
-    with _built(workers=1, threads=1) as runner:  # what the original's quick start calls serial
+    with _built(workers=1) as runner:
         in_turn = Round("in turn", CLIENTS, runner.statistics().layout)
         with shown(in_turn, TASKS, stays=False):
-            in_turn.took_s = _send_in_turn(_asking(runner, images, labels), in_turn)
+            in_turn.took_s = _send_at_once(_asking(runner, images, labels), in_turn)
     say()
     say(comparison(at_once, in_turn))
     say()
     say(f"latency of a request, {CLIENTS} clients at once")
     say(histogram(at_once.latencies_ms(), _width()))
+    say()
+    say("next:")
+    for command, what in next_commands():
+        say(f"  {command}")
+        say(f"      {what}")
+
+
+def next_commands() -> list[tuple[str, str]]:
+    """What to try after the demo, as it can be typed here, and what it shows."""
+    program, model = _program(), shlex.quote(os.path.relpath(DIGITS_MODEL))
+    return [
+        (f"{program} inspect {model}", "what is in a model file; give it one of yours"),
+        (
+            f"{program} bench {model} --clients 1,{CLIENTS} --html bench.html",
+            "throughput and latency under load, as a page for the browser",
+        ),
+        (f"{program} convert YOUR.onnx --check", "your model as MindIR, compared with its source"),
+    ]
+
+
+def _program() -> str:
+    """How this command is called: by its name where the shell finds it, else by its path."""
+    called = sys.argv[0]
+    found = shutil.which("mslite")
+    if os.path.basename(called) != "mslite":
+        return "python -m mindspore_lite" if found is None else "mslite"
+    if found is not None and os.path.realpath(found) == os.path.realpath(called):
+        return "mslite"
+    return shlex.quote(os.path.relpath(called)) if os.path.exists(called) else "mslite"
 
 
 def samples() -> tuple[np.ndarray, np.ndarray]:
@@ -76,9 +113,9 @@ def art(image: np.ndarray) -> list[str]:
 
 
 @contextmanager
-def _built(workers: int = 0, threads: int = 0) -> Iterator[ModelParallelRunner]:
+def _built(workers: int = 0) -> Iterator[ModelParallelRunner]:
     context = Context()
-    context.parallel.workers_num, context.cpu.thread_num = workers, threads
+    context.parallel.workers_num = workers
     with ModelParallelRunner() as runner:
         with working("building the digits model"):
             runner.build_from_file(str(DIGITS_MODEL), context)
@@ -114,15 +151,6 @@ def _send_at_once(ask: Ask, results: Round) -> float:
                 pass
         finally:
             ended.set()
-    return time.perf_counter() - start
-
-
-def _send_in_turn(ask: Ask, results: Round) -> float:
-    """The same requests, each after the answer to the one before."""
-    start = time.perf_counter()
-    for task in range(TASKS):
-        for number in range(CLIENTS):
-            results.answers[number].append(ask(number, task))
     return time.perf_counter() - start
 
 

@@ -20,7 +20,8 @@ app = cyclopts.App(
 )
 COMMANDS = {  # name: (what it does, an example); a module is loaded when its command is called
     "demo": (
-        "Let five clients use an embedded model at once, and compare that with one by one.",
+        "Let five clients use an embedded model at once, and compare that with one by one.\n\n"
+        "Both times five clients ask at the same time; one by one, each waits for its turn.",
         "mslite demo",
     ),
     "run": (

@@ -3,12 +3,15 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import termios
+import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ import pytest
 
 from mindspore_lite.cli import demo as demo_module
 from mindspore_lite.cli.demo import art, gallery
+from mindspore_lite.core import cores
 from mindspore_lite.errors import EngineError
 from mindspore_lite.model import ModelParallelRunner
 
@@ -50,7 +54,8 @@ def test_the_demo_compares_both_ways_and_shows_latencies(mslite: Callable[..., A
         assert row is not None, out
         requests_s, digits_s = float(row[2]), float(row[3])
         assert digits_s == pytest.approx(requests_s * demo_module.ROWS, rel=0.02)
-    assert re.search(r"^throughput at once is \d+\.\d\d times that in turn$", out, re.M)
+    gain = r"^gain: \d+\.\d\d times the throughput;\n +99 of 100 requests are answered within "
+    assert re.search(gain + r"[\d.]+ ms instead of [\d.]+ ms$", out, re.M)
     bars = re.findall(r"^ +[\d.]+ to +[\d.]+ ms +(\d+)", out, re.M)
     assert sum(map(int, bars)) == demo_module.CLIENTS * demo_module.TASKS
 
@@ -79,6 +84,79 @@ def test_a_client_that_fails_ends_the_demo_with_its_error(
     monkeypatch.setattr(ModelParallelRunner, "predict", fails)
     done = mslite("demo")
     assert (done.code, done.err) == (1, "mslite: no more power\n")
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_in_turn_as_many_clients_ask_at_the_same_time(
+    mslite: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gates: dict[int, threading.Barrier] = {}  # through which all clients go together
+    passed: set[tuple[int, int]] = set()
+    kept: list[ModelParallelRunner] = []  # so that no two have one id
+    layouts = []
+    start, real = ModelParallelRunner.__init__, ModelParallelRunner.predict
+
+    def made(runner: ModelParallelRunner) -> None:
+        kept.append(runner)
+        gates[id(runner)] = threading.Barrier(demo_module.CLIENTS, timeout=60)
+        start(runner)
+
+    def together(runner: ModelParallelRunner, inputs: Any) -> Any:
+        me = id(runner), threading.get_ident()
+        if len(inputs[0]) == demo_module.ROWS and me not in passed:
+            passed.add(me)
+            if gates[id(runner)].wait() == 0:
+                layouts.append(runner.statistics().layout)
+        return real(runner, inputs)
+
+    monkeypatch.setattr(ModelParallelRunner, "__init__", made)
+    monkeypatch.setattr(ModelParallelRunner, "predict", together)
+    assert mslite("demo").code == 0
+    _, in_turn = layouts
+    assert in_turn.workers == 1
+    assert max(in_turn.widths) == cores.default_threads(cores.usable())  # it has all cores
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_the_demo_ends_with_three_commands_that_work(
+    mslite: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = mslite("demo").out
+    shown = re.findall(r"^  (\S.*)$", out.partition("\nnext:\n")[2], re.M)
+    assert [command.partition(" ")[2].split()[0] for command in shown] == [
+        "inspect", "bench", "convert",
+    ]  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["mslite", "demo"])
+    for command, _ in demo_module.next_commands():
+        words = shlex.split(command)
+        assert words[0] == "mslite" or Path(words[0]).exists()
+        if words[1] == "inspect":
+            assert mslite(*words[1:]).code == 0
+        else:
+            assert mslite(words[1], "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("called", "found", "wanted"),
+    [
+        ("/x/.venv/bin/mslite", None, "mslite"),  # it is gone
+        ("HERE/bin/mslite", None, "bin/mslite"),
+        ("HERE/bin/mslite", "HERE/bin/mslite", "mslite"),
+        ("HERE/bin/mslite", "/usr/bin/mslite", "bin/mslite"),
+        ("HERE/__main__.py", None, "python -m mindspore_lite"),
+        ("HERE/__main__.py", "/usr/bin/mslite", "mslite"),
+    ],
+)
+def test_the_program_is_named_as_it_can_be_typed(
+    called: str, found: str | None, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mslite").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [called.replace("HERE", str(tmp_path))])
+    place = None if found is None else found.replace("HERE", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda name: place)
+    assert demo_module._program() == wanted
 
 
 def test_dark_pixels_are_dense_characters() -> None:
@@ -140,8 +218,9 @@ def test_a_terminal_shows_a_table_that_lives(columns: int) -> None:
     plain = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", text)
     for client in range(5):
         assert re.search(rf"{client} │ +5 of 5 │ +[\d.]+ │ [\d ]+\.\.\. +│ +160 of 160 │", plain)
-    assert "throughput at once is" in plain
+    assert "times the throughput" in plain
     assert "client 0: " not in plain  # the table says it
+    plain = plain.partition("next:")[0]  # a path below may be long
     assert max(len(line) for line in re.split(r"[\r\n]+", plain)) <= columns
 
 

@@ -74,13 +74,14 @@ def test_a_line_tells_what_a_client_got() -> None:
 def test_the_comparison_says_what_was_measured_also_when_it_is_slower() -> None:
     at_once = round_of("at once", plan(4, 2, 1), 2.0, 2.0, took_s=2.0)
     in_turn = round_of("in turn", plan(1, 1), 1.0, 1.0, took_s=1.0)
-    head, *rows, first, second, ratio = comparison(at_once, in_turn).splitlines()
+    head, *rows, first, second, gain, wait = comparison(at_once, in_turn).splitlines()
     assert head.split() == ["time", "requests/s", "digits/s", "median", "p99"]
     assert re.sub(" +", " ", rows[0]) == "at once 2.00 s 2.0 6 2.0 ms 2.0 ms"
     assert re.sub(" +", " ", rows[1]) == "in turn 1.00 s 4.0 12 1.0 ms 1.0 ms"
     assert first == "at once: 4 workers, 2 or 1 threads for a request"
     assert second == "in turn: 1 worker, 1 thread for a request"
-    assert ratio == "throughput at once is 0.50 times that in turn"
+    assert gain == "gain: 0.50 times the throughput;"
+    assert wait.strip() == "99 of 100 requests are answered within 2.0 ms instead of 1.0 ms"
 
 
 class Output(io.TextIOWrapper):
