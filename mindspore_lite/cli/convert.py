@@ -25,10 +25,11 @@ from mindspore_lite.conversion.job import (
     output_path,
     refuse,
 )
+from mindspore_lite.conversion.quant_settings import ANY, DataSettings, ImageSteps
 from mindspore_lite.conversion.setting_names import MSLITE, asked_by
 from mindspore_lite.conversion.settings_file import SettingsFile, read_settings_file
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes
-from mindspore_lite.errors import LiteError
+from mindspore_lite.errors import LiteError, SettingsError
 from mindspore_lite.mindir.write import ONE_FILE_BYTES
 from mindspore_lite.settings.read import Sections, merged
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 Layout = Literal["NCHW", "NHWC"]
 _SHOWN = 12  # operators of each side, the most frequent
+_SHOWN_LAYERS = 5
 
 
 Switch = Annotated[bool, Parameter(negative="")]
@@ -69,7 +71,15 @@ class Options:
     fp16
         Store weights as float16; the model computes in float32 as before.
     quantise
-        Eight bits for the weights (weight), or for the products of matrices too (dynamic).
+        Eight bits for the weights (weight), for the products of matrices too (dynamic), or for
+        all that is multiplied (full), which needs --samples.
+    samples
+        A folder of inputs for --quantise full: images, .npy, or .npz with an array for each input.
+        NAME=FOLDER for each input where there are several. Every fifth is held out to compare on.
+    mean
+        Numbers that are subtracted from the pixels (0 to 255) of images, such as 124,116,104.
+    std
+        Numbers that they are then divided by. Without both, pixels become 0 to 1.
     config
         A configuration file, for full quantisation and more.
     check
@@ -98,7 +108,10 @@ class Options:
     input_type: str = ""
     output_type: str = ""
     fp16: Switch = False
-    quantise: Literal["weight", "dynamic"] | None = None
+    quantise: Literal["weight", "dynamic", "full"] | None = None
+    samples: Texts = None
+    mean: str = ""
+    std: str = ""
     config: Path | None = None
     check: Switch = False
     infer: Switch = False
@@ -174,6 +187,7 @@ def job_of(
         decrypt=reading.take(None, decryption, decrypt, options.decrypt_mode),
         encrypt_key=reading.take(None, encryption_key, encrypt, None),
         settings=merged(settings, _quantisation(options.quantise)),
+        samples=samples_of(options, settings),
         external_above=options.external_above,
         trust_pickle=options.trust_pickle,
     )
@@ -205,6 +219,46 @@ def show_report(report: Report, difference: Difference | None, more: tuple[str, 
         )
 
 
+def samples_of(options: Options, settings: Sections) -> DataSettings | None:
+    """Where --samples lie; None without.
+
+    Raises:
+        SettingsError: At once, and alone: what else is said of it would only confuse.
+    """
+    flags = (("--mean", options.mean), ("--std", options.std))
+    if not options.samples:
+        given = [flag for flag, text in flags if text]
+        if given:
+            raise SettingsError(f"{given[0]} is for the images of --samples")
+        if options.quantise == "full" and "data_preprocess_param" not in settings:
+            raise SettingsError(
+                "--quantise full wants --samples FOLDER, with inputs as they will be sent: images, "
+                ".npy, or .npz files"
+            )
+        return None
+    pairs = [text.rpartition("=") for text in options.samples]
+    folders = tuple((name, Path(folder)) for name, _, folder in pairs)
+    names = [name for name, _ in folders]
+    if len(set(names)) < len(names) or ("" in names and len(names) > 1):
+        raise SettingsError(
+            f"--samples got {options.samples}, wanted one FOLDER, or NAME=FOLDER each"
+        )
+    mean, std = (_numbers(flag, text) for flag, text in flags)
+    if 0 in std:
+        raise SettingsError(f"--std got {options.std!r}, wanted numbers other than 0: they divide")
+    return DataSettings(folders, ANY, image=ImageSteps(mean=mean, std=std), hold_out=True)
+
+
+def _numbers(flag: str, text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        found = (math.nan,)
+    if len(found) not in (0, 1, 3) or not all(map(math.isfinite, found)):
+        raise SettingsError(f"{flag} got {text!r}, wanted 1 or 3 numbers, one for each channel")
+    return found
+
+
 def _show_quantisation(found: QuantReport) -> None:
     say(
         f"quantised ({found.kind}): {found.quantised} weights, {size_text(found.bytes_before)} "
@@ -218,6 +272,19 @@ def _show_quantisation(found: QuantReport) -> None:
         say(
             f"  largest difference {found.largest_difference:.2g} of the largest value, cosine "
             f"{found.cosine:.6f}, on {found.compared_on}"
+        )
+        if found.kind == "FULL_QUANT" and found.compared_on == "calibration data":
+            say("  which calibrated the model; with 5 samples or more, some are held out instead")
+    if (same := found.top_one) is not None and same.rows:
+        rows = "1 row" if same.rows == 1 else f"{same.rows} rows"
+        say(
+            f"  the same top class in {same.agreed / same.rows:.1%} of {rows}, if "
+            f"{printable(same.output)} holds classes"
+        )
+    if found.layers:
+        say("  layers that lose most, as a share of their own output:")
+        show_table(
+            [(f"  {one.loss:.2%}", one.operator, one.name) for one in found.layers[:_SHOWN_LAYERS]]
         )
 
 

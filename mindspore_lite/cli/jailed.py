@@ -47,7 +47,8 @@ def convert_jailed(source: Path, output: str, options: Options, settings: Path |
     )
     told["config"] = None if settings is None else str(settings)
     arguments = {"source": str(source), "options": told}
-    ended = _converted(f"{__name__}:convert_task", arguments, source, target, settings)
+    samples = [Path(text.rpartition("=")[2]) for text in options.samples or []]
+    ended = _converted(f"{__name__}:convert_task", arguments, source, target, settings, samples)
     if code := _print_alike(ended):
         sys.exit(code)
 
@@ -69,14 +70,19 @@ def converter_lite_jailed(flags: Mapping[str, str]) -> int:
 
 
 def _converted(
-    task: str, arguments: Mapping[str, Any], source: Path, target: Path, settings: Path | None
+    task: str,
+    arguments: Mapping[str, Any],
+    source: Path,
+    target: Path,
+    settings: Path | None,
+    samples: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """What a conversion in a child wrote as text; its files are in their place."""
     from mindspore_lite.conversion.job import Job, listed, overwritten
 
     if problems := overwritten(Job(model=source, output=target), [source]):
         raise ModelFileError(listed(problems))
-    more = [] if settings is None else [settings, *_calibration(settings)]
+    more = [*samples] if settings is None else [*samples, settings, *_calibration(settings)]
     try:
         with tempfile.TemporaryDirectory(dir=_first_there(target), prefix=".mslite-") as aside:
             inside = {**arguments, "output": str(Path(aside, target.name))}

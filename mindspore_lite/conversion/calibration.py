@@ -3,6 +3,9 @@
 A folder for each input; its files are taken in the order of their names, and the n-th files of all
 folders make the n-th request. A file is a picture (input_type=IMAGE), an array stored by NumPy
 (`.npy`) or the bare bytes of an input. Files are read when they are wanted, never all at once.
+With --samples a folder says itself what its files are; those may be `.npz` as well, each with an
+array for every input. Some samples are held out, to compare the result on: every fifth of
+--samples, or what calibrate_size leaves.
 
 Bare bytes of a 4-D input lie as NHWC, whatever the model has, unless the converter has another
 layout by --inputDataFormat: so it is with MindSpore Lite. A `.npy` has its shape with it and may
@@ -19,15 +22,17 @@ from pathlib import Path
 import numpy as np
 
 from mindspore_lite.conversion.images import check_library, read_image
-from mindspore_lite.conversion.quant_settings import DataSettings
+from mindspore_lite.conversion.quant_settings import ANY, DataSettings
+from mindspore_lite.conversion.sample_folder import seen
 from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import InputError, ModelFileError, SettingsError
-from mindspore_lite.weights.npz_file import read_npy
+from mindspore_lite.weights.npz_file import read_npy, read_npz
 
 _TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 _CHANNELS = (1, 3)  # of pictures
+_EVERY = 5  # of so many samples one is held out
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,14 @@ class Samples:
     inputs: tuple[TensorInfo, ...]
     files: tuple[tuple[Path, ...], ...]  # of each input, equally many
     settings: DataSettings
+    held: tuple[tuple[Path, ...], ...] = ()  # likewise, which do not calibrate
 
     def __len__(self) -> int:
         return len(self.files[0])
+
+    def held_out(self) -> Samples | None:
+        """What the result can be compared on; None where every file calibrates."""
+        return Samples(self.inputs, self.held, self.settings) if self.held else None
 
     def __iter__(self) -> Iterator[list[np.ndarray]]:
         for paths in zip(*self.files, strict=True):
@@ -49,6 +59,8 @@ class Samples:
         try:
             if self.settings.kind == "IMAGE":
                 return _from_image(path, info, self.settings)
+            if path.suffix.lower() == ".npz" and self.settings.kind == "NPZ":
+                return _from_npz(path, info)
             if path.suffix.lower() == ".npy":
                 return _from_npy(path, info)
             return _from_bytes(path, info, self.settings.layout)
@@ -65,6 +77,7 @@ def open_samples(settings: DataSettings, inputs: Sequence[TensorInfo]) -> Sample
         SettingsError: Folders and inputs, or their numbers of files, do not fit; every problem.
         EngineUnavailableError: Images are wanted and Pillow is not there.
     """
+    settings = seen(settings, inputs) if settings.kind == ANY else settings
     if settings.kind == "IMAGE":
         check_library()
     folders = dict(settings.folders)
@@ -80,14 +93,27 @@ def open_samples(settings: DataSettings, inputs: Sequence[TensorInfo]) -> Sample
         if name not in names
     ]
     files = {name: _files(name, path, settings.count, problems) for name, path in folders.items()}
-    if not problems and len({len(found) for found in files.values()}) > 1:
+    if not problems and len({len(found[: settings.count]) for found in files.values()}) > 1:
         counts = ", ".join(f"{len(found)} for {name!r}" for name, found in files.items())
         problems.append(f"the folders hold unequal numbers of files ({counts}); set calibrate_size")
     if settings.kind == "IMAGE":
         problems += [text for info in inputs if (text := _no_picture(info))]
     if problems:
         raise SettingsError("\n".join(problems), problems)
-    return Samples(tuple(inputs), tuple(files[name] for name in names), settings)
+    used, held = zip(*(_parted(files[name], settings) for name in names), strict=True)
+    least = min(map(len, held))  # with calibrate_size the folders may hold unequal numbers
+    rest = tuple(one[:least] for one in held) if least else ()
+    return Samples(tuple(inputs), used, settings, rest)
+
+
+def _parted(
+    files: tuple[Path, ...], settings: DataSettings
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The files that calibrate, and those that are held out."""
+    if not settings.hold_out:
+        return files[: settings.count], files[settings.count :] if settings.count else ()
+    held = files[_EVERY - 1 :: _EVERY]
+    return tuple(file for file in files if file not in held), held
 
 
 def _files(name: str, folder: Path, count: int | None, problems: list[str]) -> tuple[Path, ...]:
@@ -101,7 +127,7 @@ def _files(name: str, folder: Path, count: int | None, problems: list[str]) -> t
             f"the folder {str(folder)!r} for the input {name!r} holds {len(found)} files, "
             f"wanted at least {count or 1}"
         )
-    return tuple(found[:count])
+    return tuple(found)
 
 
 def _no_picture(info: TensorInfo) -> str:
@@ -137,6 +163,13 @@ def _from_image(path: Path, info: TensorInfo, settings: DataSettings) -> np.ndar
     return np.ascontiguousarray(array)
 
 
+def _from_npz(path: Path, info: TensorInfo) -> np.ndarray:
+    arrays = dict(read_npz(path))
+    if info.name not in arrays:
+        raise InputError(f"{path} has no array {info.name!r}; it has {sorted(arrays)}")
+    return _fitted(path, info, arrays[info.name])
+
+
 def _from_npy(path: Path, info: TensorInfo) -> np.ndarray:
     file = open_file(path)
     try:
@@ -144,6 +177,10 @@ def _from_npy(path: Path, info: TensorInfo) -> np.ndarray:
             stored = read_npy(path.name, file.size, stream)
     except (ValueError, ModelFileError) as exc:
         raise InputError(f"{path} is no array stored by numpy.save: {exc}") from exc
+    return _fitted(path, info, stored)
+
+
+def _fitted(path: Path, info: TensorInfo, stored: np.ndarray) -> np.ndarray:
     if stored.dtype != info.dtype:
         raise InputError(
             f"{path} holds {stored.dtype}, the input {info.name!r} wants {info.dtype}; "

@@ -169,7 +169,7 @@ def _operators(model: ir.Model) -> Counter[str]:
 
 def _quantisation(job: Job) -> QuantSettings | None:
     """What the settings say; calibration data lie as the inputs shall, where that was said."""
-    found = settings_of(job.settings)
+    found = settings_of(job.settings, job.samples)
     if found is None or found.data is None or not job.input_format:
         return found
     return replace(found, data=replace(found.data, layout=job.input_format))

@@ -20,7 +20,7 @@ import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.conversion.int8 import Int8, QuantisedPlace, place_of, quantised, why_not
-from mindspore_lite.conversion.quant_report import Change, Outcome
+from mindspore_lite.conversion.quant_report import Change, Outcome, Rounding
 from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.conversion.ranges import Range, observe, watching
 from mindspore_lite.engines.onnxruntime.engine import quantiser
@@ -65,7 +65,7 @@ def quantise_fully(
         _correct_bias(place, seen.means[name])
     result = _with_int8(model, [str(node.name) for node in nodes], places, seen.ranges, settings)
     changes = (*_weights(result, places), *_activations_of(result, nodes, arrays))
-    return Outcome(result, changes, left)
+    return Outcome(result, changes, left, _roundings(result, names))
 
 
 def _name_nodes(graph: ir.Graph) -> None:
@@ -275,6 +275,20 @@ def _weights(result: ir.Model, places: list[QuantisedPlace]) -> Iterator[Change]
         across = [1] * numbers.ndim
         across[place.axis] = scale.size
         yield Change.of_weight(place, Int8(numbers, scale.reshape(across)))
+
+
+def _roundings(result: ir.Model, names: Iterable[str]) -> dict[str, Rounding]:
+    """How the result rounds its values; those that a Relu took the place of are not among them."""
+    found = {}
+    for name in names:
+        scale, zero = (
+            result.graph.initializers.get(f"{name}_{word}") for word in ("scale", "zero_point")
+        )
+        if scale is None or zero is None:
+            continue
+        assert scale.const_value is not None and zero.const_value is not None
+        found[name] = Rounding(float(scale.const_value.numpy()), int(zero.const_value.numpy()))
+    return found
 
 
 def _activations_of(

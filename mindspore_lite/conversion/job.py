@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from mindspore_lite.conversion.quant_settings import settings_of
+from mindspore_lite.conversion.quant_settings import DataSettings, settings_of
 from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
@@ -58,6 +58,7 @@ class Job:
     decrypt: Key | None = None
     encrypt_key: bytes | None = field(default=None, repr=False)
     settings: Sections = field(default_factory=dict)
+    samples: DataSettings | None = None  # for quantisation, where no section says them
     external_above: int = ONE_FILE_BYTES  # bytes of weights
     trust_pickle: bool = False  # run code that a PyTorch file holds
 
@@ -104,7 +105,7 @@ def refuse(job: Job, already: Sequence[str] = ()) -> None:
     wishes = wishes_of(job.settings)
     problems = [*already, *_problems(job), *wishes.problems, *_contradictions(job, wishes)]
     try:
-        settings_of(job.settings)
+        settings_of(job.settings, job.samples)
     except SettingsError as exc:
         problems += exc.problems
     files = _file_problems(job)

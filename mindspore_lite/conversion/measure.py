@@ -6,12 +6,13 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 import onnx_ir as ir
 
+from mindspore_lite.conversion.quant_report import TopOne
 from mindspore_lite.core import synthetic
 from mindspore_lite.core.budget import DEFAULT
 from mindspore_lite.core.snapshot import Snapshot
@@ -32,6 +33,7 @@ class Difference:
     cosine: float = math.nan
     outputs: tuple[tuple[str, float], ...] = ()
     compared_on: str = ""
+    top_one: TopOne | None = None
 
 
 def opened(model: ir.Model) -> Session:
@@ -41,14 +43,18 @@ def opened(model: ir.Model) -> Session:
 
 
 def compared(
-    before: ir.Model, after: ir.Model, samples: Iterable[list[np.ndarray]] | None
+    before: ir.Model,
+    after: ir.Model,
+    samples: Iterable[list[np.ndarray]] | None,
+    what: str = "calibration data",
 ) -> Difference:
     """Run both models on some samples; None: on made-up inputs, which not every model can take."""
     if samples is not None:
-        return _difference(before, after, list(islice(samples, MAX_REQUESTS)), "calibration data")
+        return _difference(before, after, list(islice(samples, MAX_REQUESTS)), what)
     try:
         made_up = [made_up_inputs(inputs_of(before), seed) for seed in range(2)]
-        return _difference(before, after, made_up, "random inputs")
+        found = _difference(before, after, made_up, "random inputs")
+        return replace(found, top_one=None)  # noise has no class
     except LiteError as exc:
         return Difference(compared_on=f"nothing: the model does not run on random inputs ({exc})")
 
@@ -86,7 +92,19 @@ def _difference(
     judged = floats or range(len(wanted))  # a label that changed says nothing about how far
     largest = max(_largest(wanted[at], found[at]) for at in judged)
     cosines = tuple((names[at], cosine(wanted[at], found[at])) for at in judged)
-    return Difference(largest, min(value for _, value in cosines), cosines, what)
+    same = next((one for at in floats if (one := top_one(names[at], wanted[at], found[at]))), None)
+    return Difference(largest, min(value for _, value in cosines), cosines, what, same)
+
+
+def top_one(name: str, wanted: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> TopOne | None:
+    """How often rows of two or more numbers keep their largest; None where there are no rows."""
+    if any(one.ndim != 2 or one.shape[1] < 2 for one in wanted):
+        return None
+    pairs = list(zip(wanted, found, strict=True))
+    if any(want.shape != have.shape for want, have in pairs):
+        return None
+    agreed = sum(int((want.argmax(1) == have.argmax(1)).sum()) for want, have in pairs)
+    return TopOne(name, agreed, sum(len(want) for want, _ in pairs))
 
 
 def _outputs(

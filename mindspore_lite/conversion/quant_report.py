@@ -49,12 +49,39 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Rounding:
+    """How a value becomes eight bits: multiples of a step around a zero of 0 to 255."""
+
+    step: float
+    zero: int
+
+
+@dataclass(frozen=True)
+class LayerLoss:
+    """How far the output of a layer moved, as a share of it; other layers are exact."""
+
+    name: str
+    operator: str
+    loss: float
+
+
+@dataclass(frozen=True)
+class TopOne:
+    """How often the largest number of a row stayed the largest, where rows look like classes."""
+
+    output: str
+    agreed: int
+    rows: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A quantised model, and what was done to it."""
 
     model: ir.Model
     changes: tuple[Change, ...]
     left: Mapping[str, int]  # why weights stayed as they were: how many
+    roundings: Mapping[str, Rounding] = field(default_factory=dict)  # of values, by name
 
 
 @dataclass(frozen=True)
@@ -69,3 +96,5 @@ class QuantReport:
     largest_difference: float  # relative to the largest number of the output
     cosine: float  # between original and quantised output
     compared_on: str  # what was put in; or why nothing could be compared, and numbers are NaN
+    top_one: TopOne | None = None  # None: no output looks like classes
+    layers: tuple[LayerLoss, ...] = ()  # the largest loss first

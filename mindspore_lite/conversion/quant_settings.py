@@ -18,6 +18,7 @@ from typing import Any
 
 from mindspore_lite.errors import SettingsError
 
+ANY = "ANY"
 MOST = 65535  # the largest size, count or width that the documented grammar knows
 
 Config = Mapping[str, Mapping[str, str]]
@@ -40,9 +41,10 @@ class DataSettings:
     """Where calibration data lie and what they are."""
 
     folders: tuple[tuple[str, Path], ...]  # input name, folder
-    kind: str  # IMAGE or BIN
+    kind: str  # IMAGE, BIN or NPZ; ANY: as the files say
     count: int | None = None  # None: every file
     image: ImageSteps = field(default_factory=ImageSteps)
+    hold_out: bool = False  # some files, to compare the result on
     layout: str = "NHWC"  # of raw files for 4-D inputs; the converter's --inputDataFormat
 
 
@@ -61,8 +63,10 @@ class QuantSettings:
     debug_folder: Path | None = None
 
 
-def settings_of(config: Config) -> QuantSettings | None:
+def settings_of(config: Config, samples: DataSettings | None = None) -> QuantSettings | None:
     """The settings in the sections of a configuration; None where no quantisation is asked for.
+
+    `samples` take the place of the section that says where calibration data lie.
 
     Raises:
         SettingsError: Every problem of every section, one on a line.
@@ -72,7 +76,11 @@ def settings_of(config: Config) -> QuantSettings | None:
     common, weight, full = (values[n] for n in (_COMMON, _WEIGHT, _FULL))
     kind = common.get("quant_type")
     problems += _not_carried_out(values)
-    data = _data(values[_DATA], kind == "FULL_QUANT", problems)
+    data = samples or _data(values[_DATA], kind == "FULL_QUANT", problems)
+    if samples is not None and values[_DATA]:
+        problems.append(f"samples are given by --samples and by [{_DATA}]; give them once")
+    if samples is not None and kind is None:
+        problems.append("--samples goes with --quantise: nothing else looks at samples")
     if problems:
         raise SettingsError("\n".join(problems), problems)
     if kind is None:

@@ -10,14 +10,15 @@ import onnx_ir.passes.common as passes
 from mindspore_lite.conversion.calibration import Samples, open_samples
 from mindspore_lite.conversion.dynamic_quant import quantise_dynamically
 from mindspore_lite.conversion.full_quant import quantise_fully
-from mindspore_lite.conversion.measure import Difference, compared, inputs_of
+from mindspore_lite.conversion.layer_loss import layer_losses
+from mindspore_lite.conversion.measure import Difference, compared, inputs_of, made_up_inputs
 from mindspore_lite.conversion.quant_csv import write_csv
-from mindspore_lite.conversion.quant_report import Outcome
+from mindspore_lite.conversion.quant_report import LayerLoss, Outcome
 from mindspore_lite.conversion.quant_report import QuantReport as QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings as QuantSettings
 from mindspore_lite.conversion.quant_settings import settings_of as settings_of
 from mindspore_lite.conversion.weight_quant import quantise_weights
-from mindspore_lite.errors import SettingsError
+from mindspore_lite.errors import LiteError, SettingsError
 
 Step = Callable[[str], None]
 
@@ -40,10 +41,17 @@ def quantise(
     if not outcome.changes:
         raise SettingsError(_nothing(outcome, settings))
     step("comparing")
-    difference = compared(model, outcome.model, samples)
+    held = None if samples is None else samples.held_out()
+    if held is None:
+        difference = compared(model, outcome.model, samples)
+    else:
+        what = "1 sample that was" if len(held) == 1 else f"{len(held)} samples that were"
+        difference = compared(model, outcome.model, held, f"{what} held out")
+    step("looking for the layers that lose most")
+    layers = _layers(model, settings, outcome, held or samples)
     if settings.debug_folder is not None:
         write_csv(settings.debug_folder, outcome.changes, difference)
-    return outcome.model, _report(settings, model, outcome, difference)
+    return outcome.model, _report(settings, model, outcome, difference, layers)
 
 
 def _check_names(model: ir.Model, settings: QuantSettings) -> None:
@@ -91,7 +99,11 @@ def _nothing(outcome: Outcome, settings: QuantSettings) -> str:
 
 
 def _report(
-    settings: QuantSettings, model: ir.Model, outcome: Outcome, difference: Difference
+    settings: QuantSettings,
+    model: ir.Model,
+    outcome: Outcome,
+    difference: Difference,
+    layers: tuple[LayerLoss, ...],
 ) -> QuantReport:
     return QuantReport(
         settings.kind,
@@ -102,7 +114,23 @@ def _report(
         difference.largest,
         difference.cosine,
         difference.compared_on,
+        difference.top_one,
+        layers,
     )
+
+
+def _layers(
+    model: ir.Model, settings: QuantSettings, outcome: Outcome, samples: Samples | None
+) -> tuple[LayerLoss, ...]:
+    """What each layer loses; none where the model does not run on the inputs that there are."""
+    probe = _copy(model)
+    inputs = samples if samples is not None else [made_up_inputs(inputs_of(probe), 0)]
+    try:
+        return layer_losses(probe, outcome.changes, outcome.roundings, inputs)
+    except LiteError:
+        if samples is not None:
+            raise
+        return ()
 
 
 def _weight_bytes(model: ir.Model) -> int:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from support.conversion import dense_onnx, unusual_onnx
 from support.models import built
 
 from mindspore_lite.cli.convert import show_report
+from mindspore_lite.cli.demo import DIGITS_MODEL, samples
 from mindspore_lite.conversion import convert as pipeline
 from mindspore_lite.conversion.check import Difference
 from mindspore_lite.conversion.convert import Report
@@ -235,3 +239,63 @@ def test_an_error_names_the_flags_of_this_command(
     assert words in done.err
     for other in ("--inputShape", "inputShape", "trustPickle", "outputFile", "fmk", "MSLITE"):
         assert other not in done.err
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Ten digits as .npy, .npz and pictures."""
+    images, _ = samples()
+    for kind in ("npy", "npz", "png"):
+        (tmp_path / kind).mkdir()
+    for at, image in enumerate(images):
+        np.save(tmp_path / f"npy/{at}.npy", image[None])
+        np.savez(tmp_path / f"npz/{at}.npz", x=image[None])
+        Image.fromarray((image[0] * 255).astype(np.uint8)).save(tmp_path / f"png/{at}.png")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "png"])
+def test_full_quantisation_in_one_step_reports_what_was_lost(
+    mslite: Run, folders: Path, kind: str
+) -> None:
+    flags = ("--quantise", "full", "--samples", folders / kind)
+    done = mslite("convert", DIGITS_MODEL, folders / "small", *flags)
+    assert (done.code, done.err) == (0, "")
+    assert "quantised (FULL_QUANT): 32 weights" in done.out
+    assert "on 2 samples that were held out" in done.out
+    assert "the same top class in 100.0% of 2 rows, if Default/Softmax-op0 holds" in done.out
+    losses = re.findall(r"^ +([\d.]+)%  Conv  Default/features", done.out, re.M)
+    assert len(losses) == 5
+    assert losses == sorted(losses, key=float, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--quantise", "full"], "--quantise full wants --samples FOLDER, with inputs as they"),
+        (["--samples", "npy"], "--samples goes with --quantise"),
+        (["--quantise", "full", "--samples", "npy", "--std", "0"], "--std got '0', wanted numbers"),
+        (["--quantise", "full", "--samples", "npy", "--mean", "1,2"], "--mean got '1,2', wanted 1"),
+        (["--mean", "1"], "--mean is for the images of --samples"),
+        (["--quantise", "full", "--samples", "npy", "--samples", "npz"], "wanted one FOLDER"),
+        (["--quantise", "full", "--samples", "y=npy"], "'y', which is no input of the model"),
+        (["--quantise", "full", "--samples", "none"], "'none', which is no folder"),
+    ],
+)
+def test_samples_that_make_no_sense(
+    mslite: Run, folders: Path, flags: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folders)
+    done = mslite("convert", DIGITS_MODEL, "small", *flags)
+    assert done.code == 1
+    assert words in done.err
+    assert "INPUT ILLEGAL" not in done.err
+    assert "data_preprocess_param" not in done.err
+
+
+def test_too_few_samples_to_hold_some_out_is_said(mslite: Run, folders: Path) -> None:
+    for at in range(4, 10):
+        (folders / f"npy/{at}.npy").unlink()
+    flags = ("--quantise", "full", "--samples", f"x={folders / 'npy'}")
+    out = mslite("convert", DIGITS_MODEL, folders / "small", *flags).out
+    assert "which calibrated the model; with 5 samples or more, some are held out instead" in out

@@ -162,7 +162,7 @@ def test_convert_reads_calibration_data(mslite: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["missing.onnx"], "model_file does not exist: 'missing.onnx'"),
+        (["missing.onnx"], "MODEL does not exist: 'missing.onnx'"),
         (["net.pb"], "a sandbox does not go with models of TF"),
         (["net.onnx", "net"], ""),
         (["bad.onnx"], "'bad.onnx' cannot be loaded as ONNX"),

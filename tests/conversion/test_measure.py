@@ -16,7 +16,9 @@ from mindspore_lite.conversion.measure import (
     cosine,
     inputs_of,
     made_up_inputs,
+    top_one,
 )
+from mindspore_lite.conversion.quant_report import TopOne
 
 
 def scaled(factor: float, op: str = "Mul") -> ir.Model:
@@ -137,3 +139,15 @@ def test_normal_numbers_are_used() -> None:
     (array,) = made_up_inputs(inputs_of(mlp()), 0)
     assert array.min() < 0 < array.max()
     assert normal(1, 64).dtype == array.dtype
+
+
+def test_the_top_class_is_compared_row_by_row() -> None:
+    want = [np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([[0.0, 1.0]])]
+    have = [np.array([[1.0, 0.5], [3.0, 0.0]]), np.array([[0.0, 1.0]])]
+    assert top_one("y", want, have) == TopOne("y", agreed=2, rows=3)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (1, 3, 2, 2)])
+def test_what_has_no_rows_of_classes_has_no_top_class(shape: tuple[int, ...]) -> None:
+    assert top_one("y", [np.zeros(shape)], [np.zeros(shape)]) is None
+    assert top_one("y", [np.zeros((2, 3))], [np.zeros((2, 4))]) is None

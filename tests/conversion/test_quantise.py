@@ -14,7 +14,8 @@ from support.quant_nets import cnn, mlp, normal
 from support.running import DATA, op_types, run_graph
 
 from mindspore_lite.conversion.measure import inputs_of, made_up_inputs
-from mindspore_lite.conversion.quant_settings import DataSettings
+from mindspore_lite.conversion.quant_report import TopOne
+from mindspore_lite.conversion.quant_settings import ANY, DataSettings
 from mindspore_lite.conversion.quantise import QuantSettings, quantise, settings_of
 from mindspore_lite.errors import InputError, SettingsError
 from mindspore_lite.graph.source import ModelInput, source_of
@@ -41,7 +42,7 @@ def test_the_report_says_what_was_done(kind: str, rows: DataSettings) -> None:
     assert 0.999 < report.cosine < 1
     assert report.compared_on == "calibration data"
     assert steps[0] == "quantising"
-    assert steps[-1] == "comparing"
+    assert steps[-2:] == ["comparing", "looking for the layers that lose most"]
     assert op_types(model) == ["Gemm", "Relu", "MatMul"]  # the original is untouched
     worst = scale = 0.0
     for at in range(5):
@@ -55,6 +56,8 @@ def test_the_report_says_what_was_done(kind: str, rows: DataSettings) -> None:
 def test_without_data_random_inputs_are_compared(kind: str) -> None:
     _, report = quantise(mlp(), QuantSettings(kind))
     assert report.compared_on == "random inputs"
+    assert report.top_one is None  # of noise
+    assert {one.name for one in report.layers} == {"fc1", "fc2"}
     assert 0 < report.largest_difference < 0.03
 
 
@@ -260,3 +263,30 @@ def test_pictures_calibrate_too(tmp_path: Path) -> None:
     _, report = quantise(cnn(), settings)
     assert report.quantised == 4
     assert report.cosine > 0.99
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(5, "1 sample that was"), (10, "2 samples that were")]
+)
+def test_the_report_is_about_samples_that_did_not_calibrate(
+    count: int, words: str, tmp_path: Path
+) -> None:
+    for at in range(count):
+        np.save(tmp_path / f"{at:02}.npy", normal(3, 64, seed=at))
+    data = DataSettings((("", tmp_path),), ANY, hold_out=True)
+    made, report = quantise(mlp(), QuantSettings("FULL_QUANT", data=data))
+    assert report.compared_on == f"{words} held out"
+    wanted, found = [], []
+    for at in range(4, count, 5):
+        x = normal(3, 64, seed=at)
+        found += run_graph(made.clone(), x)
+        wanted += run_graph(mlp(), x)
+    assert report.largest_difference == pytest.approx(
+        max(np.abs(w - f).max() for w, f in zip(wanted, found, strict=True))
+        / max(np.abs(w).max() for w in wanted),
+        rel=0.05,
+    )
+    agreed = sum((w.argmax(1) == f.argmax(1)).sum() for w, f in zip(wanted, found, strict=True))
+    assert report.top_one == TopOne("y", agreed, 3 * count // 5)
+    assert {one.operator for one in report.layers} == {"Gemm", "MatMul"}
+    assert all(0 < one.loss < 0.05 for one in report.layers)
