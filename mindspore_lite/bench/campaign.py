@@ -19,9 +19,9 @@ from mindspore_lite.bench.compare import (
     turns,
 )
 from mindspore_lite.bench.measure import Meter, run_of
-from mindspore_lite.bench.peers import Graph, import_library, onnx_of
-from mindspore_lite.bench.result import Ratio, ResultPlace, Run
-from mindspore_lite.bench.sides import Feed, Side, Wish
+from mindspore_lite.bench.peers import INSTALL, Graph, import_library, onnx_of
+from mindspore_lite.bench.result import Apart, Ratio, ResultPlace, Run
+from mindspore_lite.bench.sides import Feed, OtherFile, Ours, Side, Wish
 from mindspore_lite.serving.layout import Layout
 
 _LATE_MS = 1.0  # what a sender may be late without a word; a busy machine wakes it no sooner
@@ -33,6 +33,7 @@ class Findings:
 
     runs: list[Run] = field(default_factory=list)
     ratios: list[Ratio] = field(default_factory=list)
+    apart: list[Apart] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
 
@@ -43,6 +44,7 @@ class Sides:
 
     sides: dict[str, Side] = field(default_factory=dict)
     meters: dict[str, Meter] = field(default_factory=dict)
+    files: dict[str, list[str]] = field(default_factory=dict)  # other models: their outputs
 
     def measure(
         self, loads: Sequence[Load], feed: Feed, plan: ComparePlan, watch: Watch
@@ -55,7 +57,7 @@ class Sides:
         found = Findings()
         try:
             for load in loads:
-                bursts, found.interrupted = self._turns(load, feed, plan, watch)
+                bursts, found.interrupted = self._turns(load, feed, plan, watch, found)
                 self._add(found, load, bursts)
                 if found.interrupted:
                     break
@@ -64,7 +66,7 @@ class Sides:
         return found
 
     def _turns(
-        self, load: Load, feed: Feed, plan: ComparePlan, watch: Watch
+        self, load: Load, feed: Feed, plan: ComparePlan, watch: Watch, found: Findings
     ) -> tuple[Bursts, bool]:
         with ExitStack() as stack:
             desks = {}
@@ -72,7 +74,7 @@ class Sides:
                 watch.at(f"{name}, {load}")
                 with self.meters[name].turn():
                     desks[name] = stack.enter_context(side.desk(load, feed))
-            check_alike(desks)
+            found.apart = check_alike(desks, self.files)
             return turns(desks, load, plan, watch, self.meters)
 
     def _add(self, found: Findings, load: Load, bursts: Bursts) -> None:
@@ -92,25 +94,42 @@ class Sides:
 
 @contextmanager
 def taking_part(
-    ours: Side, meter: Meter, peers: Sequence[str], model: Path, kind: str, wish: Wish
+    ours: Ours, meter: Meter, peers: Sequence[str], model: Path, kind: str, wish: Wish
 ) -> Iterator[Sides]:
     """Our side, which is there already, and the peers, which are made here and closed after all.
 
     Raises:
-        LiteError: The model cannot be given to a peer.
+        LiteError: The model cannot be given to a peer, or another file takes other requests.
     """
     everyone = Sides({OURS: ours}, {OURS: meter})
     with ExitStack() as stack:
-        if peers:
+        runtimes = [name for name in peers if name in INSTALL]
+        for path in (Path(name) for name in peers if name not in INSTALL):
+            _add_file(everyone, stack, ours, path, model, wish)
+        if runtimes:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mslite-bench-")))
             graph = Graph(model, onnx_of(model, kind, folder), wish)
-            for name in peers:
+            for name in runtimes:
                 import_library(name)
                 everyone.meters[name] = Meter()
                 with everyone.meters[name].turn():
                     everyone.sides[name] = graph.side(name)
                 stack.callback(everyone.sides[name].close)
         yield everyone
+
+
+def _add_file(
+    everyone: Sides, stack: ExitStack, ours: Ours, path: Path, model: Path, wish: Wish
+) -> None:
+    taken = {*everyone.sides, *INSTALL, model.name}
+    name = str(path) if path.name in taken else path.name
+    meter = Meter()
+    OtherFile(path, wish, name, ours.inputs).close()  # what compiling needs is no memory of it
+    with meter.turn():
+        side = OtherFile(path, wish, name, ours.inputs)
+    stack.callback(side.close)
+    everyone.meters[name], everyone.sides[name] = meter, side
+    everyone.files[name] = side.outputs()
 
 
 def places(layout: Layout) -> tuple[ResultPlace, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,8 +17,9 @@ import numpy as np
 from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.load import Tick, closed_loop, open_loop
 from mindspore_lite.bench.measure import Meter
-from mindspore_lite.bench.result import Ratio
+from mindspore_lite.bench.result import Apart, Ratio
 from mindspore_lite.bench.sides import Desk
+from mindspore_lite.conversion.measure import cosine, top_one
 from mindspore_lite.errors import EngineError
 
 SETTLE_S = 0.1  # between bursts: ONNX Runtime's threads were seen to spin on for 0.05 s
@@ -117,17 +118,24 @@ def _tick(watch: Watch, name: str, load: Load) -> Tick:
     return tick
 
 
-def check_alike(desks: Mapping[str, Desk]) -> None:
-    """Let every side answer once.
+def check_alike(desks: Mapping[str, Desk], files: Mapping[str, Sequence[str]]) -> list[Apart]:
+    """Let every side answer once; `files` are other model files, with the names of their outputs.
+
+    Returns:
+        How far the answers of these lie apart, which may differ: one may be quantised.
 
     Raises:
         EngineError: An answer is not ours; to compare speeds would mean nothing.
     """
     wanted = desks[OURS].call()
+    found: list[Apart] = []
     for name, desk in desks.items():
         if name == OURS:
             continue
         got = desk.call()
+        if name in files:
+            found += _all_apart(name, files[name], wanted, got)
+            continue
         if len(got) != len(wanted):
             raise EngineError(f"{name} has {len(got)} outputs, mslite has {len(wanted)}")
         for number, (ours, theirs) in enumerate(zip(wanted, got, strict=True)):
@@ -138,6 +146,23 @@ def check_alike(desks: Mapping[str, Desk]) -> None:
                     f"largest value, wanted at most {ALIKE:g}; there is nothing to compare, leave "
                     "it out of --compare"
                 )
+    return found
+
+
+def _all_apart(
+    name: str, outputs: Sequence[str], wanted: Sequence[np.ndarray], got: Sequence[np.ndarray]
+) -> Iterator[Apart]:
+    shapes = [[list(one.shape) for one in side] for side in (got, wanted)]
+    if shapes[0] != shapes[1]:
+        raise EngineError(
+            f"{name} answers with {shapes[0]}, the model with {shapes[1]}; it is another network, "
+            "leave it out of --compare"
+        )
+    for output, ours, theirs in zip(outputs, wanted, got, strict=True):
+        same = top_one(output, [ours], [theirs]) if ours.dtype.kind == "f" else None
+        alike = cosine([ours], [theirs])
+        agreed, rows = (0, 0) if same is None else (same.agreed, same.rows)
+        yield Apart(name, output, _apart(ours, theirs), alike, agreed, rows)
 
 
 def _apart(ours: np.ndarray, theirs: np.ndarray) -> float:

@@ -67,18 +67,24 @@ def _compared(view: View) -> Iterator[str]:
             whole = [r for r in ratios if r.get("peer") == peer and r.get("middle") is not None]
             behind = [ratio for ratio in whole if (ratio.get("high") or 1) < 1]
             told = whole[-1:] + sorted(behind, key=lambda ratio: float(ratio["middle"]))[:1]
-            yield from dict.fromkeys(_ratio_sentence(ratio) for ratio in told)
+            ours = view.model.get("file") or OURS if peer in _files(view) else OURS
+            yield from dict.fromkeys(_ratio_sentence(ratio, str(ours)) for ratio in told)
 
 
-def _ratio_sentence(ratio: Entry) -> str:
+def _files(view: View) -> set[object]:
+    """The sides that are other model files."""
+    return {one.get("peer") for one in view.apart}
+
+
+def _ratio_sentence(ratio: Entry, ours: str) -> str:
     middle, low, high = (ratio.get(name) for name in ("middle", "low", "high"))
     times, load = f"{factor(middle)}\N{NO-BREAK SPACE}{TIMES}", load_of(ratio).text
     even = low is not None and high is not None and low <= 1 <= high
     note = "; 1 lies within the spread" if even else ""
     rest = f"at {load} ({factor(low)} to {factor(high)}){note}."
     if ratio.get("of") == "throughput":
-        return f"{OURS} answers {times} as many requests as {ratio.get('peer')} {rest}"
-    return f"The p99 latency of {ratio.get('peer')} is {times} that of {OURS} {rest}"
+        return f"{ours} answers {times} as many requests as {ratio.get('peer')} {rest}"
+    return f"The p99 latency of {ratio.get('peer')} is {times} that of {ours} {rest}"
 
 
 def _alone(view: View) -> Iterator[str]:

@@ -22,7 +22,7 @@ from mindspore_lite.bench.markup import node, written
 from mindspore_lite.bench.number_text import digits, span
 from mindspore_lite.bench.pareto import engines_of, pareto_plot
 from mindspore_lite.bench.ratio_plots import ratio_plots
-from mindspore_lite.bench.tables import facts, point_table, run_table
+from mindspore_lite.bench.tables import apart_table, facts, point_table, run_table
 from mindspore_lite.bench.view import Entry, View, latency, load_of, ours_first
 
 _HERE = Path(__file__).parent
@@ -52,6 +52,7 @@ def _sections(view: View) -> list[Element | None]:
         _head(view),
         _trouble(view),
         _tune(view.tune) if view.tune else None,
+        _section("How far the answers lie apart", apart_table(view)) if view.apart else None,
         _ratios(view),
         *[_against_load(view, kind) for kind in ("clients", "rate")],
         *[_load(load.text, view.at(load)) for load in view.loads],

@@ -115,6 +115,18 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """How far an output of another model file lies from the model's, for the request measured."""
+
+    peer: str
+    output: str
+    largest: float  # difference, as a share of the largest value
+    cosine: float
+    agreed: int  # rows with the same largest number
+    rows: int  # 0: it does not look like classes
+
+
+@dataclass(frozen=True)
 class ResultPlace:
     """A worker, its threads, and the cores that it is bound to; () where it is not."""
 
@@ -134,10 +146,10 @@ class Point:
     clients: int
     throughput: float
     p99_ms: float
-    requests: int = 0  # of the second try, and its rounds; 0 where there was none
-    rounds: int = 0
     on_front: bool = False  # no other point has more throughput and a lower p99
     chosen: bool = False
+    requests: int = 0  # of the second try, and its rounds; 0 where there was none
+    rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,6 +174,7 @@ class Result:
     ratios: tuple[Ratio, ...]
     layout: tuple[ResultPlace, ...]
     tune: Tune | None = None
+    apart: tuple[Apart, ...] = ()
 
 
 def plain(result: Result) -> dict[str, Any]:

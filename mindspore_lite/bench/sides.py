@@ -19,7 +19,7 @@ import numpy as np
 from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.load import OUTSTANDING, Done, Drop, Submit
 from mindspore_lite.context import Context
-from mindspore_lite.errors import CancelledError
+from mindspore_lite.errors import CancelledError, InputError
 from mindspore_lite.model import ModelParallelRunner
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.tensor import Tensor
@@ -99,10 +99,14 @@ class Ours:
         """Who runs where."""
         return self._runner.statistics().layout
 
+    def arrays(self, feed: Feed) -> list[np.ndarray]:
+        """The arrays of a request, in the order of the inputs."""
+        return [feed[tensor.name] for tensor in self.inputs]
+
     @contextmanager
     def desk(self, load: Load, feed: Feed) -> Iterator[Desk]:
         """The runner serves any load as it is."""
-        runner, inputs = self._runner, [feed[tensor.name] for tensor in self.inputs]
+        runner, inputs = self._runner, self.arrays(feed)
         pending: _Pending[list[Tensor]] = _Pending()
 
         def call() -> list[np.ndarray]:
@@ -116,6 +120,47 @@ class Ours:
     def close(self) -> None:
         """Take no more requests, and free the model."""
         self._runner.close(timeout_s=1.0)
+
+
+class OtherFile(Ours):
+    """The same runner with another model file, which takes the same requests."""
+
+    def __init__(self, model: Path, wish: Wish, name: str, inputs: list[Tensor]) -> None:
+        """Build.
+
+        Raises:
+            InputError: Its inputs are others.
+        """
+        super().__init__(model, wish, name)
+        mine = self.inputs
+        self._names = [one.name for one in inputs]  # by their places, whatever they are called here
+        if {one.name for one in mine} == set(self._names):
+            self._names = [one.name for one in mine]
+        wanted = {one.name: one for one in inputs}
+        same = len(mine) == len(inputs) and all(
+            one.dtype == wanted[name].dtype and len(one.shape) == len(wanted[name].shape)
+            for one, name in zip(mine, self._names, strict=True)
+        )
+        if not same:
+            self.close()
+            raise InputError(
+                f"{name} cannot be compared: it has the inputs {_told(mine)}, the model has "
+                f"{_told(inputs)}"
+            )
+
+    def arrays(self, feed: Feed) -> list[np.ndarray]:
+        """The arrays of a request, in the order of this file's inputs."""
+        return [feed[name] for name in self._names]
+
+    def outputs(self) -> list[str]:
+        """Their names."""
+        return [one.name for one in self._runner.get_outputs()]
+
+
+def _told(inputs: list[Tensor]) -> str:
+    return ", ".join(
+        f"{one.name} {str(one.dtype).rpartition('.')[2].lower()}{one.shape}" for one in inputs
+    )
 
 
 @contextmanager

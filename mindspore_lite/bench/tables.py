@@ -17,6 +17,7 @@ _RUN_HEADS = (
     "CPU ms/request", "memory MiB", "requests", "errors",
 )  # fmt: skip
 _POINT_HEADS = ("engine", "workers", "threads", "batch", "clients", "requests/s", "p99 ms", "")
+_APART_HEADS = ("file", "largest difference", "cosine", "same top class", "output")
 _SETTINGS = {"duration_s": "duration", "warmup_s": "warm-up"}
 _MACHINE = {"cpu": "CPU", "cores": "cores", "python": "Python"}
 _ZERO = {"workers": "automatic", "threads": "automatic", "batch": "none"}
@@ -42,6 +43,17 @@ def point_table(points: Sequence[Entry]) -> Element:
         note = "chosen" if point.get("chosen") else "on the front" if point.get("on_front") else ""
         rows.append(_row(str(point.get("engine")), numbers, node("td", note, class_="text")))
     return _box("All settings that were tried", _POINT_HEADS, [node("tbody", *rows)])
+
+
+def apart_table(view: View) -> Element:
+    """How far the outputs of other model files lie from the model's."""
+    rows = []
+    for one in view.apart:
+        numbers = [digits(one.get("largest")), digits(one.get("cosine"))]
+        share = f"{count(one.get('agreed'))} of {count(one.get('rows'))}" if one.get("rows") else ""
+        output = node("td", str(one.get("output")), class_="text")
+        rows.append(_row(str(one.get("peer")), [*numbers, share], output))
+    return _box("Outputs of one request", _APART_HEADS, [node("tbody", *rows)])
 
 
 def facts(view: View) -> Element:

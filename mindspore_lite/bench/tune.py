@@ -193,8 +193,8 @@ def _point(setting: Setting, clients: int, score: Score) -> Point:
         clients,
         score.throughput,
         score.p99_ms,
-        score.measured.requests,
-        len(score.measured.rounds),
+        requests=score.measured.requests,
+        rounds=len(score.measured.rounds),
     )
 
 

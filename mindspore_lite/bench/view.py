@@ -52,6 +52,7 @@ class View:
         self.ratios: Sequence[Entry] = sorted(safe.get("ratios") or [], key=load_of)
         self.layout: Sequence[Entry] = safe.get("layout") or []
         self.tune: Entry | None = safe.get("tune")
+        self.apart: Sequence[Entry] = safe.get("apart") or []
         self.loads = sorted({load_of(run) for run in self.runs})
         self.sides = ours_first(run["side"] for run in self.runs)
 

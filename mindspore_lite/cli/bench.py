@@ -31,7 +31,7 @@ from mindspore_lite.cli.bench_flags import (
     peers_of,
     plan_of,
 )
-from mindspore_lite.cli.bench_show import show_ratios, show_runs, show_tune
+from mindspore_lite.cli.bench_show import show_apart, show_ratios, show_runs, show_tune
 from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
 from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.inspect import printable
@@ -65,7 +65,7 @@ def bench(model: Path, /, *, options: Options | None = None) -> None:
 
 
 def _installed(names: tuple[str, ...]) -> tuple[str, ...]:
-    absent = peers.missing(names)
+    absent = peers.missing(tuple(name for name in names if name in peers.INSTALL))
     for name, command in absent.items():
         say(f"{name} is not installed, and left out: {command}")
     return tuple(name for name in names if name not in absent)
@@ -92,6 +92,8 @@ def _measure(
             for name in names:
                 if name in peers.NOTES:
                     say(peers.NOTES[name])
+            for name in sides.files:
+                say(f"mslite is {printable(model.name)}; {printable(name)} runs with its settings")
             if names and not options.rounds:
                 rounds = rounds_for(plan.duration_s, loads, _answer_s(ours, feed))
                 plan = replace(plan, rounds=rounds)
@@ -101,15 +103,17 @@ def _measure(
         raise KeyboardInterrupt
     show_runs(found.runs)
     show_ratios(found.ratios)
+    show_apart(found.apart, given=bool(options.input))
     for text in found.warnings:
         say(f"warning: {text}")
     result = Result(
         model=_facts(model, feed),
-        machine=machine(("numpy", engine, *names)),
+        machine=machine(("numpy", engine, *(name for name in names if name in peers.INSTALL))),
         settings=_settings(wish, engine, plan),
         runs=tuple(found.runs),
         ratios=tuple(found.ratios),
         layout=places(layout),
+        apart=tuple(found.apart),
     )
     _finish(result, options, found)
 

@@ -16,6 +16,7 @@ from mindspore_lite.bench.compare import ComparePlan
 from mindspore_lite.bench.peers import INSTALL
 from mindspore_lite.bench.sides import Wish
 from mindspore_lite.cli.console import fail
+from mindspore_lite.settings.formats import by_suffix
 
 CLIENTS = "1,4,16"
 _MOST_CLIENTS = 1024  # threads of this process; guess
@@ -57,7 +58,8 @@ class Options:
     shape
         NAME=1,3,224,224 for each input that should have another shape.
     compare
-        Peers to run as well, in turns: onnxruntime, openvino, torch.
+        What to run as well, in turns: onnxruntime, openvino, torch, or other model files, such as
+        the same model quantised.
     rounds
         Turns of each side; without it 7 to 30 where there is a peer, more where answers come
         faster, else 1.
@@ -121,12 +123,18 @@ def loads_of(options: Options) -> list[Load]:
 def peers_of(options: Options) -> tuple[str, ...]:
     """Those to compare with, each once."""
     names = [name.strip() for name in options.compare.split(",")] if options.compare else []
-    unknown = [name for name in names if name not in INSTALL]
-    if unknown:
-        fail(f"--compare got {unknown[0]!r}, wanted some of {', '.join(INSTALL)}", code=2)
-    if names and options.sandbox:
+    runtimes = [name for name in names if name in INSTALL]
+    for name in names:
+        if name not in INSTALL and not Path(name).is_file():
+            missing = f", but there is no such file in {str(Path.cwd())!r}"
+            fail(
+                f"--compare got {name!r}, wanted some of {', '.join(INSTALL)}, or model files"
+                f"{missing if by_suffix(Path(name)) else ''}",
+                code=2,
+            )
+    if runtimes and options.sandbox:
         fail("--sandbox does not go with --compare: the peers compile in this process", code=2)
-    if names and options.target != "cpu":
+    if runtimes and options.target != "cpu":
         fail("--compare runs the peers on the CPU; it goes with --target cpu", code=2)
     return tuple(dict.fromkeys(names))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindspore_lite.bench.burst import Load
-from mindspore_lite.bench.result import Point, Ratio, Run, Tune
+from mindspore_lite.bench.result import Apart, Point, Ratio, Run, Tune
 from mindspore_lite.cli.console import say
 from mindspore_lite.cli.inspect import printable
 
@@ -47,6 +47,23 @@ def show_ratios(ratios: Sequence[Ratio]) -> None:
             f"mslite and {ratio.peer}, {Load(ratio.clients, ratio.rate)}: {ratio.middle:.2f} "
             f"({ratio.low:.2f} to {ratio.high:.2f}) {what}"
         )
+
+
+def show_apart(found: Sequence[Apart], given: bool) -> None:
+    """How far the answers of other files lie from the model's."""
+    for one in found:
+        say(
+            f"{printable(one.peer)}, output {printable(one.output)}: largest difference "
+            f"{one.largest:.2g} of the largest value, cosine {one.cosine:.6f}{_top(one)}"
+        )
+    if found and not given:
+        say("these are of one random request; --input NAME=FILE gives one that means something")
+
+
+def _top(one: Apart) -> str:
+    if not one.rows:
+        return ""
+    return f", the same top class in {one.agreed} of {one.rows} row{'s'[: one.rows > 1]}"
 
 
 def show_tune(tune: Tune) -> None:

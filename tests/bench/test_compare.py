@@ -105,8 +105,8 @@ def test_a_round_without_answers_gives_no_ratio() -> None:
 
 def test_equal_answers_pass() -> None:
     values = [1.0, np.nan, np.inf, 1000.0]
-    check_alike({"mslite": desk(values, []), "peer": desk([1.5, np.nan, np.inf, 1000.0], [])})
-    check_alike({"mslite": desk([1.0])})
+    check_alike({"mslite": desk(values, []), "peer": desk([1.5, np.nan, np.inf, 1000.0], [])}, {})
+    check_alike({"mslite": desk([1.0])}, {})
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,21 @@ def test_equal_answers_pass() -> None:
 )
 def test_other_answers_are_refused(theirs: list[object], words: str) -> None:
     with pytest.raises(EngineError, match=words):
-        check_alike({"mslite": desk([1.0, 2.0]), "peer": desk(*theirs)})
+        check_alike({"mslite": desk([1.0, 2.0]), "peer": desk(*theirs)}, {})
+
+
+def test_another_file_may_answer_otherwise_and_it_is_said_how_far() -> None:
+    ours, theirs = [[1.0, 2.0], [3.0, 0.0]], [[1.0, 0.5], [3.0, 0.0]]
+    desks = {"mslite": desk(ours, [4]), "small.mindir": desk(theirs, [4])}
+    first, second = check_alike(desks, {"small.mindir": ["y", "label"]})
+    assert (first.peer, first.output, first.agreed, first.rows) == ("small.mindir", "y", 1, 2)
+    assert first.largest == pytest.approx(0.5)
+    assert first.cosine == pytest.approx(11 / np.sqrt(14 * 10.25))
+    assert (second.output, second.largest, second.cosine, second.rows) == ("label", 0.0, 1.0, 0)
+
+
+@pytest.mark.parametrize("theirs", [[[1.0]], [[1.0, 2.0], [3.0]]])
+def test_another_network_is_refused(theirs: list[object]) -> None:
+    desks = {"mslite": desk([1.0, 2.0]), "other.mindir": desk(*theirs)}
+    with pytest.raises(EngineError, match=r"other\.mindir answers with .*, the model with \[\[2"):
+        check_alike(desks, {"other.mindir": ["y", "z"]})

@@ -31,7 +31,7 @@ def test_a_peer_gives_our_answers(graph: Graph, name: str, load: Load) -> None:
         pytest.skip(f"{name} is not installed")
     ours, peer = Ours(DIGITS, Wish(workers=1)), graph.side(name)
     with ours.desk(load, FEED) as desk, peer.desk(load, FEED) as other:
-        check_alike({"mslite": desk, name: other})
+        check_alike({"mslite": desk, name: other}, {})
         answers: list[BaseException | None] = []
         other.submit(answers.append)
     for side in (ours, peer):

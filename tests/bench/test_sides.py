@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from support.conversion import dense_onnx
 from support.models import DIGITS
 
 from mindspore_lite.bench.burst import Load
-from mindspore_lite.bench.sides import Ours, Wish, threaded
-from mindspore_lite.errors import CancelledError, LiteError
+from mindspore_lite.bench.sides import OtherFile, Ours, Wish, threaded
+from mindspore_lite.errors import CancelledError, InputError, LiteError
 
 FEED = {"x": np.zeros((1, 1, 8, 8), np.float32)}
 LIMIT_S = 120.0
@@ -86,3 +89,24 @@ def test_what_still_waits_at_the_end_has_no_answer() -> None:
         desk.submit(lambda error: (ended.append(error), gate.set())[0])
         assert began.wait(LIMIT_S)
     assert sorted(type(error).__name__ for error in ended) == ["CancelledError", "ValueError"]
+
+
+def test_another_file_takes_the_same_requests_by_the_places_of_its_inputs(tmp_path: Path) -> None:
+    dense_onnx(tmp_path / "a.onnx")
+    model = onnx.load(tmp_path / "a.onnx")
+    for node in model.graph.node:
+        node.input[:] = ["pixels" if name == "x" else name for name in node.input]
+    model.graph.input[0].name = "pixels"
+    onnx.save(model, tmp_path / "b.onnx")
+    ours = Ours(tmp_path / "a.onnx", Wish())
+    shape = [abs(dim) for dim in ours.inputs[0].shape]
+    feed = {"x": np.ones(shape, np.float32)}
+    other = OtherFile(tmp_path / "b.onnx", Wish(), "b.onnx", ours.inputs)
+    with ours.desk(Load(clients=1), feed) as a, other.desk(Load(clients=1), feed) as b:
+        for mine, theirs in zip(a.call(), b.call(), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    assert len(other.outputs()) == 1
+    other.close()
+    with pytest.raises(InputError, match=r"digits cannot be compared: it has the inputs x float32"):
+        OtherFile(DIGITS, Wish(), "digits", ours.inputs)
+    ours.close()

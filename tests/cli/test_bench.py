@@ -35,6 +35,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--warmup", "inf"], "--warmup is inf, wanted seconds"),
         (["--workers", "-1"], "--workers is -1, wanted 0 or more"),
         (["--compare", "tensorrt"], "--compare got 'tensorrt', wanted some of onnxruntime"),
+        (["--compare", "none.mindir"], "or model files, but there is no such file in '"),
         (["--compare", "openvino", "--target", "gpu"], "it goes with --target cpu"),
         (["--tune", "--rate", "5"], "--tune does not go with --rate"),
         (["--tune", "--target", "gpu"], "--tune searches settings of the CPU"),
@@ -165,6 +166,37 @@ def test_warnings_of_a_build_are_lines(mslite: Run) -> None:
     done = mslite("bench", DIGITS_MODEL, "--workers", workers, "--clients", 1, *SHORT)
     assert (done.code, done.err) == (0, "")
     assert done.out.count(f"warning: {workers} workers of") == 1
+
+
+def test_two_model_files_are_compared(mslite: Run, tmp_path: Path) -> None:
+    small = tmp_path / "small.mindir"
+    assert mslite("convert", DIGITS_MODEL, small, "--quantise", "weight").code == 0
+    files = ("--json", tmp_path / "c.json", "--html", tmp_path / "c.html")
+    flags = ("--clients", 1, "--compare", small, "--rounds", 1, *SHORT, *files)
+    done = mslite("bench", DIGITS_MODEL, *flags)
+    assert (done.code, done.err) == (0, "")
+    assert "mslite is digits.mindir; small.mindir runs with its settings" in done.out
+    assert "mslite and small.mindir, 1 client: " in done.out
+    assert "small.mindir, output Default/Softmax-op0: largest difference " in done.out
+    assert ", the same top class in 1 of 1 row\n" in done.out
+    assert "these are of one random request" in done.out
+    found = json.loads((tmp_path / "c.json").read_text())
+    assert [run["side"] for run in found["runs"]] == ["mslite", "small.mindir"]
+    (apart,) = found["apart"]
+    assert 0 < apart["largest"] < 0.2
+    page = (tmp_path / "c.html").read_text()
+    assert "How far the answers lie apart" in page
+    assert "digits.mindir answers " in page  # not the program: both sides are it
+
+
+def test_a_file_of_the_same_name_is_told_by_its_path(mslite: Run, tmp_path: Path) -> None:
+    (tmp_path / "digits.mindir").write_bytes(DIGITS_MODEL.read_bytes())
+    twin = tmp_path / "digits.mindir"
+    flags = ("--clients", 1, "--compare", twin, "--rounds", 1, *SHORT)
+    done = mslite("bench", DIGITS_MODEL, *flags)
+    assert (done.code, done.err) == (0, "")
+    assert f"mslite and {twin}, 1 client: " in done.out
+    assert "largest difference 0 of the largest value, cosine 1.0" in done.out
 
 
 # --- --tune ---------------------------------------------------------------------------------------
