@@ -50,6 +50,8 @@ def _tuned(tune: Entry | None) -> Iterator[str]:
         f"Best is {setting(chosen)}: {digits(chosen.get('throughput'))} requests/s of "
         f"{many(chosen.get('clients'), 'client')} at a p99 of {span(chosen.get('p99_ms'))}{within}."
     )
+    if tune.get("not_remembered"):
+        yield f"It is not remembered for engine=auto: {tune['not_remembered']}."
 
 
 def _failed(view: View) -> Iterator[str]:

@@ -49,7 +49,8 @@ def apart_table(view: View) -> Element:
     """How far the outputs of other model files lie from the model's."""
     rows = []
     for one in view.apart:
-        numbers = [digits(one.get("largest")), digits(one.get("cosine"))]
+        alike = one.get("cosine")
+        numbers = [digits(one.get("largest")), MISSING if alike is None else f"{alike:.6f}"]
         share = f"{count(one.get('agreed'))} of {count(one.get('rows'))}" if one.get("rows") else ""
         output = node("td", str(one.get("output")), class_="text")
         rows.append(_row(str(one.get("peer")), [*numbers, share], output))

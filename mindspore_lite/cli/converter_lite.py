@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mindspore_lite.cli.console import complain, run_script, say
+from mindspore_lite.cli.console import complain, run_script, say, steps
 from mindspore_lite.cli.flags import TRUTH, Flag, parse, usage
 from mindspore_lite.cli.jailed import check_framework, converter_lite_jailed
 from mindspore_lite.cli.key_text import key_text
@@ -165,7 +165,8 @@ def convert_all(models: Sequence[Mapping[str, str]], read: SettingsFile | None) 
     notes = [] if read is None else list(read.warnings)
     notes += ["optimizeTransformer has no effect"] * _on(models[0], "optimizeTransformer")
     for job in jobs:
-        report = convert(job)
+        with steps(f"converting {job.model.name}") as step:
+            report = convert(job, step)
         notes += [*report.warnings, *carried(report)]
     complain(*(f"WARNING: {note}" for note in dict.fromkeys(notes)))
     say("CONVERT RESULT SUCCESS:0")

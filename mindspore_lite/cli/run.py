@@ -13,7 +13,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from mindspore_lite.cli.console import say, steps, working
-from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
+from mindspore_lite.cli.inputs import check_file, check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.core import synthetic
@@ -74,6 +74,8 @@ def run(
     """
     context, entries = _context(target, device, threads), _entries(engine, sandbox)
     files, shapes = read_pairs("--input", input), read_pairs("--shape", shape)
+    for name, file in files.items():
+        check_file(name, file)  # before the model is built, which may take long
     with Model() as loaded:
         start = time.perf_counter()
         with _building(model.name, slowly=named(engine or "", target != "cpu").builds_slowly):

@@ -88,7 +88,7 @@ def _converted(job: Job, step: Step) -> Report:
     if job.encrypt_key is not None:
         check_library()  # not only when all the work is done
     step(f"reading {job.model.name}")
-    model = load(_origin(job))
+    model = load(replace(_origin(job), step=step))
     before, source_bytes = _operators(model), _source_bytes(job)
     step("fitting it to what was asked for")
     model = upgraded(model)

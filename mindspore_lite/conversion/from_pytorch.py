@@ -13,7 +13,7 @@ import logging
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,25 +35,29 @@ _HOW = (
     "export the model where it was made: "
     'torch.export.save(torch.export.export(model.eval(), example_inputs), "model.pt2")'
 )
+Step = Callable[[str], None]
 _MAX_TEXT = 500  # characters of an error of torch that are passed on
 
 
 def load_pytorch(
-    path: Path, trust_pickle: bool = False, shapes: Mapping[str, Sequence[int]] | None = None
+    path: Path,
+    trust_pickle: bool = False,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    step: Step = lambda text: None,
 ) -> ir.Model:
     """The network of a file; the weights are torch's own tensors, not copied.
 
     `trust_pickle` lets torch load what may run code: TorchScript, pickled modules, and what
     pt2_archive.py does not know of exported programs. `shapes` are those of the inputs of the
-    first two, in their order, all of them float32.
+    first two, in their order, all of them float32. `step` is told what is being done.
     """
     with sealed_copy(path) as copy, _naming(path):
         # what is checked is what is loaded, whatever becomes of the file
-        return _loaded(Path(f"/proc/self/fd/{copy}"), path.suffix, trust_pickle, shapes or {})
+        return _loaded(Path(f"/proc/self/fd/{copy}"), path.suffix, trust_pickle, shapes or {}, step)
 
 
 def _loaded(
-    path: Path, suffix: str, trust_pickle: bool, shapes: Mapping[str, Sequence[int]]
+    path: Path, suffix: str, trust_pickle: bool, shapes: Mapping[str, Sequence[int]], step: Step
 ) -> ir.Model:
     kind = _kind(path, suffix)
     if kind != "an exported program" and not trust_pickle:
@@ -63,12 +67,16 @@ def _loaded(
             f"inputs ({name_of('shape')}), else {_HOW}"
         )
     _check_packages()
+    step("loading PyTorch")
     with _quiet():
+        step(f"reading {kind}")
         if kind == "an exported program":
             if not trust_pickle:
                 with _failing("reading the archive", ModelFileError):
                     check_archive(path)
-            return _from_program(_program(path))
+            program = _program(path)
+            step("exporting it to ONNX, which PyTorch does")
+            return _from_program(program)
         names, inputs = _inputs(kind, shapes)
         if kind == "TorchScript":
             return _from_script(path, names, inputs)

@@ -46,6 +46,7 @@ class Origin:
     # of inputs, where the file does not say them: PyTorch's .pt and .pth, in the order of the
     # inputs, and MindIR with inputs of any rank
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    step: Callable[[str], None] = field(default=lambda text: None, compare=False)  # long stages
 
 
 def framework_of(path: Path) -> str:
@@ -137,7 +138,7 @@ def _mindir(origin: Origin) -> ir.Model:
 def _pytorch(origin: Origin) -> ir.Model:
     from mindspore_lite.conversion.from_pytorch import load_pytorch
 
-    return load_pytorch(origin.path, origin.trust_pickle, origin.shapes)
+    return load_pytorch(origin.path, origin.trust_pickle, origin.shapes, origin.step)
 
 
 def _tensorflow(origin: Origin) -> ir.Model:

@@ -105,6 +105,7 @@ def build_library(
         names = (source.relative_to(root).as_posix() for source in part)
         file.write_text("".join(f'#include "{name}"\n' for name in names), encoding="utf-8")
     objects = [file.with_suffix(".o") for file in files]
+    step(f"{len(sources)} sources in {len(files)} parts; about a minute")
     with ThreadPoolExecutor(jobs) as pool:
         try:
             running = [
@@ -113,7 +114,7 @@ def build_library(
             ]
             for count, future in enumerate(as_completed(running)):
                 future.result()
-                step(f"{count + 1} of {len(files)}")
+                step(f"{count + 1} of {len(files)} parts done")
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # what runs is waited for, at the end
             raise

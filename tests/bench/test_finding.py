@@ -9,6 +9,7 @@ from support.bench_results import ratio, result
 
 from mindspore_lite.bench.finding import findings, setting
 from mindspore_lite.bench.number_text import TIMES
+from mindspore_lite.bench.page import page
 from mindspore_lite.bench.view import View
 
 
@@ -86,3 +87,23 @@ def test_a_setting_without_batches_says_so() -> None:
     automatic = point | {"workers": 0, "threads": 0, "batch": 8}
     told = "onnxruntime with automatic workers of automatic threads, batches of 8"
     assert setting(automatic) == told
+
+
+def test_a_winner_that_is_not_remembered_says_why() -> None:
+    made = result()
+    made["tune"]["not_remembered"] = "6 requests say too little"
+    said = findings(View(made))
+    assert said[1] == "It is not remembered for engine=auto: 6 requests say too little."
+
+
+def test_other_files_are_compared_by_the_names_of_files() -> None:
+    made = compared(1.08, 1.12, 1.15, clients=16)
+    for one in (*made["ratios"], *made["runs"]):
+        one |= {key: "small.mindir" for key in ("peer", "side") if one.get(key) == "onnxruntime"}
+    apart = {"peer": "small.mindir", "output": "y", "largest": 0.01, "cosine": 0.9999}
+    made["apart"] = [{**apart, "agreed": 1, "rows": 1}]
+    name = made["model"]["file"]
+    assert findings(View(made))[0].startswith(f"{name} answers 1.12\N{NO-BREAK SPACE}")
+    assert "0.999900" in page(made)
+    made["apart"][0] |= {"cosine": float("nan"), "rows": 0}
+    assert "How far the answers lie apart" in page(made)

@@ -57,7 +57,7 @@ def test_wrong_flags_are_one_line_and_exit_code_2(
     [
         (["nowhere.mindir"], "model_path does not exist: 'nowhere.mindir'"),
         ([DIGITS_MODEL, "--engine", "magic"], "engine is 'magic', wanted one of"),
-        ([DIGITS_MODEL, "--input", "y=a.npy"], "the model has no input ['y']"),
+        ([DIGITS_MODEL, "--input", f"y={DIGITS_MODEL}"], "the model has no input ['y']"),
         ([DIGITS_MODEL, "--input", "x=nowhere.npy"], "nowhere.npy"),
         ([DIGITS_MODEL, "--shape", "x=1,1,9"], "got shape [1, 1, 9], the model wants"),
         ([DIGITS_MODEL, "--shape", "x=-1,1,8,8"], "--shape got [-1, 1, 8, 8], every dim must be"),

@@ -136,8 +136,11 @@ def test_threads_are_passed_on(mslite: Run) -> None:
     ("arguments", "wanted"),
     [
         (["nowhere.mindir"], "model_path does not exist"),
-        ([DIGITS_MODEL, "--input", "y=a.npy"], "no input ['y']; its inputs are ['x']"),
-        ([DIGITS_MODEL, "--input", "a.npy"], "--input got 'a.npy', wanted NAME=VALUE"),
+        ([DIGITS_MODEL, "--input", f"y={DIGITS_MODEL}"], "no input ['y']; its inputs are ['x']"),
+        (
+            [DIGITS_MODEL, "--input", "a.npy"],
+            "--input got 'a.npy', wanted NAME=FILE",
+        ),
         ([DIGITS_MODEL, "--input", "x=nowhere.npy"], "nowhere.npy"),
         ([DIGITS_MODEL, "--shape", "x=1,one"], "--shape got '1,one', wanted sizes like"),
         ([DIGITS_MODEL, "--shape", "x=1,8"], "has 4 dims"),

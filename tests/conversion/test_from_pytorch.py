@@ -55,7 +55,13 @@ def check_outputs(name: str, model: ir.Model, inputs: tuple[torch.Tensor, ...]) 
 
 
 def test_a_convolutional_network_keeps_names_and_open_dims(exported: Callable[[str], Path]) -> None:
-    model = load(Origin("PYTORCH", exported("convolutional")))
+    stages: list[str] = []
+    model = load(Origin("PYTORCH", exported("convolutional"), step=stages.append))
+    assert stages == [
+        "loading PyTorch",
+        "reading an exported program",
+        "exporting it to ONNX, which PyTorch does",
+    ]
     assert [v.name for v in model.graph.inputs] == ["image"]
     assert [v.name for v in model.graph.outputs] == ["logits", "best"]
     assert {"conv.weight", "conv.bias", "head.weight", "head.bias", "scale"} <= set(

@@ -75,7 +75,12 @@ def test_a_library_has_its_name_and_exports_only_what_it_says(tmp_path: Path) ->
     root, library = stand_in(tmp_path / "root"), tmp_path / "libwhere.so"
     told: list[str] = []
     build_library(find_compiler(None), root, library, 2, told.append)
-    assert told == ["1 of 2", "2 of 2", "linking"]
+    assert told == [
+        "2 sources in 2 parts; about a minute",
+        "1 of 2 parts done",
+        "2 of 2 parts done",
+        "linking",
+    ]
     write(tmp_path / "main.cc", PROGRAM)
     program = tmp_path / "main"
     link = [str(library), "-o", str(program), f"-Wl,-rpath,{tmp_path}"]
