@@ -236,6 +236,7 @@ TEST(ARuntimeThatCannotBeStartedIsNamed) {
     const Failure ended = FailureOf([] { Session::Current(); });
     CHECK_EQ(ended.code(), mindspore::kLiteNotSupport);
     CHECK_CONTAINS(ended.what(), "exit status 1");
+    CHECK_CONTAINS(ended.what(), "Is it Python 3.11 or newer, with mslite installed?");
     CHECK_EQ(Sockets(), 0u);
   }));
 }

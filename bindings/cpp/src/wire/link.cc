@@ -37,11 +37,13 @@ Failure NotStarted(const std::string &command, WorkerProcess *process, const Los
   const bool has_exited = ending.find("exit status") == 0;
   const std::string what =
       ending.empty() ? Because(lost) : "ended before it answered (" + ending + ")";
-  return Failure(has_exited ? mindspore::kLiteNotSupport : mindspore::kCoreFailed,
-                 has_exited ? "EngineUnavailableError" : "WorkerDiedError",
-                 "the worker was started by '" + command + "' but " + what +
-                     "; what it said is on stderr. Is mslite installed there? Try '" + command +
-                     "' in a terminal: it should miss nothing but descriptor 3");
+  return Failure(
+      has_exited ? mindspore::kLiteNotSupport : mindspore::kCoreFailed,
+      has_exited ? "EngineUnavailableError" : "WorkerDiedError",
+      "the worker was started by '" + command + "' but " + what +
+          "; what it said is on stderr. Is it Python 3.11 or newer, with mslite installed? "
+          "Try '" +
+          command + "' in a terminal: it should miss nothing but descriptor 3");
 }
 }  // namespace
 

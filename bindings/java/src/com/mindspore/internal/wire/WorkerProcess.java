@@ -99,8 +99,8 @@ final class WorkerProcess {
     String what =
         ending.isEmpty() ? lost.getMessage() : "ended before it answered (" + ending + ")";
     String words = "the worker was started by '" + command + "' but " + what
-        + "; what it said is on stderr. Is mslite installed there? Try '" + command
-        + "' in a terminal: it should tell where it listens";
+        + "; what it said is on stderr. Is it Python 3.11 or newer, with mslite installed? Try '"
+        + command + "' in a terminal: it should tell where it listens";
     return ending.startsWith("exit status") ? Errors.unavailable(words) : Errors.died(words);
   }
 

@@ -36,6 +36,7 @@ public final class WorkerProcessTest {
     MSException error = started("false");
     Check.equal("EngineUnavailableError", error.kind());
     Check.contains(error.getMessage(), "ended before it answered (exit status 1)");
+    Check.contains(error.getMessage(), "Is it Python 3.11 or newer, with mslite installed?");
   }
 
   public static void aProgramThatIsNoWorkerIsEnded() throws Exception {
