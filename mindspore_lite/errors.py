@@ -4,8 +4,8 @@ LiteError(RuntimeError)         the documented API promises RuntimeError, so the
   ModelFileError                the bytes are not a model we can read: file, place, reason
   UnsupportedOpError            all missing primitives at once, with node names
   SettingsError                 a conversion was asked for in a way that makes no sense
-  ShapeError                    a shape does not fit the model, or a resize cannot be done
   InputError                    an input is missing, unfilled, of the wrong type or size
+    ShapeError                  a shape does not fit the model, or a resize cannot be done
   EngineError                   a runtime failed; its own error stays as __cause__
     EngineUnavailableError      the package or device is missing; names the way out
   StoppedError                  a run was stopped by its caller, which knows why
@@ -17,6 +17,9 @@ LiteError(RuntimeError)         the documented API promises RuntimeError, so the
   WireError                     the other side of a connection does not keep to the protocol
   WorkerDiedError               a worker process ended, or does not answer any more
 TypeError, ValueError           a wrong argument: the builtin, no class of ours
+
+A web application answers InputError, and the TypeError and ValueError of a `predict`, with status
+400: the request was wrong, and is as wrong when it is sent again. QueueFullError is 503.
 """
 
 from __future__ import annotations
@@ -84,16 +87,23 @@ class SettingsError(LiteError):
         self.problems = tuple(problems)
 
 
-class ShapeError(LiteError):
+class InputError(LiteError):
+    """An input of a request is missing, unfilled, or of the wrong type or size.
+
+    `input_name` is the input of the model that it is about, "" where it is about none or several.
+    """
+
+    code = -101  # kLiteInputTensorError
+
+    def __init__(self, text: str = "", *, input_name: str = "") -> None:
+        super().__init__(text)
+        self.input_name = input_name
+
+
+class ShapeError(InputError):
     """A shape does not fit the model."""
 
     code = -501  # kLiteInferInvalid
-
-
-class InputError(LiteError):
-    """An input of a request is missing, unfilled, or of the wrong type or size."""
-
-    code = -101  # kLiteInputTensorError
 
 
 class EngineError(LiteError):

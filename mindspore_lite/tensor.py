@@ -9,76 +9,20 @@ from __future__ import annotations
 import importlib.util
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from mindspore_lite.core import checks, dtypes
+from mindspore_lite.core import checks, dtypes, foreign_arrays, layouts
+from mindspore_lite.core.tensor_types import DataType as DataType
+from mindspore_lite.core.tensor_types import Format as Format
 from mindspore_lite.engines import ascend
 from mindspore_lite.errors import EngineUnavailableError, InputError, LiteError, ShapeError
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class DataType(Enum):
-    """The type of the elements of a tensor; BFLOAT16 is an addition of mslite.
-
-    Examples:
-        >>> from mindspore_lite.tensor import DataType
-        >>> print(DataType.FLOAT32)
-        DataType.FLOAT32
-    """
-
-    UNKNOWN = 0
-    BOOL = 30
-    INT8 = 32
-    INT16 = 33
-    INT32 = 34
-    INT64 = 35
-    UINT8 = 37
-    UINT16 = 38
-    UINT32 = 39
-    UINT64 = 40
-    FLOAT16 = 42
-    FLOAT32 = 43
-    FLOAT64 = 44
-    BFLOAT16 = 45
-    INVALID = 2147483647
-
-
-class Format(Enum):
-    """What the dims of a tensor stand for; kept with the data and never interpreted.
-
-    Examples:
-        >>> from mindspore_lite.tensor import Format
-        >>> print(Format.NHWC)
-        Format.NHWC
-    """
-
-    DEFAULT = -1
-    NCHW = 0
-    NHWC = 1
-    NHWC4 = 2
-    HWKC = 3
-    HWCK = 4
-    KCHW = 5
-    CKHW = 6
-    KHWC = 7
-    CHWK = 8
-    HW = 9
-    HW4 = 10
-    NC = 11
-    NC4 = 12
-    NC4HW4 = 13
-    NCDHW = 15  # 14 is not used
-    NWC = 16
-    NCW = 17
-    NDHWC = 18
-    NC8HW8 = 19
 
 
 _MEMBERS = {
@@ -95,7 +39,6 @@ ms_to_numpy_data_type_map = {member: scalar for scalar, member in numpy_data_typ
 
 _MAX_ELEMENTS = sys.maxsize // 16  # so that no change of the dtype can make it too large
 _MAX_DEVICE_INDEX = 2**31 - 1
-_HOST_KINDS = (1, 3, 11, 13)  # DLPack's: CPU, pinned for CUDA or ROCm, managed by CUDA
 
 
 @dataclass
@@ -180,14 +123,17 @@ class Tensor:
             if hasattr(tensor, "_card") and place is None:  # else it need not pass through the host
                 self._data = tensor._filled()
             self._check_agrees(dims, dtype, "tensor")
-        elif isinstance(tensor, np.ndarray):
+        else:
+            if type(tensor) is not np.ndarray:
+                tensor = foreign_arrays.plain(
+                    "tensor",
+                    tensor,
+                    "MindSpore Lite's Tensor._tensor or numpy ndarray",
+                    host_array,
+                )
             self._data = _in_c_order(tensor, _element_type(tensor)).view()
             self._shape, self._dtype = self._data.shape, self._data.dtype
             self._check_agrees(dims, dtype, "numpy")
-        else:
-            raise checks.wrong_type(
-                "tensor", "MindSpore Lite's Tensor._tensor or numpy ndarray", tensor
-            )
         if place is not None:
             self._device = place
             self._move(getattr(tensor, "_card", None))
@@ -241,10 +187,9 @@ class Tensor:
         if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
             raise checks.wrong_type("array", "an array that has __dlpack__", array)
         try:
-            kind, _ = array.__dlpack_device__()
-            if int(kind) not in _HOST_KINDS:
+            if not foreign_arrays.on_host(array):
                 return cls._on_card("", _memory().from_dlpack(array))
-            return cls(_host_array(array))
+            return cls(host_array(array))
         except (BufferError, RuntimeError) as exc:
             if isinstance(exc, LiteError):
                 raise
@@ -292,7 +237,7 @@ class Tensor:
     @shape.setter
     def shape(self, shape: Sequence[int] | Array) -> None:
         dims = _checked_shape(shape)
-        if _count(dims) != _count(self._shape) or min(*dims, *self._shape, 0) < 0:
+        if _count(dims) != _count(self._shape) or min((*dims, *self._shape), default=0) < 0:
             self._drop()
         elif self._data is not None:
             self._data = self._data.reshape(dims)
@@ -328,32 +273,43 @@ class Tensor:
         """Take the data of an array; name, shape and format stay as they are.
 
         The memory of a C-contiguous array of native byte order is shared, any other array is
-        copied; so is every array if the tensor is on a card. The array may have another shape, if
-        only it holds as many elements. A BFLOAT16 tensor takes arrays of ml_dtypes.bfloat16, and
-        float32 ones, which are rounded.
+        copied; so is every array if the tensor is on a card. Arrays of PyTorch, JAX and others are
+        taken over by DLPack. A flat array, or one without the batch axis, is taken as it lies in
+        memory; one of as many dims must have this tensor's shape. A BFLOAT16 tensor takes arrays of
+        ml_dtypes.bfloat16, and float32 ones, which are rounded.
 
         Raises:
             TypeError: It is no array, or its elements have a type that tensors cannot hold.
-            RuntimeError: The element type or the size in bytes is not that of this tensor.
+            RuntimeError: The element type, size or shape is not that of this tensor.
 
         Examples:
             >>> tensor = Tensor(shape=[2], dtype=DataType.INT32)
             >>> tensor.set_data_from_numpy(np.array([1, 2], np.int32))
         """
-        checks.instance("numpy_obj", numpy_obj, np.ndarray, "numpy.ndarray")
+        if type(numpy_obj) is not np.ndarray:
+            numpy_obj = foreign_arrays.plain("numpy_obj", numpy_obj, "numpy.ndarray", host_array)
         numpy_obj = rounded(numpy_obj, self._dtype)
         native = numpy_obj.dtype.newbyteorder("=")
         if native != self._dtype or not native.itemsize:
             raise InputError(
                 f"data type not equal! Numpy type: {_element_type(numpy_obj)}, "
-                f"Tensor type: {self._dtype}; convert the array with astype()"
+                f"Tensor type: {self._dtype}; convert the array with astype()",
+                input_name=self._name,
             )
         unknown = min(self._shape, default=0) < 0
         if unknown or numpy_obj.nbytes != self.data_size:
             raise InputError(
                 f"data size not equal! Numpy size: {numpy_obj.nbytes}, Tensor size: "
                 f"{self.data_size}; tensor {self._name!r} has shape {self.shape}"
-                + ("; call Model.resize() to give it a size" if unknown else "")
+                + ("; call Model.resize() to give it a size" if unknown else ""),
+                input_name=self._name,
+            )
+        if not layouts.taken_as_it_lies(self._shape, numpy_obj.shape):
+            raise ShapeError(
+                f"data shape not equal! Numpy shape: {list(numpy_obj.shape)}, Tensor shape: "
+                f"{self.shape}, of tensor {self._name!r}; "
+                f"{layouts.remedy(self._shape, numpy_obj.shape)}",
+                input_name=self._name,
             )
         data = _in_c_order(numpy_obj, self._dtype).reshape(self._shape)
         if hasattr(self, "_card"):
@@ -376,6 +332,41 @@ class Tensor:
         data = self._made()
         # a view: giving the result another shape in place must not reach into this tensor
         return _memory().to_host(data) if hasattr(self, "_card") else self._apart(data.view())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The data for NumPy, in the same memory unless it lies on a device or `copy` is True.
+
+        Raises:
+            ValueError: copy is False, and the data lies on a device or has another type.
+        """
+        wanted = self._dtype if dtype is None else np.dtype(dtype)
+        if copy is False and (hasattr(self, "_device") or wanted != self._dtype):
+            raise ValueError(
+                f"tensor {self._name!r} of {self._dtype} on {self.device!r} cannot become a host "
+                f"array of {wanted} without a copy; leave copy=False out"
+            )
+        data = self.get_data_to_numpy()
+        if wanted != self._dtype:
+            return data.astype(wanted)
+        return data.copy() if copy and not hasattr(self, "_device") else data
+
+    def __len__(self) -> int:
+        if not self._shape or self._shape[0] < 0:
+            raise TypeError(f"a tensor of shape {self.shape} has no len()")
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._shape:
+            raise TypeError("a tensor of shape [] cannot be iterated: it is a single number")
+        return iter(self.get_data_to_numpy())
+
+    def __bool__(self) -> bool:
+        """True, as of any object: `if tensor` asks whether there is one, not what it holds."""
+        return True
+
+    def __repr__(self) -> str:
+        kind = self._dtype if self.dtype is None else self.dtype
+        return f"Tensor({self._name!r}, shape={self.shape}, dtype={kind}, device={self.device!r})"
 
     def __str__(self) -> str:
         return f"{_describe(self)}\ndevice: {self.device}."
@@ -505,7 +496,7 @@ def _checked_shape(shape: object) -> tuple[int, ...]:
     return dims
 
 
-def _host_array(array: Any) -> Array:
+def host_array(array: Any) -> Array:
     """The memory of another library's array on the host."""
     try:
         return np.from_dlpack(array)

@@ -38,6 +38,12 @@ def test_an_unavailable_engine_is_an_engine_error() -> None:
     assert issubclass(errors.EngineUnavailableError, errors.EngineError)
 
 
+def test_whatever_is_wrong_with_a_request_is_an_input_error_that_names_the_input() -> None:
+    error = pickle.loads(pickle.dumps(errors.ShapeError("does not fit", input_name="x")))
+    assert isinstance(error, errors.InputError)
+    assert error.input_name == "x"
+
+
 def test_prefixed_changes_the_error_itself_and_keeps_its_cause() -> None:
     cause = ValueError("deep")
     with pytest.raises(errors.ShapeError) as caught:

@@ -237,7 +237,8 @@ GIVEN: dict[str, Callable[[mslite.ModelParallelRunner], Any]] = {
     "a read-only array": lambda r: [np.frombuffer(X.tobytes(), np.float32).reshape(2, 3)],
     "an array of swapped bytes": lambda r: [X.astype(">f4")],
     "a flat array of the right size": lambda r: [X.reshape(-1)],
-    "another shape of the right size": lambda r: [X.reshape(3, 2)],
+    "one axis more": lambda r: [X.reshape(1, 2, 3)],
+    "a list of numbers": lambda r: [X.tolist()],
     "the runner's own inputs": lambda r: filled(r.get_inputs()),
 }
 
@@ -273,7 +274,8 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (mslite.Tensor(X), TypeError, "inputs must be list"),
     (["input"], TypeError, "inputs element must be Tensor"),
     ([None], TypeError, "inputs element must be Tensor"),
-    ([[1.0]], TypeError, "inputs element must be Tensor"),
+    ([[1.0]], InputError, "predict failed! data size not equal!"),
+    ([X.reshape(3, 2)], ShapeError, "the model cannot take the shapes {'x': [3, 2]}"),
     ([], InputError, "predict failed! model input len:1 not equal input len:0!"),
     ([X, X], InputError, "predict failed! model input len:1 not equal input len:2!"),
     ([mslite.Tensor(), mslite.Tensor()], InputError, "predict failed"),
@@ -282,7 +284,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     ([mslite.Tensor(X.astype(np.int32))], InputError, "predict failed! data type not equal!"),
     ([np.zeros(5, np.float32)], InputError, "predict failed! data size not equal!"),
     ([np.zeros((1, 4, 3), np.float32)], InputError, "give 2 dims"),
-    ([np.zeros((2, 5), np.float32)], LiteError, "predict failed! "),
+    ([np.zeros((2, 5), np.float32)], ShapeError, "predict failed! the model cannot take"),
     ([np.zeros((0, 3), np.float32)], ShapeError, "every dim must be 1 or more"),
     ({"y": X}, InputError, "missing ['x'], unknown ['y']"),
     ({"x": X, "y": X}, InputError, "unknown ['y']"),

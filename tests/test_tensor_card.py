@@ -207,7 +207,7 @@ def test_inputs_on_the_card_stay_there_and_so_do_outputs(cards: FakeCards, dense
         model.build_from_file(str(dense), mslite.ModelType.MINDIR, gpu())
         (output,) = model.predict([on_card(x)])
         (host,) = model.predict([Tensor(x)])
-        (reshaped,) = model.predict([on_card(x.reshape(3, 2))])
+        (reshaped,) = model.predict([on_card(x.reshape(6))])
     assert (output.device, host.device) == ("gpu:0", "None:-1")
     assert output.name == host.name
     for found in (output, host, reshaped):

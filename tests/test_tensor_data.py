@@ -191,3 +191,93 @@ def test_any_array_comes_back_equal(
         assert found.shape == shape
         assert found.dtype is member
         assert found.data_size == array.nbytes
+
+
+# --- as NumPy sees a tensor -----------------------------------------------------------------------
+
+
+def test_numpy_takes_a_tensor_as_an_array_without_a_copy() -> None:
+    tensor = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    for found in (np.asarray(tensor), np.asarray(tensor, copy=False), np.asarray(tensor, "f4")):
+        assert (found.shape, found.dtype) == ((2, 3), np.float32)
+        assert np.shares_memory(found, tensor.get_data_to_numpy())
+    assert np.asarray(tensor, np.float64).tolist() == [[0, 1, 2], [3, 4, 5]]
+    for copied in (np.array(tensor), np.array(tensor, copy=True), np.asarray(tensor, np.int64)):
+        assert not np.shares_memory(copied, tensor.get_data_to_numpy())
+    assert np.stack([tensor, tensor]).shape == (2, 2, 3)
+    assert float(np.mean(tensor)) == 2.5  # type: ignore[call-overload]
+
+
+def test_numpy_is_refused_a_view_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="cannot become a host array of float64 without a copy"):
+        np.asarray(Tensor(np.zeros(3, np.float32)), np.float64, copy=False)
+
+
+def test_an_array_of_a_tensor_outlives_it() -> None:
+    tensor = Tensor(shape=[3], dtype=DataType.INT32)
+    view = np.asarray(tensor)
+    tensor.dtype = DataType.FLOAT32  # which drops the data
+    del tensor
+    view[0] = 5
+    assert view.tolist() == [5, 0, 0]
+
+
+def test_an_array_of_a_tensor_without_a_size_is_an_error() -> None:
+    tensor = Tensor._unfilled("x", (-1, 3), np.dtype(np.float32))
+    with pytest.raises(ShapeError, match="no data yet"):
+        np.asarray(tensor)
+    with pytest.raises(TypeError, match=r"shape \[-1, 3\] has no len"):
+        len(tensor)
+
+
+def test_length_and_rows_are_those_of_an_array() -> None:
+    tensor = Tensor(np.arange(6).reshape(2, 3))
+    assert len(tensor) == 2
+    assert [row.tolist() for row in tensor] == [[0, 1, 2], [3, 4, 5]]
+    scalar = Tensor(np.array(3, np.float32))
+    with pytest.raises(TypeError, match=r"a tensor of shape \[\] has no len\(\)"):
+        len(scalar)
+    with pytest.raises(TypeError, match="it is a single number"):
+        iter(scalar)
+
+
+@pytest.mark.parametrize("array", [np.zeros(0, np.float32), np.zeros(()), np.zeros((2, 2))])
+def test_a_tensor_is_true_as_any_object_is(array: Any) -> None:
+    assert Tensor(array)
+
+
+def test_the_representation_has_shape_type_and_device() -> None:
+    tensor = Tensor(np.zeros((2, 3), np.float32))
+    tensor.name = "prob"
+    assert repr(tensor) == (
+        "Tensor('prob', shape=[2, 3], dtype=DataType.FLOAT32, device='None:-1')"
+    )
+
+
+# --- scalars --------------------------------------------------------------------------------------
+
+
+def test_a_scalar_may_be_given_its_own_shape() -> None:
+    tensor = Tensor()
+    tensor.shape = []
+    tensor.shape = tensor.shape
+    assert (tensor.shape, tensor.element_num) == ([], 1)
+    tensor.set_data_from_numpy(np.array(3, np.float32))
+    tensor.shape = []
+    assert tensor.get_data_to_numpy().tolist() == 3
+    tensor.shape = [1, 1]
+    assert tensor.get_data_to_numpy().tolist() == [[3]]
+    tensor.shape = ()
+    assert tensor.get_data_to_numpy().tolist() == 3
+
+
+# --- layouts --------------------------------------------------------------------------------------
+
+
+def test_an_array_of_as_many_dims_must_have_the_tensors_shape() -> None:
+    tensor = Tensor(shape=[1, 3, 4, 4], dtype=DataType.FLOAT32)
+    with pytest.raises(ShapeError, match=r"data shape not equal!.*NHWC, and NCHW is wanted"):
+        tensor.set_data_from_numpy(np.zeros((1, 4, 4, 3), np.float32))
+    for shape in ((48,), (3, 4, 4), (1, 3, 4, 4)):
+        tensor.set_data_from_numpy(np.ones(shape, np.float32))
+        assert tensor.get_data_to_numpy().shape == (1, 3, 4, 4)

@@ -227,7 +227,7 @@ def _filled(tensor: Tensor, file: str, given: np.ndarray | None) -> np.ndarray:
             f"{file!r} has {given.size} values, input {tensor.name!r} of shape {tensor.shape} "
             f"wants {tensor.element_num}"
         )
-    tensor.set_data_from_numpy(given.reshape(tensor.shape))
+    tensor.set_data_from_numpy(given)
     return tensor.get_data_to_numpy()
 
 

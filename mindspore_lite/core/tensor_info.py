@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,8 +11,12 @@ ANY_RANK = (-2,)  # the shape of a tensor whose number of dims is known only at 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """What a model says about an input or output; -1 is a dim known only at run time."""
+    """What a model says about an input or output; -1 is a dim known only at run time.
+
+    `zero_filled`: a Tensor without data stands for zeros, as the original has it on Ascend.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
+    zero_filled: bool = field(default=False, compare=False)

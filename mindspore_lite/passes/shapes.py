@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -10,6 +11,11 @@ import onnx
 
 from mindspore_lite.errors import ShapeError
 from mindspore_lite.passes import long_lists
+
+# how onnx says that a node's inputs do not fit
+_PROBLEM = re.compile(r"\(op_type:(\w+)(?:, node name: ([^)]*))?\): (?:\[\w+\] )?(.*)")
+# operators whose results have sizes that a constant says, and which may be one of the file's own
+_SIZED_BY_CONSTANTS = ("Reshape", "Expand", "Tile", "Resize", "Split", "ConstantOfShape", "Range")
 
 
 def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[tuple[int, ...]]:
@@ -29,7 +35,7 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
     try:
         found = long_lists.inferred(model, strict=True).graph
     except onnx.shape_inference.InferenceError as exc:
-        raise _refusal(inputs, str(exc)) from exc
+        raise _refusal(inputs, _readable(str(exc))) from exc
     if problem := _wrong_channels(found) or _wrong_reshape(found):
         raise _refusal(inputs, problem)
     return [
@@ -39,12 +45,51 @@ def output_shapes(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> list[
     ]
 
 
+def check_weights(skeleton: bytes, inputs: Mapping[str, Sequence[int]]) -> None:
+    """Refuse shapes that the model's own weights rule out, before anything is compiled for them.
+
+    Only what no other translation of the model can change counts: the channels and features that
+    convolutions and products have weights for. Sizes that follow from constants, such as the
+    target of a Reshape, are passed over; they may change with the inputs.
+
+    Raises:
+        ShapeError: The model cannot take these shapes, whatever it is compiled for.
+    """
+    model = onnx.load_model_from_string(skeleton)
+    graph = model.graph
+    for value in graph.input:
+        if value.name in inputs:
+            _set_dims(value, inputs[value.name])
+    del graph.value_info[:]
+    for value in graph.output:
+        value.type.tensor_type.ClearField("shape")
+    kept = [node for node in graph.node if node.op_type not in _SIZED_BY_CONSTANTS]
+    del graph.node[:]
+    graph.node.extend(kept)  # what others would have made is of unknown shape now
+    try:
+        found = onnx.shape_inference.infer_shapes(model).graph
+    except (onnx.shape_inference.InferenceError, RuntimeError):  # of types: not about sizes
+        return
+    if problem := _wrong_channels(found) or _wrong_features(found):
+        raise _refusal(inputs, problem)
+
+
 def _refusal(inputs: Mapping[str, Sequence[int]], why: str) -> ShapeError:
     shapes = {name: list(dims) for name, dims in inputs.items()}
     return ShapeError(
         f"the model cannot take the shapes {shapes}: {why}; "
-        "sizes that its layers fixed at export cannot change"
+        "sizes that its layers fixed at export cannot change",
+        input_name=next(iter(shapes)) if len(shapes) == 1 else "",
     )
+
+
+def _readable(text: str) -> str:
+    """The first of the problems that onnx lists; the others follow from it."""
+    found = _PROBLEM.search(text)
+    if found is None:
+        return " ".join(text.split())
+    name = f" {found[2]!r}" if found[2] else ""
+    return f"{found[1]}{name}: {found[3]}"
 
 
 def _wrong_channels(graph: onnx.GraphProto) -> str:
@@ -58,6 +103,24 @@ def _wrong_channels(graph: onnx.GraphProto) -> str:
         have, want = known[node.input[0]][1], weights[node.input[1]][1] * group
         if have not in (-1, want):
             return f"{node.name!r} gets {have} channels and has weights for {want}"
+    return ""
+
+
+def _wrong_features(graph: onnx.GraphProto) -> str:
+    """The first product with a weight of another number of rows than its input has columns."""
+    known = _known(graph)
+    weights = {w.name: tuple(w.dims) for w in graph.initializer}
+    for node in graph.node:
+        if node.op_type not in ("MatMul", "Gemm"):
+            continue
+        have, want = known.get(node.input[0], ()), weights.get(node.input[1], ())
+        if len(have) < 1 or len(want) < 2:
+            continue
+        turned = {a.name: a.i for a in node.attribute if a.name in ("transA", "transB")}
+        columns = have[0 if turned.get("transA") else -1]
+        rows = want[-1 if turned.get("transB") else -2]
+        if columns not in (-1, rows):
+            return f"{node.name!r} gets {columns} features and has weights for {rows}"
     return ""
 
 

@@ -175,11 +175,9 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
     _check_dims(built, wanted)
     session, now = built.session, built.shapes
     if not accepts(session.info.inputs, [wanted[i.name] for i in session.info.inputs]):
+        _check_weights(built, wanted)
         session, now = _relaxed(built, wanted)
-    from mindspore_lite.passes.shapes import output_shapes
-
-    inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.info.inputs}
-    found = output_shapes(session.skeleton(), inside)
+    found = _output_shapes(session, wanted)
     inputs = tuple(replace(i, shape=wanted[i.name]) for i in session.info.inputs)
     outputs = tuple(
         replace(o, shape=outer_shape(o, s))
@@ -206,7 +204,10 @@ def relaxed(built: Built, shapes: list[tuple[int, ...]]) -> Session:
     """A session for inputs of other sizes, with the same weights."""
     wanted = {i.name: dims for i, dims in zip(built.inputs, shapes, strict=True)}
     _check_dims(built, wanted)
-    return _relaxed(built, wanted)[0]
+    _check_weights(built, wanted)
+    session = _relaxed(built, wanted)[0]
+    _output_shapes(session, wanted)  # now the constants that depend on sizes are known, too
+    return session
 
 
 def warn_of_unused_targets(spec: Spec, stacklevel: int) -> None:
@@ -330,6 +331,23 @@ def _check_dims(built: Built, wanted: dict[str, tuple[int, ...]]) -> None:
             )
         if any(d <= 0 or d > 2**31 - 1 for d in dims):
             raise ShapeError(f"input {info.name!r} got {list(dims)}; every dim must be 1 or more")
+
+
+def _check_weights(built: Built, wanted: dict[str, tuple[int, ...]]) -> None:
+    """Refuse sizes that the model's weights rule out, which is cheaper than compiling for them."""
+    if built.any_rank:
+        return  # which has no graph yet
+    from mindspore_lite.passes.shapes import check_weights
+
+    inside = {i.name: inner_shape(i, wanted[i.name]) for i in built.session.info.inputs}
+    check_weights(built.session.skeleton(), inside)
+
+
+def _output_shapes(session: Session, wanted: dict[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
+    from mindspore_lite.passes.shapes import output_shapes
+
+    inside = {i.name: inner_shape(i, wanted[i.name]) for i in session.info.inputs}
+    return output_shapes(session.skeleton(), inside)
 
 
 def _freed(pattern: tuple[int, ...], dims: tuple[int, ...]) -> list[int | None]:

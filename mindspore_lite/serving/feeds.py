@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mindspore_lite.core import checks
+from mindspore_lite.core import checks, foreign_arrays, layouts
 from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
-from mindspore_lite.errors import InputError
-from mindspore_lite.tensor import Format, Tensor, TensorMeta, rounded
+from mindspore_lite.errors import InputError, ShapeError
+from mindspore_lite.tensor import Format, Tensor, TensorMeta, host_array, rounded
 
 
 def arrays(
@@ -36,12 +36,9 @@ def arrays(
     elif isinstance(inputs, Mapping):
         given = _by_name(infos, inputs)
     else:
-        raise checks.wrong_type("inputs", "list or tuple, or a dict by input name", inputs)
+        raise _no_list(inputs)
     if len(given) != len(infos):
-        raise InputError(
-            f"model input len:{len(infos)} not equal input len:{len(given)}! "
-            f"The model's inputs are {[info.name for info in infos]}"
-        )
+        raise _wrong_count(infos, given)
     return [
         value
         if type(value) is np.ndarray
@@ -103,20 +100,39 @@ def _by_name(infos: Sequence[TensorInfo], inputs: Mapping[Any, Any]) -> list[Any
     return [inputs[name] for name in names]
 
 
+def _no_list(inputs: object) -> TypeError:
+    problem = checks.wrong_type("inputs", "list or tuple, or a dict by input name", inputs)
+    if hasattr(inputs, "__array__") or hasattr(inputs, "__dlpack__"):
+        problem.args = (f"{problem.args[0]} For a model with one input write [x].",)
+    return problem
+
+
+def _wrong_count(infos: Sequence[TensorInfo], given: Sequence[Any]) -> InputError:
+    numbers = len(infos) == 1 and all(isinstance(one, int | float | list | tuple) for one in given)
+    return InputError(
+        f"model input len:{len(infos)} not equal input len:{len(given)}! "
+        f"The model's inputs are {[info.name for info in infos]}"
+        + ("; for one input of numbers write [numbers]" if numbers and given else "")
+    )
+
+
 def _array(info: TensorInfo, given: object, any_size: bool, device: str | None) -> Any:
     if isinstance(given, Tensor):
         there = given._on(device)
         if there is not None:
             return _on_card(info, given, there, any_size)
-        data = given._filled()
-        if data is None:
+        given = given._filled() if not info.zero_filled else given.get_data_to_numpy()
+        if given is None:
             raise InputError(
                 f"input {info.name!r} has no data; "
-                "fill it with set_data_from_numpy() before predict()"
+                "fill it with set_data_from_numpy() before predict()",
+                input_name=info.name,
             )
-        given = data
-    if not isinstance(given, np.ndarray):
-        raise TypeError(f"inputs element must be Tensor, of numpy, but got {type(given)}.")
+    if type(given) is not np.ndarray:
+        if foreign_arrays.on_card(given):
+            on_card = Tensor.from_dlpack(foreign_arrays.detached(given))
+            return _array(info, on_card, any_size, device)
+        given = foreign_arrays.as_input(info, given, host_array)
     if given.dtype != info.dtype:  # a byte-swapped array differs here, too
         given = _converted(info, given)
     shape = _shape(info, given.shape, any_size)
@@ -130,7 +146,8 @@ def _on_card(info: TensorInfo, given: Tensor, data: Any, any_size: bool) -> Any:
     if given._dtype != info.dtype:
         raise InputError(
             f"data type not equal! Tensor on {given.device} has type {given._dtype}, the model "
-            f"wants {info.dtype} for input {info.name!r}; convert it before, on the card"
+            f"wants {info.dtype} for input {info.name!r}; convert it before, on the card",
+            input_name=info.name,
         )
     given._settle()
     have = tuple(data.shape)
@@ -145,30 +162,41 @@ def _converted(info: TensorInfo, array: np.ndarray) -> np.ndarray:
     wanted = "float32" if info.dtype.name == "bfloat16" else info.dtype
     raise InputError(
         f"data type not equal! Numpy type: {array.dtype}, Tensor type: {info.dtype}; "
-        f"convert what you give for input {info.name!r} with astype(np.{wanted})"
+        f"convert what you give for input {info.name!r} with astype(np.{wanted})",
+        input_name=info.name,
     )
 
 
 def _shape(info: TensorInfo, shape: tuple[int, ...], any_size: bool) -> tuple[int, ...]:
-    """Another shape of the same size is taken as it lies in memory: quick starts rely on it."""
+    """The shape with which an array goes in: its own, or the model's if it is taken as it lies."""
     if shape == info.shape or info.shape == ANY_RANK:
         return shape
     fixed = -1 not in info.shape
-    if fixed and math.prod(shape) == math.prod(info.shape):
-        return info.shape
     same_rank = len(shape) == len(info.shape)
-    if same_rank and (
-        any_size or all(want in (-1, have) for want, have in zip(info.shape, shape, strict=True))
-    ):
-        return shape
+    as_many = fixed and math.prod(shape) == math.prod(info.shape)
+    if as_many and not same_rank and layouts.taken_as_it_lies(info.shape, shape):
+        return info.shape
+    if same_rank:
+        hint = layouts.exchanged(info.shape, shape)
+        is_open = all(want in (-1, have) for want, have in zip(info.shape, shape, strict=True))
+        if is_open or (any_size and not hint):
+            return shape
+    else:
+        hint = ""
     got = f"{info.name!r} got shape {list(shape)}, the model wants {list(info.shape)}"
+    if as_many or hint:
+        remedy = hint or layouts.remedy(info.shape, shape)
+        raise ShapeError(f"data shape not equal! Input {got}; {remedy}", input_name=info.name)
     remedy = f"give {len(info.shape)} dims" if any_size else "call resize() first"
     if fixed:
         bytes_each = info.dtype.itemsize
         raise InputError(
             f"data size not equal! Numpy size: {math.prod(shape) * bytes_each}, Tensor size: "
-            f"{math.prod(info.shape) * bytes_each}; input {got}; {remedy}"
+            f"{math.prod(info.shape) * bytes_each}; input {got}; {remedy}",
+            input_name=info.name,
         )
     raise InputError(
-        f"data size not equal! Input {got} where -1 is free; give the array that shape, or {remedy}"
+        f"data size not equal! Input {got} where -1 is free; give the array that shape, or "
+        f"{remedy}",
+        input_name=info.name,
     )

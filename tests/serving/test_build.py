@@ -342,5 +342,5 @@ def test_sizes_that_were_met_before_an_update_need_no_file_after_it(dense: Path)
         assert gives(faces[-1], 2) == 3 * number + 1  # the first time, 5 rows are not asked for
     assert gives(faces[-1], 5) == 10
     assert gives(faces[0], 5) == 4
-    with pytest.raises(LiteError, match="No such file"):
+    with pytest.raises(ShapeError, match="gets 4 features and has weights for 3"):
         faces[-1].run([np.ones((1, 4), np.float32)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mindspore_lite.core.tensor_info import TensorInfo
-from mindspore_lite.errors import InputError
+from mindspore_lite.errors import InputError, ShapeError
 from mindspore_lite.serving import feeds
 from mindspore_lite.tensor import DataType, Tensor
 
@@ -38,7 +38,7 @@ def test_a_tensor_hands_its_array_on_without_a_copy() -> None:
     assert np.shares_memory(one(FIXED, Tensor(X)), X)
 
 
-@pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 2, 3), (2, 3, 1)])
+@pytest.mark.parametrize("shape", [(6,), (1, 6, 1), (1, 2, 3), (2, 3, 1)])
 def test_another_shape_of_the_same_size_is_taken_as_it_lies(shape: tuple[int, ...]) -> None:
     found = one(FIXED, X.reshape(shape))
     np.testing.assert_array_equal(found, X)
@@ -59,7 +59,39 @@ def test_a_slice_is_made_contiguous() -> None:
 
 
 def test_a_fortran_ordered_array_of_another_shape_is_read_row_by_row() -> None:
-    np.testing.assert_array_equal(one(FIXED, np.asfortranarray(X.reshape(3, 2))), X)
+    np.testing.assert_array_equal(one(FIXED, np.asfortranarray(X.reshape(1, 2, 3))), X)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shape", "words"),
+    [
+        ((2, 3), (3, 2), r"got shape \[3, 2\], the model wants \[2, 3\]; .*transpose"),
+        ((1, 3, 8, 8), (1, 8, 8, 3), r"looks like NHWC, and NCHW is wanted.*\(0, 3, 1, 2\)"),
+        ((1, 8, 8, 3), (1, 3, 8, 8), r"looks like NCHW, and NHWC is wanted.*\(0, 2, 3, 1\)"),
+        ((1, 3, 8, 8), (8, 8, 3), r"NHWC.*array\[None\]\.transpose\(0, 3, 1, 2\)"),
+    ],
+)
+def test_an_array_of_other_dims_is_never_taken_as_it_lies(
+    wanted: tuple[int, ...], shape: tuple[int, ...], words: str
+) -> None:
+    with pytest.raises(ShapeError, match=words) as caught:
+        one(TensorInfo("x", F32, wanted), np.zeros(shape, np.float32))
+    assert caught.value.input_name == "x"
+
+
+def test_a_runner_takes_other_sizes_but_no_other_layout() -> None:
+    fixed = TensorInfo("x", F32, (1, 3, 8, 8))
+    (found,) = feeds.arrays([fixed], [np.zeros((2, 3, 8, 4), np.float32)], any_size=True)
+    assert found.shape == (2, 3, 8, 4)  # not the model's own, though it holds as many
+    for info in (fixed, TensorInfo("x", F32, (-1, 3, -1, -1))):
+        with pytest.raises(ShapeError, match="looks like NHWC, and NCHW is wanted"):
+            feeds.arrays([info], [np.zeros((1, 8, 8, 3), np.float32)], any_size=True)
+
+
+def test_a_tensor_without_data_stands_for_zeros_where_the_model_says_so() -> None:
+    info = TensorInfo("x", F32, (2, 3), zero_filled=True)
+    assert not one(info, Tensor(shape=[2, 3], dtype=DataType.FLOAT32)).any()
+    assert one(info, Tensor(X)).tolist() == X.tolist()
 
 
 def test_a_byte_swapped_array_is_turned() -> None:
@@ -94,14 +126,15 @@ def _sized(count: int) -> np.ndarray:
 
 
 BAD: list[tuple[Any, type[Exception], list[str]]] = [
-    (X, TypeError, ["inputs must be list or tuple", "dict by input name"]),
+    (X, TypeError, ["inputs must be list or tuple", "dict by input name", "write [x]"]),
     ("x", TypeError, ["inputs must be list or tuple"]),
     (None, TypeError, ["inputs must be list or tuple"]),
     (Tensor(X), TypeError, ["inputs must be list or tuple"]),
     ([], InputError, ["model input len:1 not equal input len:0!", "['x']"]),
     ([X, X], InputError, ["model input len:1 not equal input len:2!"]),
     (["input"], TypeError, ["inputs element must be Tensor, of numpy", "str"]),
-    ([[1.0] * 6], TypeError, ["inputs element must be Tensor, of numpy", "list"]),
+    ([[X, X]], TypeError, ["inputs element must be Tensor, of numpy", "np.stack()"]),
+    ([1.0, 2.0], InputError, ["model input len:1 not equal input len:2!", "write [numbers]"]),
     ([None], TypeError, ["inputs element must be Tensor, of numpy"]),
     ([X.astype(np.float64)], InputError,
      ["data type not equal! Numpy type: float64, Tensor type: float32", "'x'",

@@ -55,6 +55,26 @@ def small_unet(rows: int) -> bytes:
     return encode(net.model(net.call("Add", net.call("Mul", sample, timestep), text)))
 
 
+def conv_onnx(path: Path, shape: tuple[int, ...] = (1, 3, 8, 8)) -> Path:
+    """An ONNX file: a convolution with weights for 3 channels, on pictures as NCHW; -1 is open."""
+
+    def tensor(name: str, dims: list[int | str]) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+    dims: list[int | str] = [f"d{at}" if dim < 0 else dim for at, dim in enumerate(shape)]
+    weights = np.random.default_rng(5).standard_normal((2, 3, 1, 1), np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], name="stem")],
+        "conv",
+        [tensor("x", dims)],
+        [tensor("y", ["n", 2, "h", "w_"])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save_model(model, path)
+    return path
+
+
 def arrays(outputs: list[mslite.Tensor]) -> list[np.ndarray]:
     """The data of tensors."""
     return [output.get_data_to_numpy() for output in outputs]

@@ -19,13 +19,13 @@ import numpy as np
 import onnxruntime as ort
 
 from mindspore_lite.core import binding
-from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
 from mindspore_lite.engines.onnxruntime import profile
 from mindspore_lite.engines.onnxruntime.workspace import Lease
 from mindspore_lite.engines.sessions import io_types
+from mindspore_lite.engines.sessions.run_failure import run_failure
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.records import Variable
 
@@ -135,7 +135,7 @@ class OrtSession:
             if stop is not None and stop.fired:
                 raise StoppedError("the run was told to stop") from exc
             text = f"ONNX Runtime could not run the model: {readable(exc)}"
-            raise engine_failure(text, exc) from exc
+            raise run_failure(text, exc, self.info.inputs, self._skeleton, inputs) from exc
         for found in outputs:
             if found is None:
                 raise self._without_value(outputs)

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from mindspore_lite.core import binding
-from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines import time_limit
 from mindspore_lite.engines.base import Opener, SessionInfo, Stop
 from mindspore_lite.engines.sessions import io_types
 from mindspore_lite.engines.sessions.any_shape import accepts
+from mindspore_lite.engines.sessions.run_failure import run_failure
 from mindspore_lite.engines.torch.kernels.run_body import Watched
 from mindspore_lite.engines.torch.kernels.types import of_numpy, to_numpy
 from mindspore_lite.engines.torch.program import Program, Shapes, seen
@@ -156,7 +156,7 @@ class TorchSession(Base):
             raise
         except Exception as exc:  # torch raises anything
             text = f"torch could not run the model: {readable(exc)}"
-            raise engine_failure(text, exc) from exc
+            raise run_failure(text, exc, self.info.inputs, self._skeleton, inputs) from exc
 
 
 def on_host(program: Program, replaced: Mapping[str, np.ndarray], mapped: bool) -> TorchSession:

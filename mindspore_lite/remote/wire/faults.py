@@ -3,7 +3,8 @@
 i32   code, a number of the C++ API's StatusCode
 text  kind, the name of the Python class; a client that does not know it goes by the code
 text  message
-text  detail: what the engine said, or further lines; may be empty
+text  detail: what the engine said, or further lines; may be empty. The line `input: NAME` of an
+      InputError is the input that it is about
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mindspore_lite.remote.wire.fields import Reader, Writer
 
 _PARAM_INVALID = -3  # kLiteParamInvalid: TypeError, ValueError
 _CORE_FAILED = 1  # kCoreFailed: unexpected
+_ABOUT = "input: "
 
 _BUILTINS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
 _KINDS: dict[str, type[Exception]] = _BUILTINS | {
@@ -36,7 +38,9 @@ def write_error(out: Writer, error: BaseException) -> None:
     out.i32(code)
     out.text(kind.__name__)
     out.words(message)
-    out.words("\n".join([*_causes(error), *getattr(error, "__notes__", ())]))
+    name = getattr(error, "input_name", "").replace("\n", " ")
+    about = [f"{_ABOUT}{name}"] if name else []
+    out.words("\n".join([*about, *_causes(error), *getattr(error, "__notes__", ())]))
 
 
 def read_error(body: Reader) -> Exception:
@@ -47,6 +51,9 @@ def read_error(body: Reader) -> Exception:
     detail = body.text("an error's detail")
     found = _KINDS.get(kind)
     error = errors.EngineError(f"{message} (code {code})") if found is None else found(message)
+    if isinstance(error, errors.InputError) and detail.startswith(_ABOUT):
+        line, _, detail = detail.partition("\n")
+        error.input_name = line.removeprefix(_ABOUT)
     if detail:
         error.add_note(detail)
     return error

@@ -34,6 +34,14 @@ def test_every_error_comes_back_as_itself(kind: type[Exception]) -> None:
     assert code_of(kind("x")) == wanted
 
 
+@pytest.mark.parametrize("kind", [errors.InputError, errors.ShapeError])
+def test_the_input_that_an_error_is_about_travels_with_it(kind: type[InputError]) -> None:
+    found = sent(kind("does not fit", input_name="pixel values"))
+    assert isinstance(found, InputError)
+    assert (found.input_name, str(found)) == ("pixel values", "does not fit")
+    assert not hasattr(found, "__notes__")
+
+
 def test_causes_and_notes_travel_as_detail() -> None:
     try:
         try:
