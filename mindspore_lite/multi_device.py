@@ -23,6 +23,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.budget import SECTION
+from mindspore_lite.core.tensor_info import for_target
 from mindspore_lite.engines import time_limit
 from mindspore_lite.errors import (
     EngineError,
@@ -297,7 +298,7 @@ class _Loaded:
         self._run_limit_s = spec.budget.run_limit_s(first_s)
         self.dispatcher = Dispatcher(_places(path, spec, self._run_limit_s), retries=retries)
         models = [life.model for life in self.dispatcher.lives]
-        self.inputs, self.outputs = models[0].inputs, models[0].outputs
+        self.inputs, self.outputs = for_target(spec.target, models[0].inputs), models[0].outputs
         self._shapes = [info.shape for info in self.inputs]
         self._verdicts: dict[trial.Cuts, str] = {}  # why a batch must not be cut so; "": it may
         try:

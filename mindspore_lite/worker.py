@@ -28,6 +28,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.core import checks, threads
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.json_text import read_json
+from mindspore_lite.core.tensor_info import for_target
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, WorkerDiedError
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.remote.devices.heartbeat import Heartbeat
@@ -115,7 +116,8 @@ class Worker:
         # the worker has another working directory, and need not find the configuration's files
         settings, config = request_of(spec, without=_SERVICE_IDS)
         config |= _service(name or spec.name, version or spec.version)
-        runner = self._built(Build(RUNNER, kind.value, path, settings=settings, config=config))
+        build = Build(RUNNER, kind.value, path, settings=settings, config=config)
+        runner = self._built(build, spec.target)
         runner.model_path_ = path
         return runner
 
@@ -149,7 +151,7 @@ class Worker:
     ) -> None:
         self.close()
 
-    def _built(self, build: Build) -> WorkerRunner:
+    def _built(self, build: Build, target: str = "") -> WorkerRunner:
         while self._forgotten:
             _close(self._forgotten.popleft(), 0.0)
         try:
@@ -158,7 +160,7 @@ class Worker:
             reraise(exc, _BUILDING)
         for note in model.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
-        return WorkerRunner(_Loaded(model, self, self._threads, self._watch))
+        return WorkerRunner(_Loaded(model, self, self._threads, self._watch, target))
 
     def _forget(self, model: Model) -> None:
         """Close a model with the next build: a garbage collection calls this, wherever one is."""
@@ -270,10 +272,12 @@ class WorkerRunner(BaseRunner["_Loaded"]):
 class _Loaded:
     """A model of the worker, and what is needed to wait for its answers."""
 
-    def __init__(self, model: Model, owner: Worker, waiting: Threads, watch: _Watch) -> None:
+    def __init__(
+        self, model: Model, owner: Worker, waiting: Threads, watch: _Watch, target: str
+    ) -> None:
         self.model = model
         self.owner = owner  # whose connection ends with it
-        self.inputs, self.outputs = model.inputs, model.outputs
+        self.inputs, self.outputs = for_target(target, model.inputs), model.outputs
         self.threads, self._watch = waiting, watch
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:

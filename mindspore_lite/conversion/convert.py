@@ -22,7 +22,8 @@ from mindspore_lite.conversion.quant_report import QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
 from mindspore_lite.conversion.sources import Origin, files_of, load
 from mindspore_lite.core.boundary import resource_error
-from mindspore_lite.errors import LiteError, ModelFileError
+from mindspore_lite.core.dtypes import no_strings
+from mindspore_lite.errors import LiteError, ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.to_mindir import to_mindir
 from mindspore_lite.mindir import records
 from mindspore_lite.mindir.decrypt import Key, check_library
@@ -89,6 +90,7 @@ def _converted(job: Job, step: Step) -> Report:
         check_library()  # not only when all the work is done
     step(f"reading {job.model.name}")
     model = load(replace(_origin(job), step=step))
+    _refuse_strings(model)
     before, source_bytes = _operators(model), _source_bytes(job)
     step("fitting it to what was asked for")
     model = upgraded(model)
@@ -147,6 +149,14 @@ def _origin(job: Job) -> Origin:
         trust_pickle=job.trust_pickle,
         shapes=job.shapes,
     )
+
+
+def _refuse_strings(model: ir.Model) -> None:
+    """What would be written could not be run."""
+    for kind, ends in (("input", model.graph.inputs), ("output", model.graph.outputs)):
+        for value in ends:
+            if value.dtype == ir.DataType.STRING:
+                raise UnsupportedOpError(no_strings(kind, str(value.name)))
 
 
 def _fit(model: ir.Model, job: Job) -> None:

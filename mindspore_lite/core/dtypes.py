@@ -65,3 +65,14 @@ BY_TYPE_ID = {d.type_id: d for d in TABLE} | {  # the sizeless names mean the us
 def from_numpy(dtype: np.dtype) -> DType | None:
     """The table row of a NumPy type, or None where there is none (strings, objects, ...)."""
     return BY_NAME.get(dtype.name)
+
+
+def no_strings(kind: str, name: str) -> str:
+    """Why an input or output of texts is refused: neither DataType nor the wire has a name for it.
+
+    Texts inside a graph do not matter: they never leave it.
+    """
+    return (
+        f"{kind} {name!r} holds strings, and tensors hold numbers only; look words up and tokenise "
+        "outside of the model, and export it between the numbers"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,3 +20,10 @@ class TensorInfo:
     dtype: np.dtype
     shape: tuple[int, ...]
     zero_filled: bool = field(default=False, compare=False)
+
+
+def for_target(target: str, inputs: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
+    """The inputs of a model as callers on a target see them."""
+    if target != "ascend":
+        return inputs
+    return tuple(replace(one, zero_filled=True) for one in inputs)

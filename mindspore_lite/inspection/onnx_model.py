@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
+from mindspore_lite.core.dtypes import no_strings
 from mindspore_lite.graph.source import ModelSource
 from mindspore_lite.inspection import facts
 from mindspore_lite.inspection.memory import estimate
@@ -124,6 +125,10 @@ def _problems(
     """Operators that neither ONNX nor the file defines; the engine has the last word on others."""
     own = {(function.domain, function.name) for function in model.functions.values()}
     found: dict[str, list[str]] = {}
+    for kind, ends in (("input", model.graph.inputs), ("output", model.graph.outputs)):
+        for value in ends:
+            if value.dtype == ir.DataType.STRING:
+                found[no_strings(kind, str(value.name))] = [str(value.name)]
     for graph, _, _ in graphs:
         for node in graph:
             if node.domain in _ENGINE_DOMAINS and (node.domain or onnx.defs.has(node.op_type)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from mindspore_lite.core import cores
 from mindspore_lite.core.files import Stamp
-from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
+from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo, for_target
 from mindspore_lite.engines import ascend, choice, sandbox
 from mindspore_lite.engines.base import (
     CardSession,
@@ -107,7 +107,7 @@ def build(
         options=options,
         spec=spec,
         session=session,
-        inputs=session.info.inputs,
+        inputs=for_target(spec.target, session.info.inputs),
         outputs=session.info.outputs,
         any_rank=frozenset(any_rank),
         share=share,
@@ -178,7 +178,8 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
         _check_weights(built, wanted)
         session, now = _relaxed(built, wanted)
     found = _output_shapes(session, wanted)
-    inputs = tuple(replace(i, shape=wanted[i.name]) for i in session.info.inputs)
+    shaped = tuple(replace(i, shape=wanted[i.name]) for i in session.info.inputs)
+    inputs = for_target(built.spec.target, shaped)
     outputs = tuple(
         replace(o, shape=outer_shape(o, s))
         for o, s in zip(session.info.outputs, found, strict=True)

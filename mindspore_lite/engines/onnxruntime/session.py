@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime as ort
 
-from mindspore_lite.core import binding
+from mindspore_lite.core import binding, dtypes
 from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
@@ -30,7 +30,7 @@ from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteErro
 from mindspore_lite.weights.records import Variable
 
 _MOST_TEXT = 4000  # characters of an error that are looked at
-_NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object"}
+_NUMPY_NAMES = {"float": "float32", "double": "float64"}
 _PLAIN = (
     "bool",
     "int8",
@@ -213,6 +213,8 @@ def _callers(options: Options) -> tuple[int, ...]:
 def _info(arg: Any, kind: str) -> TensorInfo:
     match = re.fullmatch(r"tensor\((\w+)\)", arg.type)
     name = _NUMPY_NAMES.get(match[1], match[1]) if match else ""
+    if name == "string":
+        raise EngineError(dtypes.no_strings(kind, arg.name))
     if name not in _PLAIN and name not in _NUMPY_NAMES.values():
         raise EngineError(
             f"{kind} {arg.name!r} is a {arg.type}, which ONNX Runtime cannot exchange with NumPy; "

@@ -19,7 +19,7 @@ import onnx_ir as ir
 import openvino as ov
 
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.core.dtypes import BY_ONNX
+from mindspore_lite.core.dtypes import BY_ONNX, no_strings
 from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.engines.openvino.faults import mend
 from mindspore_lite.engines.prepare import variable
@@ -218,6 +218,8 @@ def _declared(value: onnx.ValueInfoProto) -> TensorInfo:
 
 def _info(kind: str, name: str, port: Any) -> TensorInfo:
     found = port.get_element_type().get_type_name()
+    if found == "string":
+        raise EngineError(no_strings(kind, name))
     if found not in _TYPES:
         raise EngineError(
             f"{kind} {name!r} is of type {found}, which the OpenVINO engine does not exchange; "

@@ -18,6 +18,7 @@ import numpy as np
 import onnx_ir as ir
 import torch
 
+from mindspore_lite.core.dtypes import no_strings
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines.base import Options, Variable
 from mindspore_lite.engines.sessions import io_types
@@ -232,7 +233,9 @@ def _infos(values: Sequence[ir.Value], kind: str) -> tuple[TensorInfo, ...]:
     """What the graph declares of its inputs or outputs."""
     found = []
     for value in values:
-        if not isinstance(value.type, ir.TensorType) or value.dtype == ir.DataType.STRING:
+        if value.dtype == ir.DataType.STRING:
+            raise EngineError(no_strings(kind, str(value.name)))
+        if not isinstance(value.type, ir.TensorType):
             raise EngineError(
                 f"{kind} {value.name!r} is of type {value.type}, for which torch has no tensors; "
                 "end the model in tensors of a plain type, such as float32"
