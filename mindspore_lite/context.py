@@ -10,6 +10,7 @@ import os
 
 from mindspore_lite.core import checks
 from mindspore_lite.core.attributes import Setting, Settings
+from mindspore_lite.core.paths import nowhere
 
 TARGETS = ("cpu", "gpu", "ascend")
 AFFINITY_MODES = {0: "no binding", 1: "big cores first", 2: "middle cores first"}
@@ -32,9 +33,9 @@ def _targets(name: str, value: object) -> list[str]:
 
 
 def _config_path(name: str, value: object) -> str:
-    path = checks.string(name, value)
+    path = checks.path(name, value)
     if path and not os.path.exists(path):
-        raise ValueError(f"{name} does not exist: {path!r}")
+        raise ValueError(f"{name} does not exist: {nowhere(path)}")
     return path
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mindspore_lite.core import checks
 from mindspore_lite.core.attributes import Setting, Settings
 from mindspore_lite.core.boundary import boundary
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.model import ModelType
 from mindspore_lite.settings.read import Sections, merged
@@ -198,10 +199,10 @@ class Converter(Settings):
     def convert(
         self,
         fmk_type: FmkType,
-        model_file: str,
-        output_file: str,
-        weight_file: str = "",
-        config_file: str = "",
+        model_file: str | os.PathLike[str],
+        output_file: str | os.PathLike[str],
+        weight_file: str | os.PathLike[str] = "",
+        config_file: str | os.PathLike[str] = "",
     ) -> None:
         """Convert a model file to MindIR, and print that it succeeded.
 
@@ -219,15 +220,17 @@ class Converter(Settings):
                 converted. What was at output_file before stays there.
         """
         checks.instance("fmk_type", fmk_type, FmkType)
-        for name, text in (
-            ("model_file", model_file),
-            ("output_file", output_file),
-            ("weight_file", weight_file),
-            ("config_file", config_file),
-        ):
-            checks.string(name, text)
+        model, output, weights, settings = (
+            checks.path(name, text)
+            for name, text in (
+                ("model_file", model_file),
+                ("output_file", output_file),
+                ("weight_file", weight_file),
+                ("config_file", config_file),
+            )
+        )
         try:
-            found = self._convert(fmk_type, model_file, output_file, weight_file, config_file)
+            found = self._convert(fmk_type, model, output, weights, settings)
         finally:
             self._decrypt_key = self._encrypt_key = ""
         for text in found:
@@ -241,7 +244,8 @@ class Converter(Settings):
         for name, path in (("model", model), ("weight", weights), ("config", settings)):
             if (path or name == "model") and not os.path.exists(path):
                 raise ModelFileError(
-                    f"Perform convert method failed, {name}_file does not exist! Got {path!r}"
+                    f"Perform convert method failed, {name}_file does not exist! "
+                    f"Got {nowhere(path)}"
                 )
         from mindspore_lite.conversion.convert import carried, convert
         from mindspore_lite.conversion.job import Reading, refuse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import get_ident
@@ -61,10 +62,10 @@ class Model(Member):
 
     def build_from_file(
         self,
-        model_path: str,
+        model_path: str | os.PathLike[str],
         model_type: ModelType,
         context: Context | None = None,
-        config_path: str = "",
+        config_path: str | os.PathLike[str] = "",
         config_dict: dict[str, dict[str, str]] | None = None,
         dec_key: bytes | None = None,
         dec_mode: str = "AES-GCM",
@@ -87,10 +88,10 @@ class Model(Member):
             ValueError: An argument has a value that it cannot have.
             RuntimeError: A file is missing or cannot be loaded, or the target is not there.
         """
-        checks.string("model_path", model_path)
+        model_path = checks.path("model_path", model_path)
         kind = checks.instance("model_type", model_type, ModelType).name
         context = Context() if context is None else checks.instance("context", context, Context)
-        checks.string("config_path", config_path)
+        config_path = checks.path("config_path", config_path)
         existing(model_path)
         self._check_unbuilt("build_from_file")
         self.model_path_ = model_path
@@ -105,7 +106,7 @@ class Model(Member):
         weight_bytes: Buffer | ModelType | None = None,
         model_type: ModelType | Context | None = None,
         context: Context | None = None,
-        config_path: str = "",
+        config_path: str | os.PathLike[str] = "",
         config_dict: dict[str, dict[str, str]] | None = None,
         dec_key: bytes | None = None,
         dec_mode: str = "AES-GCM",
@@ -141,7 +142,7 @@ class Model(Member):
         weights = None if weight_bytes is None else checks.content("weight_bytes", weight_bytes)
         kind = checks.instance("model_type", model_type, ModelType).name
         context = Context() if context is None else checks.instance("context", context, Context)
-        checks.string("config_path", config_path)
+        config_path = checks.path("config_path", config_path)
         if not data:
             raise ModelFileError("build_from_buffer failed, model_bytes is empty")
         self._check_unbuilt("build_from_buffer")

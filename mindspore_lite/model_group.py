@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.engines.group import Group, add_file, group_sharing
 from mindspore_lite.errors import EngineError, LiteError, ModelFileError
 from mindspore_lite.faces.base_model import BaseModel
@@ -82,7 +84,7 @@ class ModelGroup:
         """Bytes of scratch memory of the most demanding file; 0 before it was worked out."""
         return self._workspace_size
 
-    def add_model(self, models: Sequence[str] | Sequence[Member]) -> None:
+    def add_model(self, models: Sequence[str | os.PathLike[str]] | Sequence[Member]) -> None:
         """Add models before they are built, or the files that models will be built from.
 
         Args:
@@ -99,7 +101,7 @@ class ModelGroup:
             raise checks.wrong_type("models", "list/tuple", models)
         if not models:
             raise EngineError("models cannot be empty")
-        kind = Member if isinstance(models[0], Member) else str
+        kind = Member if isinstance(models[0], Member) else (str, os.PathLike)
         for at, model in enumerate(models):
             if not isinstance(model, kind):
                 where = f" at index {at}"
@@ -107,7 +109,7 @@ class ModelGroup:
         if kind is Member:
             self._add_models(models)
         else:
-            self._add_paths(models)
+            self._add_paths([checks.path("models element", path) for path in models])
 
     def _add_models(self, models: Sequence[Member]) -> None:
         if self._flags is ModelGroupFlag.SHARE_WORKSPACE:
@@ -150,7 +152,7 @@ class ModelGroup:
 
     def _scratch(self, path: str, kind: str, context: Context) -> int:
         if not Path(path).exists():
-            raise ModelFileError(f"model_path does not exist: {path!r}")
+            raise ModelFileError(f"model_path does not exist: {nowhere(path)}")
         from mindspore_lite.passes.scratch import scratch_bytes
 
         built = build(ModelInput(kind, Path(path)), settle(context), group=self._group)

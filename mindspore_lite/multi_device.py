@@ -93,7 +93,9 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         super().__init__()
         self._retries = int(checks.one_of("raise", "retry")("on_failure", on_failure) == "retry")
 
-    def build_from_file(self, model_path: str, context: Context | None = None) -> None:
+    def build_from_file(
+        self, model_path: str | os.PathLike[str], context: Context | None = None
+    ) -> None:
         """Load and compile a model on every device at once; `.onnx` is ONNX, others MindIR.
 
         Args:
@@ -105,6 +107,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
             RuntimeError: The first thing that went wrong on one of the devices; the others are
                 ended then, and the object is as it was.
         """
+        model_path = checks.path("model_path", model_path)
         context = self._checked(model_path, context)
         with boundary(self._building):
             loaded = _Loaded(model_path, context, self._retries)

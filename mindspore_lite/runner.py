@@ -6,6 +6,7 @@ where is the pool's matter (serving/pool.py).
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -62,7 +63,9 @@ class ModelParallelRunner(BaseRunner[PooledService]):
         super().__init__()
         self._forgotten: weakref.finalize | None = None
 
-    def build_from_file(self, model_path: str, context: Context | None = None) -> None:
+    def build_from_file(
+        self, model_path: str | os.PathLike[str], context: Context | None = None
+    ) -> None:
         """Load and compile a model file for many callers; `.onnx` is ONNX, other names are MindIR.
 
         A build that fails leaves the object as it was. The model is run once on made-up inputs, on
@@ -76,6 +79,7 @@ class ModelParallelRunner(BaseRunner[PooledService]):
             TypeError: An argument is of the wrong type.
             RuntimeError: A file is missing or cannot be loaded, or a setting cannot be met.
         """
+        model_path = checks.path("model_path", model_path)
         context = self._checked(model_path, context)
         path = Path(model_path).absolute()  # it is read again later, wherever the program is then
         self._build(ModelInput(model_kind(path), path), context)

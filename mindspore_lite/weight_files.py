@@ -10,6 +10,8 @@ import numpy as np
 
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.foreign_files import HEAD_BYTES, recognised
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.tensor import Tensor
 
@@ -35,15 +37,15 @@ def load_weights(path: str | os.PathLike[str]) -> list[Tensor]:
         >>> print(mslite.load_weights("tuned.npz")[0].name)
         head.bias
     """
-    if not isinstance(path, str | os.PathLike):
-        raise checks.wrong_type("path", "str", path)
-    file = Path(path)
+    file = Path(checks.path("path", path))
     with boundary(f"load_weights failed! {str(file)!r}: "):
         return [_tensor(name, array) for name, array in _read(file)]
 
 
 def _read(file: Path) -> Iterator[tuple[str, np.ndarray]]:
     suffix = file.suffix.lower()
+    if suffix in (".safetensors", ".npz"):
+        _check_kind(file, suffix)
     if suffix == ".safetensors":
         from mindspore_lite.weights.safetensors_file import read_safetensors
 
@@ -58,6 +60,14 @@ def _read(file: Path) -> Iterator[tuple[str, np.ndarray]]:
         "such a file may be a pickle, and none is ever read: it may run code. Convert it where "
         f"you trust it, in PyTorch by {_IN_PYTORCH}, in MindSpore by {_IN_MINDSPORE}"
     )
+
+
+def _check_kind(file: Path, suffix: str) -> None:
+    """Refuse a page or pointer in the place of a file, and one of the two formats for the other."""
+    with open_file(file) as opened:
+        found = recognised(opened[:HEAD_BYTES])
+    if found is not None and (found.damaged or suffix not in found.what):
+        raise ModelFileError(f"it is {found.what}, wanted a {suffix} file; {found.remedy}")
 
 
 def _tensor(name: str, array: np.ndarray) -> Tensor:

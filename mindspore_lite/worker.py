@@ -30,7 +30,7 @@ from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.tensor_info import for_target
 from mindspore_lite.errors import ClosedError, EngineError, LiteError, WorkerDiedError
-from mindspore_lite.faces.base_runner import BaseRunner
+from mindspore_lite.faces.base_runner import BaseRunner, checked_context
 from mindspore_lite.remote.devices.heartbeat import Heartbeat
 from mindspore_lite.remote.devices.threads import Threads
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
@@ -71,7 +71,7 @@ def connect(path: str | os.PathLike[str]) -> Worker:
         ...
         mindspore_lite.errors.WorkerDiedError: no worker answers: No such file or directory; ...
     """
-    return Worker(WireSession.connect(os.fspath(path)))
+    return Worker(WireSession.connect(checks.path("path", path)))
 
 
 class Worker:
@@ -107,7 +107,7 @@ class Worker:
             RuntimeError: The model cannot be loaded, or the name belongs to another model.
         """
         path = os.path.abspath(checks.path("model_path", model_path))
-        context = Context() if context is None else checks.instance("context", context, Context)
+        context = checked_context(context)
         asked = context.parallel
         with boundary(_BUILDING):
             layers = read_layers("build_from_file", asked.config_path, asked.config_info)

@@ -52,7 +52,7 @@ def test_a_model_shows_its_path() -> None:
 
 def test_types_are_checked_before_any_file_is_looked_for() -> None:
     refused(TypeError, "model_path must be str", 1, MINDIR)
-    refused(TypeError, "model_path must be str", Path("gone"), MINDIR)
+    refused(TypeError, "model_path must be str", b"gone", MINDIR)
     refused(TypeError, "model_type must be ModelType", "gone", "MINDIR")
     refused(TypeError, "model_type must be ModelType", "gone", 0)
     refused(TypeError, "context must be Context", "gone", MINDIR, mslite.Context().cpu)
@@ -180,7 +180,7 @@ def _missing_op() -> bytes:
 
 
 BAD_FILES: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "the file is empty"),
+    "empty": (b"", "it is an empty file"),
     "truncated": (GOOD[: len(GOOD) // 2], "truncated or damaged"),
     "text": (b"this is no model at all\n", "cannot be loaded as MindIR"),
     "a zero byte": (b"\0", "holds no protobuf field"),

@@ -104,7 +104,7 @@ def test_other_flags_are_refused(flags: Any) -> None:
         ([mslite.Model(), "path"], TypeError, "models element must be all str or Model, but got .*"
                                               "str'> at index 1"),
         ([1], TypeError, "models element must be all str or Model, but got .*int'> at index 0"),
-        ([Path("a")], TypeError, "models element must be all str or Model"),
+        ([b"a"], TypeError, "models element must be all str or Model"),
         ([mslite.ModelParallelRunner()], TypeError, "must be all str or Model, but got .*Runner"),
         ([mslite.MultiDeviceRunner()], TypeError, "must be all str or Model, but got .*Runner"),
     ],

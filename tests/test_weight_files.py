@@ -93,7 +93,7 @@ def test_other_files_are_refused(tmp_path: Path, name: str) -> None:
 def test_a_pickle_under_another_name_is_refused(tmp_path: Path) -> None:
     for name in ("w.npz", "w.safetensors"):
         (tmp_path / name).write_bytes(pickle.dumps(ARRAYS))
-        with pytest.raises(ModelFileError, match=rf"it is no \{name[1:]} file"):
+        with pytest.raises(ModelFileError, match=rf"it is a pickle.*wanted a \{name[1:]} file"):
             mslite.load_weights(tmp_path / name)
 
 
@@ -105,7 +105,7 @@ def test_a_missing_file_is_told(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("path", [None, 1, b"w.npz", ["w.npz"]])
 def test_what_is_no_path_is_a_type_error(path: Any) -> None:
-    with pytest.raises(TypeError, match="path must be str, but got"):
+    with pytest.raises(TypeError, match=r"path must be str or os\.PathLike, but got"):
         mslite.load_weights(path)
 
 

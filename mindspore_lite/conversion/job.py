@@ -13,6 +13,7 @@ from mindspore_lite.conversion.quant_settings import DataSettings, settings_of
 from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.conversion.settings_file import Wishes, wishes_of
 from mindspore_lite.conversion.shape_text import shape_problems, shapes_text
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.errors import ModelFileError, SettingsError
 from mindspore_lite.mindir.decrypt import MODES, Key
 from mindspore_lite.mindir.side_files import FOLDER_SUFFIX, GRAPH_SUFFIX
@@ -254,9 +255,9 @@ def _file_problems(job: Job) -> list[str]:
     """What is wrong with the paths; one without a name was complained of before."""
     found = []
     if job.model.name and not os.path.exists(job.model):
-        found.append(f"{name_of('model')} does not exist: {str(job.model)!r}")
+        found.append(f"{name_of('model')} does not exist: {nowhere(job.model)}")
     if job.weights is not None and not os.path.isfile(job.weights):
-        found.append(f"{name_of('weights')} does not exist: {str(job.weights)!r}")
+        found.append(f"{name_of('weights')} does not exist: {nowhere(job.weights)}")
     if not job.output.name:
         return found
     if os.path.isdir(job.output):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindspore_lite.conversion.setting_names import name_of
+from mindspore_lite.core import foreign_files
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.settings.formats import FORMATS, by_suffix
@@ -111,6 +112,8 @@ def _check_path(framework: str, path: Path) -> None:
             f"{str(path)!r} has the suffix {path.suffix!r}, a file of {framework} has "
             f"{' or '.join(wanted)}"
         )
+    if framework != "MINDIR":  # which may be encrypted, and says so itself
+        foreign_files.refuse_damaged(path)
 
 
 def _onnx(origin: Origin) -> ir.Model:

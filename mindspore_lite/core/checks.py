@@ -42,10 +42,12 @@ def string(name: str, value: object) -> str:
 
 
 def path(name: str, value: object) -> str:
-    """Pass a path through, as text."""
+    """A path as text; `~` in front is the home directory, unless there is such a name."""
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(found, str):
         raise wrong_type(name, "str or os.PathLike", value)
+    if found.startswith("~") and not os.path.lexists(found):
+        return os.path.expanduser(found)
     return found
 
 
@@ -153,8 +155,19 @@ def sections(name: str, value: object) -> Sections:
         copied = found.setdefault(key, {})
         for entry_key, entry in instance(f"{name}_value", entries, dict).items():
             string(f"{name}_value_key", entry_key)
-            copied[entry_key] = string(f"{name}_value_value", entry)
+            copied[entry_key] = _entry(f"{name}_value_value", entry, f"{key}.{entry_key}")
     return found
+
+
+def _entry(name: str, value: object, where: str) -> str:
+    """The value of an entry, which is text; a path becomes that."""
+    if isinstance(value, os.PathLike):
+        return path(name, value)
+    if not isinstance(value, str):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        hint = f" for {where}; write {text!r}" if isinstance(value, int | float) else ""
+        raise wrong_type(name, "str", value, hint)
+    return value
 
 
 def _index(value: Any) -> int:

@@ -13,6 +13,7 @@ from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.service import existing
+from mindspore_lite.settings.formats import ModelType
 from mindspore_lite.tensor import Tensor, TensorMeta
 
 
@@ -29,6 +30,16 @@ class Loaded(Protocol):
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights; no groups restore those of the file."""
+
+
+def checked_context(context: object) -> Context:
+    """The context of a build; None is the CPU with automatic settings."""
+    if isinstance(context, ModelType):
+        raise TypeError(
+            f"context must be Context, but got {context}. Only Model takes the kind of a file; a "
+            "runner knows it by the name or the first bytes: build_from_file(model_path, context)."
+        )
+    return Context() if context is None else checks.instance("context", context, Context)
 
 
 L = TypeVar("L", bound=Loaded)
@@ -86,9 +97,8 @@ class BaseRunner(BaseModel, Generic[L]):
 
     def _checked(self, model_path: str, context: Context | None) -> Context:
         """The context of a build whose arguments are in order."""
-        checks.string("model_path", model_path)
         existing(model_path)
-        context = Context() if context is None else checks.instance("context", context, Context)
+        context = checked_context(context)
         if self._loaded is not None and not self._closed:
             raise EngineError(
                 f"{self._building}this runner is built from {self.model_path_!r} already; "

@@ -10,12 +10,13 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mindspore_lite.core import foreign_files
 from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
@@ -91,6 +92,8 @@ def source_of(given: ModelInput, input_shapes: Shapes | None = None) -> ModelSou
     make = {"MINDIR": _mindir_parts, "ONNX": _onnx_parts}[given.kind]
     with _naming(given):
         given = _authentic(given)
+        if given.key is None:
+            foreign_files.refuse(_head(given))
         snapshot, translate, storable = make(given, input_shapes)
     recipe = _recipe(given.kind.lower(), input_shapes)
     if given.variable:  # which one compiles apart from the others; their values do not matter
@@ -175,9 +178,26 @@ def _naming(given: ModelInput) -> Iterator[None]:
         yield
     except ModelFileError as exc:
         kind = {"MINDIR": "MindIR"}.get(given.kind, given.kind)
+        exc = _foreign(given, exc) or exc
         # a wrong key may go unnoticed until its result makes no sense
         how = f"{kind} with this dec_key" if given.key else kind
         raise exc.prefixed(f"{given.name} cannot be loaded as {how}: ") from exc.__cause__
+
+
+def _head(given: ModelInput) -> bytes:
+    data = given.data if given.path is None else open_file(given.path)
+    return bytes(data[: foreign_files.HEAD_BYTES])
+
+
+def _foreign(given: ModelInput, problem: ModelFileError) -> ModelFileError | None:
+    """The error for a file of another kind; None where the one that was raised says it all."""
+    if given.key is not None or isinstance(problem.__cause__, OSError):
+        return None
+    with suppress(ModelFileError):  # it went away meanwhile
+        found = foreign_files.recognised(_head(given), refused=True)
+        if found is not None:
+            return foreign_files.told(found)
+    return None
 
 
 def _recipe(kind: str, input_shapes: Shapes | None) -> str:

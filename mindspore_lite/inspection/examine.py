@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mindspore_lite.core.files import open_file
+from mindspore_lite.core.foreign_files import HEAD_BYTES, recognised, told
 from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.inspection import mindir_model, mindir_sketch, onnx_model
@@ -33,6 +35,12 @@ def examine(path: Path) -> Examined:
         except Exception as exc:  # damage that the loader lets through: onnx raises many kinds
             raise ModelFileError(f"{str(path)!r} makes no sense as ONNX: {exc!r:.300}") from exc
         return Examined(facts, lambda: sketches)
-    model = read_file(path)
-    facts = mindir_model.facts_of(path, model, source_of(ModelInput("MINDIR", path)))
+    source = source_of(ModelInput("MINDIR", path))
+    try:
+        model = read_file(path)
+    except ModelFileError as exc:
+        with open_file(path) as file:
+            found = recognised(file[:HEAD_BYTES], refused=True)
+        raise (told(found, repr(str(path))) if found else exc) from exc
+    facts = mindir_model.facts_of(path, model, source)
     return Examined(facts, lambda: mindir_sketch.sketches(model, facts.problems))

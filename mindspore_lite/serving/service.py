@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.serving.call import Call
@@ -70,7 +71,7 @@ class Service(Described, Protocol):
 def existing(path: str) -> str:
     """The path of a model file that is there."""
     if not os.path.exists(path):
-        raise ModelFileError(f"build_from_file failed, model_path does not exist: {path!r}")
+        raise ModelFileError(f"build_from_file failed, model_path does not exist: {nowhere(path)}")
     return path
 
 

@@ -13,6 +13,7 @@ from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.core.checks import Sections as Sections
 from mindspore_lite.core.files import open_file
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.errors import ModelFileError
 
 MAX_BYTES = 16 << 20  # guess: a thousand times what people write
@@ -66,7 +67,7 @@ def read_layers(doing: str, path: str, over: object) -> tuple[Layer, ...]:
     file: tuple[Layer, ...] = ()
     if path:
         if not os.path.exists(path):
-            raise ModelFileError(f"{doing} failed, config_path does not exist: {path!r}")
+            raise ModelFileError(f"{doing} failed, config_path does not exist: {nowhere(path)}")
         try:
             file = (Layer(f"config file {path}", read_config(path), path),)
         except (OSError, ValueError, MemoryError) as exc:

@@ -188,3 +188,15 @@ def test_an_input_of_any_rank_takes_the_shape_of_its_file(mslite: Run, tmp_path:
     model = DATA / "nets/dyn_rank.mindir"
     assert "elements num is:6" in mslite("run", model, "--input", f"x={tmp_path / 'x.npy'}").out
     assert "input x is [-2]; taking [1]" in mslite("run", model).out
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "convert", "bench"])
+def test_a_file_that_is_no_model_is_named_for_what_it_is(
+    mslite: Run, tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4\n")
+    done = mslite(command, path)
+    assert done.code
+    assert "a pointer of git-lfs" in done.err
+    assert "git lfs pull" in done.err
