@@ -22,7 +22,7 @@ from mindspore_lite.model_group import ModelGroup as ModelGroup
 from mindspore_lite.model_group import ModelGroupFlag as ModelGroupFlag
 from mindspore_lite.runner import ModelParallelRunner as ModelParallelRunner
 from mindspore_lite.serving import feeds, interrupt, update
-from mindspore_lite.serving.service import Described, existing, unnamed
+from mindspore_lite.serving.service import Described, existing, unnamed, warn_unbuilt
 from mindspore_lite.serving.single import MODEL_INFO_KEYS, SingleService
 from mindspore_lite.settings.formats import ModelType as ModelType
 from mindspore_lite.settings.read import Layer, read_layers
@@ -155,13 +155,19 @@ class Model(Member):
     def get_inputs(self) -> list[Tensor]:
         """The model's inputs in order, to be filled and passed to predict(); [] before the build.
 
-        Every call returns the same Tensors. resize() changes their shapes in place.
+        Every call returns the same Tensors. resize() changes their shapes in place. A model that
+        is not built has none, and warns.
         """
+        if self._service is None:
+            warn_unbuilt("get_inputs", self._closed)
         return list(self._inputs)
 
     def get_outputs(self) -> tuple[TensorMeta, ...]:
         """What is known of the outputs before a run; a dim known only afterwards is -1."""
-        return () if self._service is None else feeds.metas(self._service.outputs)
+        if self._service is None:
+            warn_unbuilt("get_outputs", self._closed)
+            return ()
+        return feeds.metas(self._service.outputs)
 
     def predict(
         self,

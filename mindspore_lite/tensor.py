@@ -61,6 +61,14 @@ class TensorMeta:
     def __str__(self) -> str:
         return _describe(self)
 
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(Tensor, name) and not name.startswith("_"):
+            raise AttributeError(
+                f"TensorMeta has no {name!r}: get_outputs() describes the outputs before a run; "
+                "their data is in the Tensors that predict() returns"
+            )
+        raise AttributeError(f"'TensorMeta' object has no attribute {name!r}")
+
 
 class Tensor:
     """Typed data with a name, a shape and a format, read and written as a NumPy array.

@@ -394,3 +394,12 @@ def test_a_tensor_can_be_copied_and_pickled(duplicate: Any) -> None:
 def test_a_tensor_can_be_referred_to_weakly() -> None:
     tensor = Tensor()
     assert weakref.ref(tensor)() is tensor
+
+
+def test_a_description_says_where_the_data_is() -> None:
+    meta = TensorMeta(name="prob")
+    with pytest.raises(AttributeError, match=r"get_outputs\(\) describes .* predict\(\) returns"):
+        meta.get_data_to_numpy()
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        meta.nothing  # noqa: B018
+    assert copy.deepcopy(meta) == pickle.loads(pickle.dumps(meta)) == meta

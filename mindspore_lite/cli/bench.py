@@ -33,7 +33,7 @@ from mindspore_lite.cli.bench_flags import (
 )
 from mindspore_lite.cli.bench_show import show_apart, show_ratios, show_runs, show_tune
 from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
-from mindspore_lite.cli.inputs import check_file, check_names, read_array, read_pairs, read_shape
+from mindspore_lite.cli.inputs import check_files, check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.core import cores, synthetic
@@ -54,8 +54,7 @@ def bench(model: Path, /, *, options: Options | None = None) -> None:
     """
     options = options or Options()
     check_tune(options)
-    for name, file in read_pairs("--input", options.input).items():
-        check_file(name, file)
+    check_files(read_pairs("--input", options.input), pictures=False)
     loads, names = loads_of(options), peers_of(options)
     plan = plan_of(options)
     check_writable(options.json, options.html)

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.errors import InputError
 
 _VALUES = {"--input": "FILE, such as x=cat.npy", "--shape": "SIZES, such as x=1,3,224,224"}
-_PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff")
+PICTURES = (".bmp", ".jpg", ".jpeg", ".png", ".ppm", ".webp")
+_NAMELESS = ""  # of a file that was given without NAME=
 
 
-def read_pairs(flag: str, given: list[str] | None) -> dict[str, str]:
-    """`NAME=VALUE` of each time that a flag was given."""
+def read_pairs(flag: str, given: list[str] | None, *, nameless: bool = False) -> dict[str, str]:
+    """`NAME=VALUE` of each time that a flag was given; a single one may be without a name."""
     found = {}
+    if nameless and given and len(given) == 1 and "=" not in given[0]:
+        return {_NAMELESS: given[0]}
     for text in given or []:
         name, equals, value = text.rpartition("=")
         if not equals or not name or not value:
             raise ValueError(f"{flag} got {text!r}, wanted NAME={_VALUES.get(flag, 'VALUE')}")
         found[name] = value
     return found
+
+
+def with_name(names: Sequence[str], given: dict[str, str]) -> dict[str, str]:
+    """What read_pairs() found, where the file without a name belongs to the only input."""
+    if _NAMELESS not in given:
+        return given
+    if len(names) != 1:
+        raise ValueError(
+            f"--input got {given[_NAMELESS]!r}, wanted NAME=FILE: the model's inputs are "
+            f"{list(names)}"
+        )
+    return {names[0]: given[_NAMELESS]}
 
 
 def check_names(names: list[str], given: dict[str, str]) -> None:
@@ -39,29 +56,46 @@ def read_shape(text: str) -> list[int]:
         raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224") from None
 
 
-def check_file(name: str, file: str) -> None:
-    """Raise unless a file is there that an input can be read from.
+def check_files(given: dict[str, str], *, pictures: bool = True) -> None:
+    """Raise InputError if a file is not there, with the nearest name, or may not be a picture."""
+    for name, file in given.items():
+        if not os.path.isfile(file):
+            flag = f"--input {name}".rstrip()
+            raise InputError(f"{flag}: there is no file {nowhere(file)}", input_name=name)
+        if not pictures and file.lower().endswith(PICTURES):
+            raise InputError(
+                f"--input {name}: {file!r} is a picture, wanted numbers as the model was trained "
+                "with; store them with numpy.save, resized, scaled and laid out as the input is",
+                input_name=name,
+            )
+
+
+def read_picture(file: str, dtype: np.dtype, shape: Sequence[int]) -> tuple[np.ndarray, str]:
+    """A picture as an input of this shape, and how it was made to fit.
 
     Raises:
-        InputError: It is not there, or an image: only the user knows how pixels become numbers.
+        InputError: The shape is not one of pictures, or the file cannot be decoded.
+        EngineUnavailableError: Pillow is missing.
     """
-    path = Path(file)
-    if not path.is_file():
-        nearest = get_close_matches(path.name, _names_in(path.parent), 1)
-        hint = f"; did you mean {str(path.parent / nearest[0])!r}?" if nearest else ""
-        raise InputError(
-            f"--input {name}: there is no file {file!r} (looked in {str(Path.cwd())!r}){hint}"
-        )
-    if path.suffix.lower() in _PICTURES:
-        raise InputError(
-            f"--input {name}: {file!r} is a picture, wanted numbers as the model was trained with; "
-            "store them: numpy.save('x.npy', array), where array is the picture resized, scaled "
-            "and laid out as the input is"
-        )
+    from mindspore_lite.conversion.images import read_image
+    from mindspore_lite.conversion.quant_settings import ImageSteps
 
-
-def _names_in(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    first = len(shape) == 4 and shape[1] in (1, 3) and shape[3] not in (1, 3)
+    channels = shape[1 if first else -1] if len(shape) == 4 else 0
+    if channels not in (1, 3) or shape[0] != 1:
+        raise InputError(
+            f"{file!r} is a picture, and the input has shape {list(shape)}, wanted one like "
+            "[1, 3, 224, 224] or [1, 224, 224, 3]; store the numbers with numpy.save"
+        )
+    height, width = shape[2:] if first else shape[1:3]
+    colours = "GRAY" if channels == 1 else "RGB"
+    pixels = read_image(Path(file), ImageSteps(colours=colours, size=(width, height)))
+    if first:
+        pixels = pixels.transpose(2, 0, 1)
+    how = f"{colours}, {width} x {height}"
+    if dtype.kind == "f":
+        return (pixels / np.float32(255)).astype(dtype)[None], f"{how}, from 0 to 1"
+    return pixels.astype(dtype)[None], f"{how}, from 0 to 255"
 
 
 def read_array(file: str) -> np.ndarray:

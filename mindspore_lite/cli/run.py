@@ -13,7 +13,16 @@ import numpy as np
 from cyclopts import Parameter
 
 from mindspore_lite.cli.console import say, steps, working
-from mindspore_lite.cli.inputs import check_file, check_names, read_array, read_pairs, read_shape
+from mindspore_lite.cli.inputs import (
+    PICTURES,
+    check_files,
+    check_names,
+    read_array,
+    read_pairs,
+    read_picture,
+    read_shape,
+    with_name,
+)
 from mindspore_lite.cli.report import show_outputs, show_top
 from mindspore_lite.context import Context
 from mindspore_lite.core import synthetic
@@ -51,7 +60,8 @@ def run(
     model
         A MindIR or ONNX file.
     input
-        NAME=FILE for each input that should not be random: .npy, or .bin with raw values.
+        NAME=FILE for each input that should not be random: .npy, a picture, or .bin with raw
+        values. For a model with one input FILE is enough.
     shape
         NAME=1,3,224,224 for each input that should have another shape.
     target
@@ -73,9 +83,8 @@ def run(
         Compile in a child process that can reach the model's folder and no more.
     """
     context, entries = _context(target, device, threads), _entries(engine, sandbox)
-    files, shapes = read_pairs("--input", input), read_pairs("--shape", shape)
-    for name, file in files.items():
-        check_file(name, file)  # before the model is built, which may take long
+    files, shapes = read_pairs("--input", input, nameless=True), read_pairs("--shape", shape)
+    check_files(files)  # before the model is built, which may take long
     with Model() as loaded:
         start = time.perf_counter()
         with _building(model.name, slowly=named(engine or "", target != "cpu").builds_slowly):
@@ -92,7 +101,9 @@ def run(
 
 def _filled(model: Model, files: dict[str, str], shapes: dict[str, str]) -> list[Tensor]:
     inputs = model.get_inputs()
-    check_names([tensor.name for tensor in inputs], {**files, **shapes})
+    names = [tensor.name for tensor in inputs]
+    files = with_name(names, files)
+    check_names(names, {**files, **shapes})
     _resize(model, inputs, {name: read_shape(text) for name, text in shapes.items()}, files)
     for tensor in inputs:
         _fill(tensor, files.get(tensor.name))
@@ -175,7 +186,12 @@ def _fill(tensor: Tensor, file: str | None) -> None:
         tensor.set_data_from_numpy(read_array(file))
     else:
         dtype = tensor.get_data_to_numpy().dtype
-        tensor.set_data_from_numpy(np.fromfile(file, dtype))
+        if not file.lower().endswith(PICTURES):
+            tensor.set_data_from_numpy(np.fromfile(file, dtype))
+            return
+        pixels, how = read_picture(file, dtype, tensor.shape)
+        tensor.set_data_from_numpy(pixels)
+        say(f"input {tensor.name} is {file} as {how}; for other scaling give a .npy file")
 
 
 def _save(path: Path, outputs: list[Tensor]) -> None:

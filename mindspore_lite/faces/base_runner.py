@@ -12,7 +12,7 @@ from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.serving import feeds, update
-from mindspore_lite.serving.service import existing
+from mindspore_lite.serving.service import existing, warn_unbuilt
 from mindspore_lite.settings.formats import ModelType
 from mindspore_lite.tensor import Tensor, TensorMeta
 
@@ -59,12 +59,16 @@ class BaseRunner(BaseModel, Generic[L]):
         Every call returns new Tensors, so each caller has its own.
         """
         if self._loaded is None:
+            warn_unbuilt("get_inputs", self._closed)
             return []
         return [Tensor._unfilled(i.name, i.shape, i.dtype) for i in self._loaded.inputs]
 
     def get_outputs(self) -> tuple[TensorMeta, ...]:
         """What is known of the outputs before a run; a dim known only afterwards is -1."""
-        return () if self._loaded is None else feeds.metas(self._loaded.outputs)
+        if self._loaded is None:
+            warn_unbuilt("get_outputs", self._closed)
+            return ()
+        return feeds.metas(self._loaded.outputs)
 
     def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
         """Change weights that were named in `variable_weights_file` when the model was built.

@@ -10,6 +10,7 @@ nothing, and touches no private member of a service.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -73,6 +74,12 @@ def existing(path: str) -> str:
     if not os.path.exists(path):
         raise ModelFileError(f"build_from_file failed, model_path does not exist: {nowhere(path)}")
     return path
+
+
+def warn_unbuilt(asked: str, closed: bool) -> None:
+    """Say that a model has no inputs or outputs yet; the original only logs it."""
+    why = "was closed" if closed else "is not built; call build_from_file() first"
+    warnings.warn(f"{asked}() is empty: the model {why}", UserWarning, stacklevel=3)
 
 
 def unnamed(spec: Spec) -> Spec:

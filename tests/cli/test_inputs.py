@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mindspore_lite.cli.demo import DIGITS_MODEL
-from mindspore_lite.cli.inputs import check_file, read_pairs
+from mindspore_lite.cli.inputs import check_files, read_pairs
 from mindspore_lite.errors import InputError
 
 
@@ -28,20 +28,22 @@ def test_a_file_that_is_not_there_says_where_it_was_looked_for(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cat.npy").touch()
     with pytest.raises(InputError) as caught:
-        check_file("x", "cta.npy")
+        check_files({"x": "cta.npy"})
     assert str(caught.value) == (
-        f"--input x: there is no file 'cta.npy' (looked in {str(tmp_path)!r}); did you mean "
-        "'cat.npy'?"
+        f"--input x: there is no file 'cta.npy'; there is no 'cta.npy' in {str(tmp_path)!r}; did "
+        "you mean 'cat.npy'?"
     )
-    with pytest.raises(InputError, match=r"there is no file 'no/such/folder\.npy' \(looked in"):
-        check_file("x", "no/such/folder.npy")
-    check_file("x", "cat.npy")
+    with pytest.raises(
+        InputError, match=r"there is no file 'no/such/folder\.npy'; there is no 'no'"
+    ):
+        check_files({"x": "no/such/folder.npy"})
+    check_files({"x": "cat.npy"})
 
 
 def test_a_picture_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "cat.JPG").touch()
     with pytest.raises(InputError, match=r"is a picture, wanted numbers .*numpy\.save\("):
-        check_file("x", str(tmp_path / "cat.JPG"))
+        check_files({"x": str(tmp_path / "cat.JPG")}, pictures=False)
 
 
 @pytest.mark.parametrize("command", [["run"], ["bench", "--clients", "1"]])
@@ -53,4 +55,4 @@ def test_commands_say_it_before_they_build(
     )
     done = mslite(command[0], DIGITS_MODEL, *command[1:], "--input", "x=nope.npy")
     assert done.code == 1
-    assert done.err.startswith("mslite: --input x: there is no file 'nope.npy' (looked in ")
+    assert done.err.startswith("mslite: --input x: there is no file 'nope.npy'; there is no ")

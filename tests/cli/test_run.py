@@ -8,7 +8,9 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from PIL import Image
 from support.fake_cards import installed
+from support.models import TWO_IN_TWO_OUT, dense_net, written
 from support.running import DATA
 
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
@@ -137,11 +139,12 @@ def test_threads_are_passed_on(mslite: Run) -> None:
     [
         (["nowhere.mindir"], "model_path does not exist"),
         ([DIGITS_MODEL, "--input", f"y={DIGITS_MODEL}"], "no input ['y']; its inputs are ['x']"),
+        ([DIGITS_MODEL, "--input", "a.npy"], "--input: there is no file 'a.npy'"),
+        ([DIGITS_MODEL, "--input", "x=nowhere.npy"], "there is no file 'nowhere.npy'; there is no"),
         (
-            [DIGITS_MODEL, "--input", "a.npy"],
-            "--input got 'a.npy', wanted NAME=FILE",
+            [TWO_IN_TWO_OUT, "--input", DIGITS_MODEL],
+            "wanted NAME=FILE: the model's inputs are ['a', ",
         ),
-        ([DIGITS_MODEL, "--input", "x=nowhere.npy"], "nowhere.npy"),
         ([DIGITS_MODEL, "--shape", "x=1,one"], "--shape got '1,one', wanted sizes like"),
         ([DIGITS_MODEL, "--shape", "x=1,8"], "has 4 dims"),
         ([DIGITS_MODEL, "--shape", "x=-2,1,8,8"], "every dim must be 1 or more"),
@@ -200,3 +203,21 @@ def test_a_file_that_is_no_model_is_named_for_what_it_is(
     assert done.code
     assert "a pointer of git-lfs" in done.err
     assert "git lfs pull" in done.err
+
+
+def test_a_picture_is_read_as_the_only_input(mslite: Run, tmp_path: Path) -> None:
+    file = tmp_path / "two.png"
+    Image.new("RGB", (30, 20), (255, 255, 255)).save(file)
+    done = mslite("run", DIGITS_MODEL, "--input", file)
+    assert (done.code, done.err) == (0, "")
+    assert f"input x is {file} as GRAY, 8 x 8, from 0 to 1" in done.out
+
+
+def test_a_picture_for_another_kind_of_input_says_what_is_wanted(
+    mslite: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "two.png"
+    Image.new("RGB", (30, 20)).save(file)
+    dense = written(tmp_path / "dense.mindir", dense_net())
+    done = mslite("run", dense, "--input", file)
+    assert "is a picture, and the input has shape [2, 3]" in done.err
