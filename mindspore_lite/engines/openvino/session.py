@@ -25,11 +25,11 @@ import numpy as np
 import openvino as ov
 
 from mindspore_lite.core import binding
-from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines.base import Opener, Options, SessionInfo, Stop
 from mindspore_lite.engines.openvino.reading import UNUSED, Ports, readable, shown
 from mindspore_lite.engines.sessions import io_types
+from mindspore_lite.engines.sessions.run_failure import run_failure
 from mindspore_lite.errors import ClosedError, EngineError, InputError, LiteError, StoppedError
 from mindspore_lite.weights.records import Variable
 
@@ -116,7 +116,7 @@ class OpenVinoSession:
             if stop is not None and stop.fired:
                 raise StoppedError("the run was told to stop") from exc
             text = f"OpenVINO could not run the model: {readable(exc)}"
-            raise engine_failure(text, exc) from exc
+            raise run_failure(text, exc, self.info.inputs, self._skeleton, inputs) from exc
         if stop is None or not stop.fired:  # else it may be half cancelled
             native.free.append(request)
         return found

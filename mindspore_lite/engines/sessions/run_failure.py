@@ -6,7 +6,6 @@ take something.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +13,6 @@ from mindspore_lite.core.boundary import engine_failure
 from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.engines.sessions.io_types import inner_shape
 from mindspore_lite.errors import EngineError, LiteError, ResourceError, ShapeError
-
-_WANTED_BYTES = re.compile(r"(?:of size|allocate) (\d+)\b")  # as ONNX Runtime and PyTorch say it
 
 
 def run_failure(
@@ -29,12 +26,7 @@ def run_failure(
     found = engine_failure(text, exc)
     shapes = {info.name: list(one.shape) for info, one in zip(infos, inputs, strict=False)}
     if isinstance(found, ResourceError):
-        asked = _WANTED_BYTES.search(str(exc))
-        size = f", {int(asked[1]) / 2**20:,.1f} MiB at once" if asked else ""
-        return ResourceError(
-            f"there is not enough memory to run the model on inputs of shapes {shapes}{size}: give "
-            f"fewer rows in one request, free memory, or raise the limit (ulimit -v); {text}"
-        )
+        return ResourceError(f"{found}; the inputs have shapes {shapes}")
     if type(found) is EngineError and any(-1 in info.shape for info in infos):
         return _misfit(infos, skeleton, inputs) or found
     return found

@@ -202,7 +202,7 @@ def test_operators_that_openvino_lacks_are_named(
 def test_strings_are_refused(source_of: MakeSource) -> None:
     kind = onnx.TensorProto.STRING
     made = model([node("Identity", ["x"], ["y"])], [("x", kind, [2])], [("y", kind, [2])])
-    with pytest.raises(EngineError, match=r"is of type string, .* use .*engine=onnxruntime"):
+    with pytest.raises(EngineError, match="input 'x' holds strings"):
         ENGINE.load(source_of(made), Options())
 
 
