@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.core import checks, dtypes, foreign_arrays, layouts
+from mindspore_lite.core.extras import pip_install
 from mindspore_lite.core.tensor_types import DataType as DataType
 from mindspore_lite.core.tensor_types import Format as Format
 from mindspore_lite.engines import ascend
@@ -526,7 +527,7 @@ def _memory() -> ModuleType:
     except (ImportError, OSError) as exc:
         raise EngineUnavailableError(
             "data on a card, and bfloat16 by DLPack, need PyTorch, which cannot be imported "
-            f"({exc}): pip install 'mslite[gpu]'"
+            f"({exc}): {pip_install('gpu')}"
         ) from exc
     return memory
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support import archives, cpp, java
 
+from mindspore_lite.core import extras
 from mindspore_lite.engines import ascend
 
 # how long an example takes says nothing on a busy machine
@@ -54,6 +55,12 @@ def no_emulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Target ascend is not there, whatever the developer's shell says; some tests emulate it."""
     for name in (ascend.VARIABLE, ascend.QUIET):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors name extras as if mslite came from an index, wherever the developer has it from."""
+    monkeypatch.setattr(extras, "origin", lambda: ("", False))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from mindspore_lite.conversion.from_onnx import load_onnx
 from mindspore_lite.conversion.pt2_archive import check_archive
 from mindspore_lite.conversion.setting_names import name_of
+from mindspore_lite.core.extras import pip_install
 from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError, UnsupportedOpError
 
@@ -97,9 +98,7 @@ def _kind(path: Path, suffix: str) -> str:
 def _check_packages() -> None:
     for package in ("torch", "onnxscript"):
         if importlib.util.find_spec(package) is None:
-            raise EngineUnavailableError(
-                f"PyTorch models need {package}: pip install 'mslite[pytorch]'"
-            )
+            raise EngineUnavailableError(f"PyTorch models need {package}: {pip_install('pytorch')}")
 
 
 def _program(path: Path) -> ExportedProgram:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from mindspore_lite.conversion.from_onnx import load_onnx
 from mindspore_lite.core.environment import for_child
+from mindspore_lite.core.extras import pip_install
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError
@@ -51,7 +52,7 @@ def load_tensorflow(path: Path, framework: str) -> ir.Model:
     for package in ("tensorflow", "tf2onnx"):
         if importlib.util.find_spec(package) is None:
             raise EngineUnavailableError(
-                f"{framework} models need {package}: pip install 'mslite[tf]', or in another "
+                f"{framework} models need {package}: {pip_install('tf')}, or in another "
                 f"environment: pip install tf2onnx tensorflow; python -m tf2onnx.convert "
                 f"--{'tflite' if framework == 'TFLITE' else 'graphdef'} MODEL --output MODEL.onnx"
             )

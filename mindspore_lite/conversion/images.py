@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from mindspore_lite.conversion.quant_settings import ImageSteps
+from mindspore_lite.core.extras import pip_install
 from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import EngineUnavailableError, InputError
 
@@ -58,7 +59,7 @@ def check_library() -> None:
         import PIL  # noqa: F401
     except ImportError as exc:
         raise EngineUnavailableError(
-            "calibration with images needs Pillow: pip install 'mslite[images]'; "
+            f"reading pictures needs Pillow: {pip_install('images')}; "
             "or store the inputs with numpy.save and set input_type=BIN"
         ) from exc
 

@@ -113,7 +113,7 @@ def _check_path(framework: str, path: Path) -> None:
             f"{' or '.join(wanted)}"
         )
     if framework != "MINDIR":  # which may be encrypted, and says so itself
-        foreign_files.refuse_damaged(path)
+        foreign_files.refuse_damaged(path, framework)
 
 
 def _onnx(origin: Origin) -> ir.Model:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mindspore_lite.core.extras import pip_install
+
 _PLAIN = ("enforce_fp32", "preferred_fp16")
 _ALL = (*_PLAIN, "preferred_bf16")
 
@@ -22,7 +24,7 @@ class Capabilities:
     name: str  # in [common_context] engine, and of its folder under engines/
     title: str  # for people
     package: str  # of its runtime, as it is imported
-    install: str  # the command that installs that
+    extra: str  # of this package, which brings that; "": it is no extra
     cpu_precisions: tuple[str, ...]
     serves_cards: bool = False  # targets 'gpu' and 'ascend'; engines/<name>/cards.py has check()
     maps_weights: bool = True  # sessions on the host share the pages of a cached model
@@ -32,18 +34,23 @@ class Capabilities:
     profiles: bool = False  # [common_context] profile
     builds_slowly: bool = False  # a first build is worth a word to who waits for it
 
+    @property
+    def install(self) -> str:
+        """The command that installs its runtime."""
+        return pip_install(self.extra) if self.extra else f"pip install {self.package}"
+
 
 _ROWS = (  # the first is the default on the CPU, the first that serves cards the one on cards
     Capabilities(
-        "onnxruntime", "ONNX Runtime", "onnxruntime", "pip install onnxruntime", _PLAIN,
+        "onnxruntime", "ONNX Runtime", "onnxruntime", "", _PLAIN,
         profiles=True,
     ),
     Capabilities(
-        "openvino", "OpenVINO", "openvino", "pip install 'mslite[openvino]'", _ALL,
+        "openvino", "OpenVINO", "openvino", "openvino", _ALL,
         maps_weights=False, queues=True,
     ),
     Capabilities(
-        "torch", "PyTorch", "torch", "pip install 'mslite[gpu]'", _ALL,
+        "torch", "PyTorch", "torch", "gpu", _ALL,
         serves_cards=True, compiles_apart=False, exports=True, builds_slowly=True,
     ),
 )  # fmt: skip

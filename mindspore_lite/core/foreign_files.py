@@ -196,7 +196,7 @@ def refuse(head: bytes) -> None:
         raise told(found)
 
 
-def refuse_damaged(path: Path) -> None:
+def refuse_damaged(path: Path, wanted: str) -> None:
     """Refuse what nobody can want under any name: pages, pointers, archives.
 
     Raises:
@@ -205,12 +205,12 @@ def refuse_damaged(path: Path) -> None:
     with open_file(path) as file:
         found = recognised(file[:HEAD_BYTES])
     if found is not None and found.damaged:
-        raise told(found, repr(str(path)))
+        raise told(found).prefixed(f"{str(path)!r} cannot be loaded as {wanted}: ")
 
 
-def told(found: Foreign, name: str = "it") -> ModelFileError:
+def told(found: Foreign) -> ModelFileError:
     """The error that says so."""
-    return ModelFileError(f"{name} is {found.what}; {found.remedy}")
+    return ModelFileError(f"it is {found.what}; {found.remedy}")
 
 
 def _protobuf(head: bytes) -> Foreign | None:

@@ -41,6 +41,8 @@ def examine(path: Path) -> Examined:
     except ModelFileError as exc:
         with open_file(path) as file:
             found = recognised(file[:HEAD_BYTES], refused=True)
-        raise (told(found, repr(str(path))) if found else exc) from exc
+        if found is None:
+            raise
+        raise told(found).prefixed(f"{str(path)!r} cannot be loaded as MindIR: ") from exc
     facts = mindir_model.facts_of(path, model, source)
     return Examined(facts, lambda: mindir_sketch.sketches(model, facts.problems))

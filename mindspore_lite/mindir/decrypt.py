@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindspore_lite.core import checks
 from mindspore_lite.core.budget import SECTION
+from mindspore_lite.core.extras import pip_install
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.mindir.scan import Data, fields
 
@@ -277,5 +278,5 @@ def check_library() -> None:
         import cryptography  # noqa: F401
     except ImportError as exc:
         raise ModelFileError(
-            "encrypted models need the package cryptography: pip install 'mslite[crypto]'"
+            f"encrypted models need the package cryptography: {pip_install('crypto')}"
         ) from exc

@@ -141,7 +141,7 @@ def test_operators_that_reach_outside_are_refused(
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "no TensorFlow graph inside"),
+        (b"", "it is an empty file"),
         (b"\xff\xff", "truncated or damaged"),
         (b"no model, but text", "reading|protobuf|truncated|graph inside"),
         (graph(node("x", "Placeholder")), "or one without a result"),

@@ -18,6 +18,7 @@ OTHERS = {
     "bench/peers.py",  # runtimes to compare with
     "cli/doctor.py",  # packages of which it shows the version
     "conversion/from_pytorch.py",
+    "core/foreign_arrays.py",  # tensors of PyTorch, too
     "tensor.py",  # tensors of PyTorch
 }
 

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from mindspore_lite.core.extras import pip_install
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 
 _TARGETS = {"cuda": "gpu", "npu": "ascend"}
@@ -304,6 +305,6 @@ def _torch(kind: str) -> Any:
         package = "torch_npu" if getattr(exc, "name", "") == "torch_npu" else "PyTorch"
         raise EngineUnavailableError(
             f"target {_TARGETS[kind]!r} needs {package}, which cannot be imported ({exc}): "
-            f"pip install 'mslite[{extra}]'"
+            f"{pip_install(extra)}"
         ) from exc
     return torch
