@@ -13,6 +13,8 @@ def nowhere(path: str | os.PathLike[str]) -> str:
     """The path in quotes, the folder that was looked in, and what is there of a similar name."""
     text = os.fspath(path)
     shown = repr(text[:_MOST_TEXT])
+    if not text:
+        return shown
     try:
         folder, name = os.path.split(os.path.abspath(text))
         while not os.path.isdir(folder):  # what is missing is a folder on the way

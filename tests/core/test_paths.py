@@ -39,6 +39,7 @@ def test_the_working_directory_is_told(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_is_no_path_at_all_is_still_told(path: str) -> None:
     assert nowhere(path).startswith("'")
     assert len(nowhere(path)) < 1500
+    assert "did you mean" not in nowhere(path)
 
 
 def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
