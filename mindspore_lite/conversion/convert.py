@@ -6,6 +6,9 @@ there before stays until then.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,7 +20,7 @@ import onnx_ir as ir
 
 from mindspore_lite.conversion.check import Difference, difference, run_once
 from mindspore_lite.conversion.half_weights import halve_weights
-from mindspore_lite.conversion.job import Job, listed, overwritten, settled
+from mindspore_lite.conversion.job import Job, listed, overwritten, settled, split_paths
 from mindspore_lite.conversion.quant_report import QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
 from mindspore_lite.conversion.sources import Origin, files_of, load
@@ -30,13 +33,14 @@ from mindspore_lite.mindir.decrypt import Key, check_library
 from mindspore_lite.mindir.encrypt import encrypted
 from mindspore_lite.mindir.write import write_file
 from mindspore_lite.passes.borders import set_layouts, set_types
-from mindspore_lite.passes.fix_shapes import fix_shapes
+from mindspore_lite.passes.fix_shapes import REPLACED, fix_shapes
 from mindspore_lite.passes.infer_shapes import infer_shapes
 from mindspore_lite.passes.opset import upgraded
 from mindspore_lite.passes.optimise import optimise
 
 Step = Callable[[str], None]  # called when a stage begins
 _MAX_TEXT = 500  # characters of a foreign error that are passed on
+_DATA = re.compile(r"data_[0-9]+")  # files of weights
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,9 @@ def _converted(job: Job, step: Step) -> Report:
     before, source_bytes = _operators(model), _source_bytes(job)
     step("fitting it to what was asked for")
     model = upgraded(model)
-    _fit(model, job)
+    done = _fit(model, job)
     step("optimising")
-    done = dict(optimise(model, job.optimize, step))
+    done |= optimise(model, job.optimize, step)
     quantised = None
     if settings is not None:
         from mindspore_lite.conversion.quantise import quantise  # which loads the runtime
@@ -109,7 +113,8 @@ def _converted(job: Job, step: Step) -> Report:
         done["weights that float16 cannot hold, left"] = len(halved.left)
     step("translating to MindIR")
     written = to_mindir(model)
-    files, more = _write(job, written.model, step)
+    # shape inference does not look at everything: what was exported for other sizes is tried
+    files, more = _write(job, written.model, step, job.infer or bool(done.get(REPLACED)))
     return Report(
         job=job,
         before=before,
@@ -127,6 +132,8 @@ def _converted(job: Job, step: Step) -> Report:
 def check(report: Report) -> Difference:
     """How far the result of a conversion lies from its source, on made-up inputs."""
     source = load(_origin(report.job))
+    if report.job.shapes:  # constants of older opsets lie elsewhere
+        source = upgraded(source)
     _fit(source, report.job)
     return difference(source, report.files[0], _key(report.job))
 
@@ -159,16 +166,16 @@ def _refuse_strings(model: ir.Model) -> None:
                 raise UnsupportedOpError(no_strings(kind, str(value.name)))
 
 
-def _fit(model: ir.Model, job: Job) -> None:
-    """Give a model the shapes, layouts and types that were asked for."""
-    if job.shapes:
-        fix_shapes(model, job.shapes)
+def _fit(model: ir.Model, job: Job) -> dict[str, int]:
+    """Give a model the shapes, layouts and types that were asked for; returns what was done."""
+    done = fix_shapes(model, job.shapes)
     if job.input_format or job.output_format:
         if any(value.shape is None for value in model.graph.outputs):
             infer_shapes(model)  # exporters may leave it out, and only four dims have a layout
         set_layouts(model, job.input_format, job.output_format)
     if job.input_type or job.output_type:
         set_types(model, job.input_type, job.output_type)
+    return done
 
 
 def _operators(model: ir.Model) -> Counter[str]:
@@ -193,29 +200,55 @@ def _source_bytes(job: Job) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-def _write(job: Job, model: records.Model, step: Step) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The files, in place, and warnings; a trial run comes first where one was asked for."""
+def _write(
+    job: Job, model: records.Model, step: Step, trial: bool
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """The files, in place, and warnings; a trial run comes first where one is wanted."""
     folder = job.output.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         step(f"writing {job.output.name}")
-        if not job.infer:
-            return _stored(job, model, job.output), ()
+        old = _old_data(job.output)
+        if not trial:
+            files = _stored(job, model, job.output, old)
+            _drop(old, files)
+            return files, ()
         with tempfile.TemporaryDirectory(dir=folder, prefix=".mslite-") as aside:
-            files = _stored(job, model, Path(aside, job.output.name))
+            made = _stored(job, model, Path(aside, job.output.name), old)
             step("running the result once")
-            warnings = run_once(files[0], _key(job))
-            for file in reversed(files):  # the graph last: it is what names the data
+            warnings = run_once(made[0], _key(job))
+            for file in reversed(made):  # the graph last: it is what names the data
                 _move(file, folder / file.relative_to(aside))
-            return tuple(folder / file.relative_to(aside) for file in files), warnings
+        files = tuple(folder / file.relative_to(aside) for file in made)
+        _drop(old, files)
+        return files, warnings if job.infer else ()
     except OSError as exc:
         reason = exc.strerror or exc
         raise ModelFileError(f"cannot write {str(job.output)!r}: {reason}") from exc
 
 
-def _stored(job: Job, model: records.Model, path: Path) -> tuple[Path, ...]:
+def _old_data(output: Path) -> frozenset[Path]:
+    """The data of a graph that the result replaces; it is used until the new graph is there."""
+    graph, data = split_paths(output)
+    if not graph.is_file() or not data.parent.is_dir():
+        return frozenset()
+    return frozenset(file for file in data.parent.iterdir() if _DATA.fullmatch(file.name))
+
+
+def _stored(job: Job, model: records.Model, path: Path, old: frozenset[Path]) -> tuple[Path, ...]:
+    """Write the files; data get a name that no old ones have."""
     cipher = None if job.encrypt_key is None else partial(encrypted, key=job.encrypt_key)
-    return write_file(model, path, cipher=cipher, external_above=job.external_above)
+    taken = {file.name for file in old}
+    name = next(name for n in itertools.count() if (name := f"data_{n}") not in taken)
+    return write_file(model, path, cipher=cipher, external_above=job.external_above, data_name=name)
+
+
+def _drop(old: frozenset[Path], files: tuple[Path, ...]) -> None:
+    """Remove data whose graph is no longer there; what cannot be removed does no harm."""
+    if len(files) > 1:
+        for file in old:
+            with contextlib.suppress(OSError):
+                file.unlink()
 
 
 def _key(job: Job) -> Key | None:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.core import foreign_files
-from mindspore_lite.errors import EngineUnavailableError, ModelFileError
+from mindspore_lite.errors import EngineUnavailableError, ModelFileError, UnsupportedOpError
 from mindspore_lite.mindir.decrypt import Key
 from mindspore_lite.settings.formats import FORMATS, by_suffix
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+    from mindspore_lite.graph.source import ModelInput
 
 _NAMES = {"MINDIR_LITE": "MSLITE"}  # where the converter has another name for a kind of file
 SUFFIXES = {_NAMES.get(row.kind, row.kind): row.suffixes for row in FORMATS}
@@ -45,7 +47,7 @@ class Origin:
     key: Key | None = None  # decrypts MindIR
     trust_pickle: bool = False  # PyTorch files may run the code inside them
     # of inputs, where the file does not say them: PyTorch's .pt and .pth, in the order of the
-    # inputs, and MindIR with inputs of any rank
+    # inputs, and MindIR with inputs of any rank; and where a MindIR says others
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     step: Callable[[str], None] = field(default=lambda text: None, compare=False)  # long stages
 
@@ -128,7 +130,7 @@ def _mindir(origin: Origin) -> ir.Model:
 
     given = ModelInput("MINDIR", origin.path, key=origin.key)
     try:
-        return source_of(given).translate()
+        return _for_other_sizes(given, origin, source_of(given).translate())
     except OpenRankError as exc:  # a graph can only be made for a given number of dims
         shapes = {
             name: list(origin.shapes[name]) for name in exc.trial.open if name in origin.shapes
@@ -136,6 +138,29 @@ def _mindir(origin: Origin) -> ir.Model:
         if len(shapes) < len(exc.trial.open):
             raise
         return source_of(given, shapes).translate()
+
+
+def _for_other_sizes(given: ModelInput, origin: Origin, model: ir.Model) -> ir.Model:
+    """The model, translated once more where sizes that the file fixed are to be replaced.
+
+    Operators hold numbers that count for the exported sizes alone, such as the pads of a mode. The
+    inputs still say what the file does: fix_shapes() replaces it.
+    """
+    from mindspore_lite.graph.source import source_of
+    from mindspore_lite.passes.fix_shapes import freed
+
+    shapes = freed(model, origin.shapes)
+    if not shapes:
+        return model
+    try:
+        made = source_of(given, shapes).translate()
+    except UnsupportedOpError:  # some layers need to know the sizes
+        now = {name: list(origin.shapes.get(name, dims)) for name, dims in shapes.items()}
+        made = source_of(given, now).translate()
+    said = {value.name: value.shape for value in model.graph.inputs}
+    for value in made.graph.inputs:
+        value.shape = said.get(value.name, value.shape)
+    return made
 
 
 def _pytorch(origin: Origin) -> ir.Model:

@@ -35,11 +35,12 @@ def write_file(
     *,
     cipher: Cipher | None = None,
     external_above: int = ONE_FILE_BYTES,
+    data_name: str = "data_0",
 ) -> tuple[Path, ...]:
     """Write a model as `path`, or as NAME_graph.mindir and a side file; returns what was written.
 
     `cipher` turns the content of each file into what is stored; it is done with a piece when it
-    asks for the next one.
+    asks for the next one. `data_name` is what the side file is called.
     """
     weights = model.graph.parameters
     total = sum(weight.data.nbytes for weight in weights)
@@ -51,7 +52,7 @@ def write_file(
     stem = path.name.removesuffix(".mindir")
     graph_path = path.with_name(stem + GRAPH_SUFFIX)
     folder = path.with_name(stem + FOLDER_SUFFIX)
-    data_path = folder / "data_0"
+    data_path = folder / data_name
     order = sorted(weights, key=lambda w: w.name)
     places = _places(order, f"{folder.name}/{data_path.name}")
     # put in place when both are complete, the graph last: it is what names the data
@@ -161,6 +162,8 @@ def _appearing(path: Path) -> Iterator[int]:
     try:
         try:
             yield descriptor
+            if path.exists():  # not even a power cut may leave neither the old one nor the new one
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         temporary.replace(path)

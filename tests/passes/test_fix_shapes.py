@@ -75,11 +75,17 @@ def test_every_problem_is_listed_with_the_inputs_of_the_model() -> None:
     for words in (
         "'img' is no input",
         "'image' has sizes below 1 in [0, 4, 8, 8]",
-        "dim 1 of 'image' is fixed to 3, not 4",
         "'mask' has 4 dims, [1, 1, 8] has 3",
         "image: float32[batch,3,h,w], mask: float32[batch,1,h,w]",
     ):
         assert words in text
+
+
+def test_a_size_that_the_model_fixed_is_replaced() -> None:
+    made = pair()
+    done = fix_shapes(made, {"image": [2, 5, 8, 8]})
+    assert shapes(made)["y"] == [2, 5, 8, 8]
+    assert done == {"sizes of inputs replaced": 1, "constants that followed them": 0}
 
 
 def test_two_sizes_for_one_name_are_refused() -> None:
