@@ -211,6 +211,7 @@ class Converter(Settings):
             model_file: The file.
             output_file: Where the result goes; `.mindir` is added where it is missing, and folders
                 are made. Above 1 GiB the weights lie in a file of their own, as MindSpore does it.
+                The name of a MindIR that is converted replaces it, when the result is complete.
             weight_file: The weights of a Caffe model.
             config_file: A configuration file, `""` for none.
 
@@ -283,6 +284,7 @@ class Converter(Settings):
             decrypt=reading.take(None, decryption, self._decrypt_key, self.decrypt_mode),
             encrypt_key=reading.take(None, encryption_key, self._encrypt_key, asked),
             trust_pickle=self.trust_pickle,
+            may_replace=True,
         )
 
     def _when_set(self, name: str) -> str:

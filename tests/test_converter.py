@@ -256,7 +256,7 @@ def test_every_problem_is_told_at_once(net: str) -> None:
 def test_what_was_never_set_changes_nothing(net: str, jobs: list[Job]) -> None:
     mslite.Converter().convert(ONNX, net, "o")
     (job,) = jobs
-    assert job == Job(model=Path(net), output=Path("o.mindir"))
+    assert job == Job(model=Path(net), output=Path("o.mindir"), may_replace=True)
 
 
 def test_what_was_set_is_asked_for(net: str, jobs: list[Job]) -> None:

@@ -24,6 +24,7 @@ from mindspore_lite.conversion.job import (
     level_of,
     output_path,
     refuse,
+    replaces_model,
 )
 from mindspore_lite.conversion.quant_settings import ANY, DataSettings, ImageSteps
 from mindspore_lite.conversion.setting_names import MSLITE, asked_by
@@ -131,7 +132,7 @@ def convert(source: Path, output: str | None = None, /, *, options: Options | No
     source
         The model: .onnx, .mindir, .pt2 and others.
     output
-        Where the MindIR goes; without it, next to the source.
+        Where the MindIR goes; without it, next to the source. The name of the source replaces it.
     """
     with asked_by(MSLITE):
         _convert(source, output, options or Options())
@@ -141,11 +142,16 @@ def _convert(source: Path, output: str | None, options: Options) -> None:
     if options.sandbox:
         from mindspore_lite.cli.jailed import convert_jailed
 
-        convert_jailed(source, output or beside(str(source)), options, options.config)
+        convert_jailed(source, output, options, options.config)
         return
     read = SettingsFile({}) if options.config is None else read_settings_file(options.config)
     reading = Reading()
-    job = job_of(source, output or beside(str(source)), options, read.sections, reading)
+    job = job_of(source, output, options, read.sections, reading)
+    if options.check and job.may_replace and replaces_model(job):
+        reading.problems.append(
+            "--check compares with the source, whose place the result would take; choose another "
+            "name"
+        )
     refuse(job, reading.problems)
     difference, trouble = None, None
     with tidy_end(), steps(f"converting {source.name}") as step:
@@ -164,7 +170,7 @@ def _convert(source: Path, output: str | None, options: Options) -> None:
 
 
 def job_of(
-    source: Path, output: str, options: Options, settings: Sections, reading: Reading
+    source: Path, output: str | None, options: Options, settings: Sections, reading: Reading
 ) -> Job:
     """The job that the options describe; `reading` gets everything wrong with them."""
     from mindspore_lite.conversion.sources import framework_of
@@ -175,7 +181,7 @@ def job_of(
     return Job(
         framework=options.framework.upper() or reading.take("ONNX", framework_of, source),
         model=source,
-        output=reading.take(Path(), output_path, output),
+        output=reading.take(Path(), output_path, output or beside(str(source))),
         shapes=reading.take({}, _shapes, options.shape or []),
         optimize=level,
         input_format=options.input_format or "",
@@ -190,6 +196,7 @@ def job_of(
         samples=samples_of(options, settings),
         external_above=options.external_above,
         trust_pickle=options.trust_pickle,
+        may_replace=bool(output),
     )
 
 

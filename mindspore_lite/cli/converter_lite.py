@@ -87,6 +87,7 @@ _EXAMPLE = (
     "Example: converter_lite --fmk=ONNX --modelFile=net.onnx --outputFile=net "
     '--inputShape="x:1,3,224,224"'
 )
+_IMPLIED = "outputFile is implied"  # no flag of users: nobody asked for the model to be replaced
 _MODEL_PARAM = (  # what a [model_param] may hold: flags, and NoFusion; outputFile is an addition
     "fmk", "modelFile", "outputFile", "inputDataType", "outputDataType", "fp16", "trainModel",
     "inputShape", "inputDataFormat", "infer", "NoFusion",
@@ -183,6 +184,8 @@ def models_of(read: SettingsFile) -> list[dict[str, str]]:
             f"`{key}` is not supported in [{MODEL}]" for key in model if key not in _MODEL_PARAM
         ]
         flags = {"outputFile": beside(model.get("modelFile", "")), **model}
+        if "outputFile" not in model:
+            flags[_IMPLIED] = "true"
         if flags.pop("NoFusion", "false").lower() == "true":
             flags["optimize"] = "none"
         problems += [
@@ -231,6 +234,7 @@ def job_of(flags: Mapping[str, str], reading: Reading, settings: Sections) -> Jo
         encrypt_key=reading.take(None, encryption_key, encrypt, wanted),
         settings=settings,
         trust_pickle=_on(flags, "trustPickle"),
+        may_replace=_IMPLIED not in flags,
     )
 
 

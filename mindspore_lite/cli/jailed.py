@@ -29,13 +29,20 @@ if TYPE_CHECKING:
 _FRAMEWORKS = ("ONNX", "MINDIR", "PYTORCH")  # others are read by a program of their own
 
 
-def convert_jailed(source: Path, output: str, options: Options, settings: Path | None) -> None:
+def convert_jailed(
+    source: Path, output: str | None, options: Options, settings: Path | None
+) -> None:
     """Convert a model in a child, then put the result into its place."""
     from mindspore_lite.cli.key_text import key_text
-    from mindspore_lite.conversion.job import output_path
+    from mindspore_lite.conversion.job import Job, beside, output_path, replaces_model
     from mindspore_lite.conversion.sources import framework_of
 
-    target = output_path(output)
+    target = output_path(output or beside(str(source)))
+    if options.check and replaces_model(Job(model=source, output=target)):
+        raise ModelFileError(
+            "--check compares with the source, whose place the result would take; choose another "
+            "name"
+        )
     check_framework(options.framework.upper() or framework_of(source))
     told = asdict(
         replace(
@@ -48,7 +55,8 @@ def convert_jailed(source: Path, output: str, options: Options, settings: Path |
     told["config"] = None if settings is None else str(settings)
     arguments = {"source": str(source), "options": told}
     samples = [Path(text.rpartition("=")[2]) for text in options.samples or []]
-    ended = _converted(f"{__name__}:convert_task", arguments, source, target, settings, samples)
+    task = f"{__name__}:convert_task"
+    ended = _converted(task, arguments, source, target, settings, samples, named=bool(output))
     if code := _print_alike(ended):
         sys.exit(code)
 
@@ -76,11 +84,18 @@ def _converted(
     target: Path,
     settings: Path | None,
     samples: Sequence[Path] = (),
+    named: bool = True,
 ) -> dict[str, Any]:
-    """What a conversion in a child wrote as text; its files are in their place."""
-    from mindspore_lite.conversion.job import Job, listed, overwritten
+    """What a conversion in a child wrote as text; its files are in their place.
 
-    if problems := overwritten(Job(model=source, output=target), [source]):
+    `named`: the user chose the target, which may be the source itself, if that is one file.
+    """
+    from mindspore_lite.conversion.job import Job, listed, overwritten, split_paths
+
+    one_file = not os.path.exists(split_paths(target)[0])
+    if problems := overwritten(
+        Job(model=source, output=target, may_replace=named and one_file), [source]
+    ):
         raise ModelFileError(listed(problems))
     more = [*samples] if settings is None else [*samples, settings, *_calibration(settings)]
     try:

@@ -62,6 +62,7 @@ class Job:
     samples: DataSettings | None = None  # for quantisation, where no section says them
     external_above: int = ONE_FILE_BYTES  # bytes of weights
     trust_pickle: bool = False  # run code that a PyTorch file holds
+    may_replace: bool = False  # the result may take the model's place: the user named it so
 
 
 class Reading:
@@ -266,11 +267,29 @@ def _file_problems(job: Job) -> list[str]:
 
 
 def overwritten(job: Job, files: Iterable[Path]) -> list[str]:
-    """A complaint for each of the model's files whose name the result would take."""
+    """A complaint for each of the model's files whose name the result would take.
+
+    A model that the user named as the output as well may be replaced, with its data where the
+    graph is replaced, too: nothing else would be left of it.
+    """
+    graph, data = split_paths(job.output)
+    replaced = []
+    if job.may_replace:
+        replaced = [job.output, graph, *([data] if _is_same(graph, job.model) else [])]
     return [
         f"{str(target)!r} would overwrite the model ({str(file)!r}); choose another name"
         for file in files
-        for target in (job.output, *split_paths(job.output))
-        # of names that no file can have, os.path says that there is none; Path raises
-        if os.path.isfile(target) and os.path.isfile(file) and os.path.samefile(target, file)
+        for target in (job.output, graph, data)
+        if _is_same(target, file)
+        and not (target in replaced and (target == data or _is_same(file, job.model)))
     ]
+
+
+def replaces_model(job: Job) -> bool:
+    """Whether the result may take the place of the model."""
+    return any(_is_same(path, job.model) for path in (job.output, split_paths(job.output)[0]))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    # of names that no file can have, os.path says that there is none; Path raises
+    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)

@@ -167,6 +167,30 @@ def test_the_source_is_not_overwritten(mslite: Run, net: Path) -> None:
     assert "would overwrite the model" in done.err
 
 
+def test_the_source_is_replaced_where_it_is_named(mslite: Run, net: Path) -> None:
+    assert mslite("convert", net).code == 0
+    name = net.with_suffix(".mindir")
+    done = mslite("convert", name, name, "--shape", "x=2,16")
+    assert (done.code, done.err) == (0, "")
+    with built(name) as model:
+        assert model.get_inputs()[0].shape == [2, 16]
+    done = mslite("convert", name, name, "--sandbox", "--shape", "x=5,16")
+    assert (done.code, done.err) == (0, "")
+    with built(name) as model:
+        assert model.get_inputs()[0].shape == [5, 16]
+
+
+@pytest.mark.parametrize("more", [[], ["--sandbox"]])
+def test_a_source_that_is_gone_cannot_be_compared(mslite: Run, net: Path, more: list[str]) -> None:
+    assert mslite("convert", net).code == 0
+    name = net.with_suffix(".mindir")
+    before = name.read_bytes()
+    done = mslite("convert", name, name, "--check", *more)
+    assert done.code == 1
+    assert "--check compares with the source" in done.err
+    assert name.read_bytes() == before
+
+
 def test_a_report_shows_the_most_frequent_operators(capsys: pytest.CaptureFixture[str]) -> None:
     many = Counter({f"Op{number:02}": 20 - number for number in range(15)})
     report = Report(

@@ -56,6 +56,44 @@ def test_a_model_is_converted(convert: Run, tmp_path: Path) -> None:
         assert model.get_inputs()[0].shape == [2, 16]
 
 
+def test_a_batch_that_the_file_fixed_is_replaced(tool: Run, tmp_path: Path) -> None:
+    """The guide's own example: the model has batch 2, and shall have 1."""
+    model = dense_onnx(tmp_path / "net.onnx", rows=2)
+    done = tool(
+        "--fmk=ONNX",
+        f"--modelFile={model}",
+        f"--outputFile={tmp_path / 'o'}",
+        "--inputShape=x:1,16",
+    )
+    assert (done.code, done.err) == (0, "")
+    with built(tmp_path / "o.mindir") as result:
+        assert (result.get_inputs()[0].shape, result.get_outputs()[0].shape[0]) == ([1, 16], 1)
+
+
+def test_a_mindir_is_converted_under_its_own_name(convert: Run, tool: Run, tmp_path: Path) -> None:
+    assert convert().code == 0
+    name = tmp_path / "o.mindir"
+    for output in (name, tmp_path / "o"):
+        done = tool(
+            "--fmk=MINDIR", f"--modelFile={name}", f"--outputFile={output}", "--inputShape=x:3,16"
+        )
+        assert (done.code, done.err) == (0, "")
+    with built(name) as model:
+        assert model.get_inputs()[0].shape == [3, 16]
+
+
+def test_a_list_of_models_replaces_none_that_it_does_not_name(
+    convert: Run, tool: Run, tmp_path: Path
+) -> None:
+    assert convert().code == 0
+    settings = written(
+        tmp_path / "c.cfg", f"[model_param]\nfmk=MINDIR\nmodelFile={tmp_path}/o.mindir\n".encode()
+    )
+    done = tool(f"--configFile={settings}")
+    assert done.code == 255
+    assert "would overwrite the model" in done.err + done.out
+
+
 def test_values_may_stand_after_a_blank(tool: Run, tmp_path: Path) -> None:
     model = dense_onnx(tmp_path / "net.onnx")
     done = tool(

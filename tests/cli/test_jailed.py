@@ -166,7 +166,8 @@ def test_convert_reads_calibration_data(mslite: Run, tmp_path: Path) -> None:
         (["net.pb"], "a sandbox does not go with models of TF"),
         (["net.onnx", "net"], ""),
         (["bad.onnx"], "'bad.onnx' cannot be loaded as ONNX"),
-        (["bad.mindir", "bad.mindir"], "'bad.mindir' would overwrite the model"),
+        (["bad.mindir", "bad.mindir"], "'bad.mindir' cannot be loaded as MindIR"),
+        (["bad.mindir"], "'bad.mindir' would overwrite the model"),
     ],
 )
 def test_what_cannot_be_converted_is_said_as_without(
