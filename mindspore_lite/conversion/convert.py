@@ -23,20 +23,23 @@ from mindspore_lite.conversion.half_weights import halve_weights
 from mindspore_lite.conversion.job import Job, listed, overwritten, settled, split_paths
 from mindspore_lite.conversion.quant_report import QuantReport
 from mindspore_lite.conversion.quant_settings import QuantSettings, settings_of
+from mindspore_lite.conversion.settings_file import wishes_of
 from mindspore_lite.conversion.sources import Origin, files_of, load
 from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.core.dtypes import no_strings
-from mindspore_lite.errors import LiteError, ModelFileError, UnsupportedOpError
+from mindspore_lite.errors import LiteError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.to_mindir import to_mindir
 from mindspore_lite.mindir import records
 from mindspore_lite.mindir.decrypt import Key, check_library
 from mindspore_lite.mindir.encrypt import encrypted
 from mindspore_lite.mindir.write import write_file
 from mindspore_lite.passes.borders import set_layouts, set_types
-from mindspore_lite.passes.fix_shapes import REPLACED, fix_shapes
+from mindspore_lite.passes.edit import dims_of
+from mindspore_lite.passes.fix_shapes import REPLACED, described, fix_shapes
 from mindspore_lite.passes.infer_shapes import infer_shapes
 from mindspore_lite.passes.opset import upgraded
 from mindspore_lite.passes.optimise import optimise
+from mindspore_lite.settings.ascend_shapes import problems
 
 Step = Callable[[str], None]  # called when a stage begins
 _MAX_TEXT = 500  # characters of a foreign error that are passed on
@@ -95,6 +98,7 @@ def _converted(job: Job, step: Step) -> Report:
     step(f"reading {job.model.name}")
     model = load(replace(_origin(job), step=step))
     _refuse_strings(model)
+    _check_open_shapes(model, job)
     before, source_bytes = _operators(model), _source_bytes(job)
     step("fitting it to what was asked for")
     model = upgraded(model)
@@ -164,6 +168,24 @@ def _refuse_strings(model: ir.Model) -> None:
         for value in ends:
             if value.dtype == ir.DataType.STRING:
                 raise UnsupportedOpError(no_strings(kind, str(value.name)))
+
+
+def _check_open_shapes(model: ir.Model, job: Job) -> None:
+    """Refuse open shapes of [ascend_context] that do not fit; here they have no other effect."""
+    wishes = wishes_of(job.settings)
+    if not wishes.open_shapes and not wishes.profiles:
+        return
+    inputs = {
+        str(value.name): [-1 if dim is None else dim for dim in dims_of(value) or ()]
+        for value in model.graph.inputs
+        if value.shape is not None
+    }
+    sizes = inputs | {name: list(dims) for name, dims in job.shapes.items() if name in inputs}
+    if found := problems(tuple(wishes.open_shapes.items()), wishes.profiles, sizes):
+        known = ", ".join(described(value) for value in model.graph.inputs)
+        raise ShapeError(
+            f"[ascend_context] does not fit the model: {'; '.join(found)}. Its inputs: {known}"
+        )
 
 
 def _fit(model: ir.Model, job: Job) -> dict[str, int]:

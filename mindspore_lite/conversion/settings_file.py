@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mindspore_lite.conversion.shape_text import Sizes, parse_shapes, shapes_text
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.settings.ascend_shapes import Profiles, dynamic_dims
 from mindspore_lite.settings.read import Sections, useful_lines
 
 MODEL = "model_param"  # the one section that may repeat: each is another model
@@ -76,6 +77,8 @@ class Wishes:
     shapes: Sizes = field(default_factory=dict)
     input_format: str = ""
     no_fusion: bool = False
+    open_shapes: Sizes = field(default_factory=dict)  # with sizes of -1: only checked
+    profiles: Profiles = ()  # sizes for those: only checked
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -181,6 +184,15 @@ def _inputs(found: Wishes, sections: Mapping[str, Mapping[str, str]]) -> None:
     if is_open:  # nothing has to be compiled for a list of sizes here: open dims take any
         found.warnings.append(f"inputs with sizes of -1 stay as they are: {shapes_text(is_open)}")
     found.shapes = {name: dims for name, dims in shapes.items() if name not in is_open}
+    found.open_shapes = is_open
+    text = sections.get("ascend_context", {}).get("dynamic_dims", "")
+    try:
+        found.profiles = dynamic_dims(text)
+    except ValueError:
+        found.problems.append(
+            f"[ascend_context] dynamic_dims is {text!r}, wanted sizes such as [1~4],[8] for each "
+            "input, with ; between them"
+        )
 
 
 def _warn_of_ignored(found: Wishes, sections: Mapping[str, Mapping[str, str]]) -> None:

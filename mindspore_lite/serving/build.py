@@ -31,6 +31,7 @@ from mindspore_lite.engines.sessions.io_types import declared, inner_shape, oute
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
 from mindspore_lite.graph.source import ModelInput, ModelSource, Shapes, source_of
+from mindspore_lite.settings import ascend_shapes
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.settings.weights import WeightSettings
 
@@ -100,6 +101,13 @@ def build(
             return _load(engine, given, stamps, shapes, options)
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
+    try:
+        _check_ascend_shapes(spec, session)
+    except BaseException:
+        session.close()
+        if share is not None:
+            share.close()
+        raise
     return Built(
         given=given,
         stamps=stamps,
@@ -112,6 +120,29 @@ def build(
         any_rank=frozenset(any_rank),
         share=share,
     )
+
+
+def _check_ascend_shapes(spec: Spec, session: Session) -> None:
+    """Refuse shapes of [ascend_context] that do not fit the model, layer by layer."""
+    if not spec.input_shape and not spec.dynamic_dims:
+        return
+    infos = {info.name: info for info in session.info.inputs}
+    inputs = {name: None if i.shape == ANY_RANK else i.shape for name, i in infos.items()}
+    said = ascend_shapes.input_shape(spec.input_shape)
+    sizes = ascend_shapes.dynamic_dims(spec.dynamic_dims)
+    if found := ascend_shapes.problems(said, sizes, inputs):
+        known = ", ".join(f"{name}:{list(dims or ())}" for name, dims in inputs.items())
+        raise ShapeError(
+            f"[ascend_context] does not fit the model: {'; '.join(found)}. Its inputs: {known}"
+        )
+    from mindspore_lite.passes.shapes import output_shapes
+
+    for shapes in ascend_shapes.all_shapes(said, sizes, inputs):
+        inside = {name: inner_shape(infos[name], dims) for name, dims in shapes.items()}
+        try:
+            output_shapes(session.skeleton(), inside)
+        except ShapeError as exc:
+            raise exc.prefixed("[ascend_context] dynamic_dims: ") from exc.__cause__
 
 
 def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mindspore_lite.core import checks
+from mindspore_lite.settings import ascend_shapes
 
 MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
 MOST_BUCKETS = 64  # each is compiled on its own; guess
@@ -90,6 +91,16 @@ def _handle(text: str) -> int:
     return int(digits)
 
 
+def _as_text(parse: Callable[[str], object]) -> Callable[[str], str]:
+    """A text that can be parsed, as it is: so it can be sent to other processes."""
+
+    def read(text: str) -> str:
+        parse(text)
+        return text
+
+    return read
+
+
 TEXT = Kind("a text", str)
 NUMBER = Kind("a number that is 0 or more", _number, takes_nothing=False)
 POSITIVE = Kind("a number that is 1 or more", lambda text: _number(text, 1), takes_nothing=False)
@@ -101,6 +112,11 @@ TRUTH = Kind("one of true, false", lambda text: words("true", "false").read(text
 IDS = Kind(
     "numbers with commas between them, such as 0,1",
     lambda text: [_number(part.strip()) for part in text.strip("[]").split(",")],
+)
+SHAPES = Kind("shapes such as x:[1,-1,3];y:[4]", _as_text(ascend_shapes.input_shape))
+PROFILES = Kind(
+    "sizes such as [1~4],[8] for each input, with ; between them",
+    _as_text(ascend_shapes.dynamic_dims),
 )
 BUCKETS = Kind(f"up to {MOST_BUCKETS} numbers of 1 to {MOST_ROWS}, such as 1,2,4,8", _buckets)
 # with these an empty text is no wish, but a mistake: a process would hold its own weights

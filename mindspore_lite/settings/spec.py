@@ -75,6 +75,8 @@ class Spec:
     max_batch_rows: int
     max_batch_wait_us: int
     warm_up: bool
+    input_shape: str  # what [ascend_context] says of the inputs, to be checked
+    dynamic_dims: str
     mindir_path: Path | None  # beside which file the weights lie
     name: str  # by which the clients of a worker share the model
     version: str
@@ -208,6 +210,8 @@ def _spec(
         "targets": tuple(one.lower() for one in context.target),
         "device_kind": kind,
         "device_id": 0,
+        "input_shape": "",
+        "dynamic_dims": "",
         "precision": _ASCEND[precision] if kind == "npu" else precision,
         **{one.name: values[one.name] for one in fields(Spec) if one.name in values},
         "profile": os.path.abspath(values["profile"]) if values["profile"] else "",

@@ -128,6 +128,18 @@ void AddDevice(const std::shared_ptr<DeviceInfoContext> &info, Settings *out) {
                         " is not supported; use CPUDeviceInfo, GPUDeviceInfo or AscendDeviceInfo");
   }
 }
+// The guides promise an error for a GPU behind the CPU: one of the two would be left unused.
+void CheckOrder(const std::vector<std::shared_ptr<DeviceInfoContext>> &devices) {
+  bool has_cpu = false;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    has_cpu = has_cpu || devices[i]->GetDeviceType() == mindspore::kCPU;
+    if (has_cpu && devices[i]->GetDeviceType() == mindspore::kGPU) {
+      throw Wrong("device " + std::to_string(i) +
+                  " of the context is a GPU behind the CPU; add the GPUDeviceInfo first and the "
+                  "CPUDeviceInfo after it");
+    }
+  }
+}
 }  // namespace
 
 void AddContext(const Context &given, BuildRequest *request) {
@@ -143,7 +155,8 @@ void AddContext(const Context &given, BuildRequest *request) {
       throw Wrong("device " + std::to_string(i) + " of the context is a null pointer");
     }
   }
-  // A runner's list may have the CPU before the device that is meant.
+  CheckOrder(devices);
+  // A runner's list may have the CPU before the Ascend device that is meant.
   auto chosen = devices.front();
   for (const auto &device : devices) {
     if (request->kind == BuildRequest::kRunner && chosen->GetDeviceType() == mindspore::kCPU) {

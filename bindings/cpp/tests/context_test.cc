@@ -2,7 +2,10 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
 
+#include "src/build_request.h"
+#include "src/failure.h"
 #include "tests/check.h"
 
 using mindspore::AscendDeviceInfo;
@@ -52,6 +55,30 @@ TEST(CopiesOfAContextShareTheirState) {
   copy.MutableDeviceInfo().push_back(std::make_shared<CPUDeviceInfo>());
   CHECK_EQ(context.GetThreadNum(), 7);
   CHECK_EQ(context.MutableDeviceInfo().size(), size_t{1});
+}
+
+TEST(AGpuBehindTheCpuIsRefused) {
+  for (auto kind : {mslite::BuildRequest::kModel, mslite::BuildRequest::kRunner}) {
+    mslite::BuildRequest request;
+    request.kind = kind;
+    Context right;
+    right.MutableDeviceInfo().push_back(std::make_shared<GPUDeviceInfo>());
+    right.MutableDeviceInfo().push_back(std::make_shared<CPUDeviceInfo>());
+    mslite::AddContext(right, &request);
+    CHECK_EQ(request.settings.front().second, "gpu");
+
+    Context wrong;
+    wrong.MutableDeviceInfo().push_back(std::make_shared<CPUDeviceInfo>());
+    wrong.MutableDeviceInfo().push_back(std::make_shared<AscendDeviceInfo>());
+    wrong.MutableDeviceInfo().push_back(std::make_shared<GPUDeviceInfo>());
+    std::string text;
+    try {
+      mslite::AddContext(wrong, &request);
+    } catch (const mslite::Failure &failure) {
+      text = failure.what();
+    }
+    CHECK(text.find("device 2 of the context is a GPU behind the CPU") != std::string::npos);
+  }
 }
 
 TEST(WhatAContextDoesNotSupportIsNotSet) {

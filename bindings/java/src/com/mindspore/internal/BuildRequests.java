@@ -65,6 +65,7 @@ public final class BuildRequests {
       throw Errors.wrong(
           "the context has no device; add one: context.addDeviceInfo(DeviceType.DT_CPU, false, 0)");
     }
+    checkOrder(context.devices());
     addDevice(chosen(context.devices(), request.isRunner), request);
     add(request, "cpu.thread_num", context.threadNum());
     add(request, "cpu.inter_op_parallel_num", context.interOpParallelNum());
@@ -99,7 +100,20 @@ public final class BuildRequests {
     }
   }
 
-  /** The first; but a runner's list may have the CPU before the device that is meant. */
+  /** The guides promise an error for a GPU behind the CPU: one of them would be left unused. */
+  private static void checkOrder(List<ContextState.Device> devices) {
+    boolean hasCpu = false;
+    for (int i = 0; i < devices.size(); i++) {
+      hasCpu = hasCpu || devices.get(i).type() == DeviceType.DT_CPU;
+      if (hasCpu && devices.get(i).type() == DeviceType.DT_GPU) {
+        throw Errors.wrong("device " + i
+            + " of the context is a GPU behind the CPU; add DeviceType.DT_GPU first and DT_CPU"
+            + " after it");
+      }
+    }
+  }
+
+  /** The first; but a runner's list may have the CPU before the Ascend device that is meant. */
   private static ContextState.Device chosen(List<ContextState.Device> devices, boolean isRunner) {
     return devices.stream()
         .filter(device -> isRunner && device.type() != DeviceType.DT_CPU)

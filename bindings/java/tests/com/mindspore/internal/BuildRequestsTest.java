@@ -48,9 +48,20 @@ public final class BuildRequestsTest {
         settings(of(false, CPU)));
   }
 
-  public static void aRunnersListMayHaveTheCpuFirst() {
-    Check.contains(settings(of(true, CPU, GPU)), "target=gpu gpu.precision_mode=preferred_fp16");
-    Check.contains(settings(of(false, CPU, GPU)), "target=cpu");
+  public static void theGpuComesBeforeTheCpu() {
+    for (boolean isRunner : new boolean[] {true, false}) {
+      Check.contains(
+          settings(of(isRunner, GPU, CPU)), "target=gpu gpu.precision_mode=preferred_fp16");
+      MSException error = Check.throwsA(MSException.class, () -> of(isRunner, CPU, GPU));
+      Check.contains(error.getMessage(), "device 1 of the context is a GPU behind the CPU");
+    }
+  }
+
+  public static void aRunnersListMayHaveTheCpuBeforeAscend() {
+    ContextState.Device ascend =
+        new ContextState.Device(DeviceType.DT_ASCEND, false, new AscendDeviceInfo());
+    Check.contains(settings(of(true, CPU, ascend)), "target=ascend");
+    Check.contains(settings(of(false, CPU, ascend)), "target=cpu");
   }
 
   public static void ascendOptionsArriveButTheUsersOwnEntriesCount() {
