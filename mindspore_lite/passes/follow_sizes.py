@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -19,8 +19,10 @@ import onnx_ir as ir
 from mindspore_lite.errors import ShapeError
 from mindspore_lite.passes import long_lists
 from mindspore_lite.passes.check_nodes import title
-from mindspore_lite.passes.edit import attribute, constant, given, ints_of, set_input
-from mindspore_lite.passes.infer_shapes import forget_declared, light_proto
+from mindspore_lite.passes.edit import array_of, attribute, constant, given, ints_of, set_input
+from mindspore_lite.passes.fold_constants import folded_array
+from mindspore_lite.passes.infer_shapes import LARGE_BYTES, forget_declared, light_proto
+from mindspore_lite.passes.repeated_constants import Edit, joined_constants
 from mindspore_lite.passes.reshape_sizes import AmbiguousError, Changes, followed
 from mindspore_lite.passes.shapes import round_scales_up
 
@@ -42,6 +44,7 @@ def follow_sizes(model: ir.Model, shapes: Mapping[str, Dims]) -> int:
     changes = _changes(model, shapes)
     if not changes:
         return 0
+    _fold_lists(model)
     proto = light_proto(model)
     forget_declared(proto.graph)
     round_scales_up(proto.graph)
@@ -50,22 +53,42 @@ def follow_sizes(model: ir.Model, shapes: Mapping[str, Dims]) -> int:
     for port in proto.graph.input:
         if port.name in shapes:
             _set_dims(port, shapes[port.name])
-    done: set[int] = set()
+    done: set[tuple[int, int]] = set()
     nodes = list(model.graph)
+    places = {id(node): at for at, node in enumerate(nodes)}
     for _ in range(_ROUNDS):
         new = _inferred(proto, symbols)
-        found = _due(nodes, done, old, new, changes)
-        if not found:
+        found = {
+            (places[id(edit.node)], edit.place): edit for edit in _due(nodes, old, new, changes)
+        }
+        if found.keys() <= done:
             return len(done)
-        for at, (place, sizes) in found.items():
-            done.add(at)
-            _set_sizes(proto.graph, at, place, sizes)
-            made = constant(nodes[at], np.asarray(sizes, np.int64), "sizes")
-            set_input(nodes[at], place, made)
+        for key in found.keys() - done:
+            edit = found[key]
+            done.add(key)
+            _set_constant(proto.graph, *key, edit.array)
+            set_input(edit.node, edit.place, constant(edit.node, edit.array, "sizes"))
     raise ShapeError(
         f"the input sizes cannot be replaced: more than {_ROUNDS} layers that depend on each other "
         "hold sizes as constants; export the model again with these sizes"
     )
+
+
+def _fold_lists(model: ir.Model) -> None:
+    """Compute short lists of whole numbers that are made of constants: they may be sizes."""
+    version = model.opset_imports.get("", 0)
+    for node in list(model.graph):
+        if len(node.outputs) != 1 or node.outputs[0].is_graph_output() or not node.inputs:
+            continue
+        arrays = [array_of(value, long_lists.SHORT) for value in node.inputs]
+        present = sum(value is not None for value in node.inputs)
+        if sum(array is not None for array in arrays) != present:
+            continue
+        found = folded_array(node, version, arrays)
+        if found is None or found.size > long_lists.SHORT or found.dtype.kind not in "iub":
+            continue
+        made = constant(node, found, "folded")
+        ir.convenience.replace_all_uses_with(node.outputs[0], made)
 
 
 def _changes(model: ir.Model, shapes: Mapping[str, Dims]) -> Changes:
@@ -80,36 +103,44 @@ def _changes(model: ir.Model, shapes: Mapping[str, Dims]) -> Changes:
     return {was: frozenset(sizes) for was, sizes in found.items()}
 
 
-def _due(
-    nodes: list[ir.Node], done: set[int], old: Known, new: Known, changes: Changes
-) -> dict[int, tuple[int, list[int]]]:
-    """The constants to change whose inputs are settled: by node, the place and its numbers."""
+def _due(nodes: list[ir.Node], old: Known, new: Known, changes: Changes) -> list[Edit]:
+    """The constants to change of nodes whose inputs are settled."""
     unsettled: set[str] = set()
-    found: dict[int, tuple[int, list[int]]] = {}
-    for at, node in enumerate(nodes):
-        names = {str(value.name) for value in node.outputs}
-        if any(value is not None and value.name in unsettled for value in node.inputs):
-            unsettled |= names
+    found: list[Edit] = []
+    for node in nodes:
+        names = [str(value.name) if value is not None else "" for value in node.inputs]
+        if unsettled.intersection(names):
+            unsettled.update(str(value.name) for value in node.outputs)
             continue
-        if node.domain or node.op_type not in _RULES or at in done or not node.inputs:
+        was, now = ([known.get(name) for name in names] for known in (old, new))
+        if node.domain or was == now:
             continue
-        name = str(node.inputs[0].name) if node.inputs[0] is not None else ""
-        was, now = old.get(name), new.get(name)
-        if was is None or now is None or len(was) != len(now) or was == now:
-            continue
-        place, rule = _RULES[node.op_type]
-        try:
-            sizes = rule(node, was, now, changes)
-        except AmbiguousError:
-            raise ShapeError(
-                f"the input sizes cannot be replaced: {title(node)} makes "
-                f"{ints_of(given(node, place))} of {list(was)}, now {list(now)}, and more than one "
-                "of its sizes could follow; export the model again with these sizes"
-            ) from None
-        if sizes is not None and sizes != ints_of(given(node, place)):
-            found[at] = place, sizes
-            unsettled |= names
+        edits = [*_own_sizes(node, was[0], now[0], changes), *joined_constants(node, was, now)]
+        for edit in edits:
+            found.append(edit)
+            unsettled.update(str(value.name) for value in (*edit.node.outputs, *node.outputs))
     return found
+
+
+def _own_sizes(
+    node: ir.Node, was: Dims | None, now: Dims | None, changes: Changes
+) -> Iterator[Edit]:
+    """What a node says in numbers about the sizes of its first input."""
+    if node.op_type not in _RULES or was is None or now is None:
+        return
+    if len(was) != len(now) or was == now:
+        return
+    place, rule = _RULES[node.op_type]
+    try:
+        sizes = rule(node, was, now, changes)
+    except AmbiguousError:
+        raise ShapeError(
+            f"the input sizes cannot be replaced: {title(node)} makes "
+            f"{ints_of(given(node, place))} of {list(was)}, now {list(now)}, and more than one "
+            "of its sizes could follow; export the model again with these sizes"
+        ) from None
+    if sizes is not None and sizes != ints_of(given(node, place)):
+        yield Edit(node, place, np.asarray(sizes, np.int64))
 
 
 def _reshape(node: ir.Node, was: Dims, now: Dims, changes: Changes) -> list[int] | None:
@@ -219,8 +250,15 @@ def _set_dims(port: onnx.ValueInfoProto, dims: Dims) -> None:
         shape.dim.add().dim_value = dim
 
 
-def _set_sizes(graph: onnx.GraphProto, at: int, place: int, sizes: list[int]) -> None:
-    name = f"mslite.sizes.{at}"  # other nodes may use the constant that was there
-    array = np.asarray(sizes, np.int64)
-    graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+def _set_constant(graph: onnx.GraphProto, at: int, place: int, array: np.ndarray) -> None:
+    name = f"mslite.sizes.{at}.{place}"  # other nodes may use the constant that was there
+    if array.nbytes <= LARGE_BYTES:
+        tensor = onnx.numpy_helper.from_array(array, name)
+    else:  # inference needs no more than its type and shape
+        kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        external = onnx.TensorProto.EXTERNAL
+        tensor = onnx.TensorProto(
+            name=name, data_type=kind, dims=array.shape, data_location=external
+        )
+    graph.initializer.append(tensor)
     graph.node[at].input[place] = name

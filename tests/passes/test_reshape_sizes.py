@@ -22,6 +22,15 @@ TWO_TO_ONE = {2: frozenset({1})}
         ([2, 7, 3, 5], [14, 15], [7, 15], [1, 7, 3, 5]),  # the one that changed is split off
         ([-1, 7, 15], [14, 15], [21, 15], [3, 7, 15]),
         ([1, 24], [24], [30], [1, 30]),
+        ([8, 6], [2, 24], [1, 24], [4, 6]),  # heads: the batch is the first part of the 8
+        ([11, 8, 6], [11, 2, 24], [11, 5, 24], [11, 20, 6]),
+        ([4, 6], [1, 24], [3, 24], [12, 6]),
+        ([2, 3], [2, 1, 3], [2, 5, 3], [10, 3]),  # a size that is left out goes to the front
+        ([11, 24], [1, 11, 24], [3, 11, 24], [33, 24]),
+        ([2, 1, 3], [2, 3], [1, 3], [1, 1, 3]),
+        ([1, 1, 10], [1, 10], [4, 10], [4, 1, 10]),
+        ([1, 10], [1, 1, 10], [1, 4, 10], [4, 10]),
+        ([3, 4], [4, 3], [8, 3], None),  # no factors in common
         ([3, 4], [2, 3, 4], [1, 3, 4], None),  # it never fitted
         ([0, 0, 0, 0], [2, 3], [1, 3], None),
         ([7, 2, 5], [70], [30], None),  # no number of it follows
@@ -45,4 +54,4 @@ def test_two_answers_are_none() -> None:
 
 def test_many_numbers_are_not_tried_in_all_ways() -> None:
     sizes = [2] * 14
-    assert followed(sizes, [2**14], [3**5], {2: frozenset({3, 5, 7})}) is None
+    assert followed(sizes, [2**14], [3**5 * 7], {2: frozenset({3, 5, 7})}) is None
