@@ -5,8 +5,9 @@ Run: python examples/lora/main.py
 The projections of its attention are named in a text file, by the names that they have in PyTorch.
 Two adapters lie beside it as the PEFT library saves them: for each projection a matrix A (rank, in)
 and a matrix B (out, rank). Merged, a weight is W + scale * B @ A. Here the sum is made by this
-program and given to update_weights(); in mode delta, the product alone is given. The answers are
-compared with those that NumPy computes from the merged weights.
+program and given to update_weights(); in mode delta, the product alone is given. Both lie as PyTorch
+has them, which the configuration says. mslite.load_lora() does all of it in one call. The answers
+are compared with those that NumPy computes from the merged weights.
 """
 
 from __future__ import annotations
@@ -86,6 +87,7 @@ def built(mode: str) -> mslite.Model:
     """The model, with its projections named as weights that may change."""
     Path("config.ini").write_text(
         f'[ascend_context]\nvariable_weights_file="names.txt"\nvariable_weights_mode={mode}\n'
+        "[common_context]\nvariable_weights_layout=framework\n"
     )
     model = mslite.Model()
     model.build_from_file("transformer.mindir", mslite.ModelType.MINDIR, None, "config.ini")
@@ -93,10 +95,10 @@ def built(mode: str) -> mslite.Model:
 
 
 def update(model: mslite.Model, arrays: dict[str, np.ndarray]) -> None:
-    """Give arrays to the model, turned round as its graph has the weights: (in, out)."""
+    """Give arrays to the model, as PyTorch has them: (out, in)."""
     tensors = []
     for name, array in arrays.items():
-        tensor = mslite.Tensor(np.ascontiguousarray(array.T))
+        tensor = mslite.Tensor(array)
         tensor.name = name
         tensors.append(tensor)
     model.update_weights([tensors])

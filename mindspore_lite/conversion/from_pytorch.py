@@ -24,6 +24,7 @@ from mindspore_lite.conversion.setting_names import name_of
 from mindspore_lite.core.extras import pip_install
 from mindspore_lite.core.snapshot import sealed_copy
 from mindspore_lite.errors import EngineUnavailableError, ModelFileError, UnsupportedOpError
+from mindspore_lite.graph.parameters import note_parameters
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -124,6 +125,7 @@ def _from_program(program: ExportedProgram, inputs: Sequence[str] | None = None)
         )
     assert made is not None  # it is None where a file was to be written
     model: ir.Model = made.model
+    note_parameters(model)
     for node in model.graph.all_nodes():  # files and lines on the exporter's machine
         node.metadata_props.clear()
     return model

@@ -14,6 +14,7 @@ from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.notes import NOTES, read_notes
+from mindspore_lite.graph.parameters import note_parameter
 from mindspore_lite.graph.walk import Shape, Walk
 from mindspore_lite.mindir.records import Call, Constant, GraphRef, Model
 from mindspore_lite.ops.tape import IR_VERSION
@@ -34,6 +35,9 @@ def from_mindir(
     check_calls(plain, budget.max_nodes)
     walk = Walk(plain, dict(input_shapes or {}), notes, budget)
     inputs, outputs = walk.translate()
+    for held, (first, _) in zip(plain.graph.parameters, walk.weights, strict=True):
+        if held.name in notes.parameters and isinstance(first, ir.Value):
+            note_parameter(first, notes.parameters[held.name])
     graph = ir.Graph(
         inputs,
         outputs,

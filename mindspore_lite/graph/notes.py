@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ModelFileError
+from mindspore_lite.graph.parameters import Parameter
 
 NOTES = "mslite"  # the attribute's name; its value is JSON
 
@@ -29,6 +30,7 @@ class Notes:
     types: Mapping[str, str] = field(default_factory=dict)  # of inputs that are no MindIR tensors
     values: DimNames = field(default_factory=dict)  # of nodes, as far as inputs have these dims
     border: str = ""  # the metadata about element types that only the model's border has
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)  # of weights, by their names
 
 
 def write_notes(notes: Notes) -> str:
@@ -49,9 +51,17 @@ def read_notes(text: Any) -> Notes:
                 for key, dims in found.get("values", {}).items()
             },
             border=str(found["border"]),
+            parameters={
+                str(key): _parameter(row) for key, row in found.get("parameters", {}).items()
+            },
         )
     except (TypeError, ValueError, LookupError, AttributeError):
         return Notes()
+
+
+def _parameter(row: Mapping[str, Any]) -> Parameter:
+    transposed = row["transposed"]
+    return Parameter(str(row["name"]), transposed if isinstance(transposed, bool) else None)
 
 
 def type_text(value: ir.Value) -> str:

@@ -21,6 +21,7 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
+from mindspore_lite.graph.parameters import Parameter, parameters_of
 from mindspore_lite.graph.write_control import CONTROL
 from mindspore_lite.mindir.records import (
     Call,
@@ -164,7 +165,17 @@ class Writing:
             for value in self.source.graph.inputs
             if _is_fed(value) and tensor_type(value) is None
         }
-        return Notes(f"mslite {__version__}", dims, types, self.dims, border)
+        return Notes(f"mslite {__version__}", dims, types, self.dims, border, self.trained())
+
+    def trained(self) -> dict[str, Parameter]:
+        """The framework's parameters behind weights that do not have their names any more."""
+        found = parameters_of(self.source)
+        pairs = [(str(value.name), held.name) for value, held in self.parameters.items()]
+        return {
+            written: found[name]
+            for name, written in pairs
+            if name in found and found[name].name not in ("", name)
+        }
 
     # --- graphs and values ----------------------------------------------------------------------
 

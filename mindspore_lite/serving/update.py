@@ -33,7 +33,8 @@ def replacements(built: Built, groups: list[list[Tensor]]) -> dict[str, np.ndarr
     if not groups:
         return {}
     pairs = [[(tensor.name, data(tensor)) for tensor in group] for group in groups]
-    found = changed(variables, pairs, built.weights.mode, built.replaced)
+    settings = built.weights
+    found = changed(variables, pairs, settings.mode, built.replaced, settings.layout)
     return {name: aligned(array) for name, array in found.items()}  # as kernels want them
 
 

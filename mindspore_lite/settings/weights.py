@@ -62,6 +62,7 @@ class WeightSettings:
 
     variable: tuple[Entry, ...] = ()
     mode: str = "replace"  # or "delta": what is given is added to the first weights
+    layout: str = "graph"  # or "framework": how square matrices of an update lie
     pids: tuple[int, ...] | None = None  # processes that may use our weights; None: nobody asked
     handle: int | None = None  # another process's weights, which are to be used
 
@@ -89,7 +90,8 @@ def weight_settings(value: Callable[[str], Any], config_path: str) -> WeightSett
             "weights that may change (variable_weights_file) cannot be shared with other "
             "processes; leave one of the two out"
         )
-    return WeightSettings(variable, value("variable_weights_mode"), pids, handle)
+    mode, layout = value("variable_weights_mode"), value("variable_weights_layout")
+    return WeightSettings(variable, mode, layout, pids, handle)
 
 
 def _found(file: str, config_path: str) -> Path:

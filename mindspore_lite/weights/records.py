@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mindspore_lite.graph.parameters import UNKNOWN, Parameter
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -25,3 +27,5 @@ class Variable:
     dtype: np.dtype
     shape: tuple[int, ...]
     first: np.ndarray = field(repr=False)  # read-only
+    parameter: Parameter = UNKNOWN  # what it was in the training framework
+    least: int = 1  # parts of the end of its module's name that no other weight's name ends with

@@ -1,4 +1,4 @@
-"""Derives node paths from trained parameter names, as exporters write both.
+"""Derives modules and node paths from trained parameter names, as exporters write them.
 
 PyTorch's exporter calls a node by the modules around it, `/encoder/layers.3/fc1/MatMul`, and the
 matrix that it turned round on the way `onnx::MatMul_217`; the name of the parameter is lost. Files
@@ -18,16 +18,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from mindspore_lite.graph.parameters import module_of
+
 _ENDS = ("weight", "alpha")
 _KOHYA = re.compile(r"lora_(unet|te[12]?)_(?P<module>.+)")
 _ORIGINAL = "model.diffusion_model."
+_ORIGINAL_ROOT = re.compile(r"^(model\.)?diffusion_model\.")
+DELTA = "lora_delta"  # in a name: the merged product of a LoRA, which is added to a weight
 _TEXT = r"te[12]?|text_encoder(_[123])?"
 _PIPELINE = re.compile(  # what follows says that it is the pipeline's part, not anybody's `unet`
     r"^unet\.(?=(down_blocks|up_blocks|mid_block|conv_in|conv_out|time_embedding)(\.|$))"
     rf"|^({_TEXT})\.(?=text_model\.)"
 )
 _LORA_ROOT = re.compile(rf"^(unet|{_TEXT}|base_model\.model)\.")
-_LORA = {"lora", "lora_up", "lora_down", "lora_A", "lora_B", "lora_linear_layer"}
+_LORA = {"lora", "lora_up", "lora_down", "lora_A", "lora_B", "lora_linear_layer", DELTA}
 
 # kohya writes "_" for "." as well; these are the words that have one of their own
 _WORDS = {
@@ -54,6 +58,14 @@ _IN_RESIDUAL = {
     ("out_layers", "3"): ["conv2"],
     ("skip_connection",): ["conv_shortcut"],
 }
+_OUTSIDE_BLOCKS = {
+    ("time_embed", "0"): ["time_embedding", "linear_1"],
+    ("time_embed", "2"): ["time_embedding", "linear_2"],
+    ("label_emb", "0", "0"): ["add_embedding", "linear_1"],
+    ("label_emb", "0", "2"): ["add_embedding", "linear_2"],
+    ("out", "0"): ["conv_norm_out"],
+    ("out", "2"): ["conv_out"],
+}
 _PER_LEVEL = 3  # blocks of the original on each level: two layers, then the change of size or one
 
 
@@ -74,14 +86,56 @@ def node_path(name: str) -> str | None:
     return _path(_PIPELINE.sub("", module).split("."))
 
 
-def collapsed(path: str) -> str:
-    """A path without the modules whose names the next one repeats: `/net/net.0` is `/net.0`."""
-    kept: list[str] = []
-    for part in path.split("/"):
-        if kept and kept[-1] and part.startswith(f"{kept[-1]}."):
-            kept.pop()
-        kept.append(part)
-    return "/".join(kept)
+def module_names(name: str) -> list[str]:
+    """The modules that a name may mean, as PyTorch would write them, the likeliest first.
+
+    A name is a path (`/encoder/fc1`) or a parameter's; a bias counts as a module of its own. Of a
+    name that no rule applies to, none.
+    """
+    if name.startswith("/"):
+        return [module_of(name)]
+    module, _, end = name.rpartition(".")
+    if end == "bias":
+        return [f"{one}.bias" for one in module_names(f"{module}.weight")]
+    if end not in _ENDS or not all(module.split(".")):
+        return []
+    if found := _KOHYA.fullmatch(module):
+        words = list(_words(found["module"].split(".")[0].split("_")))
+        return _joined(_first_of_row(_as_diffusers(words)), words)
+    bare = _without_lora(module.split("."))
+    rest = [part for part in bare if part != "processor"] or module.split(".")
+    if root := _ORIGINAL_ROOT.match(module):
+        inner = rest[root[0].count(".") :]
+        return _joined(inner, _first_of_row(_as_diffusers(inner)), rest)
+    roots = _LORA_ROOT if bare else _PIPELINE
+    short = roots.sub("", ".".join(rest)).split(".")
+    if not bare:
+        return _joined(rest, short)
+    both = short, _LORA_ROOT.sub("", ".".join(short)).split(".")  # base_model.model.unet.conv_in
+    more = [way for one in both for way in (_first_of_row(one), one, _as_diffusers(one))]
+    return _joined(_first_of_row(rest), *more)
+
+
+def kohya_module(name: str) -> str:
+    """The module of a Kohya name, which has "_" for each "."; "" for other names."""
+    found = _KOHYA.fullmatch(name.rpartition(".")[0])
+    return found["module"].split(".")[0] if found else ""
+
+
+def is_delta(name: str) -> bool:
+    """Whether a name says that its tensor is the merged product of a LoRA."""
+    return name.endswith(f".{DELTA}.weight")
+
+
+def is_lora(name: str) -> bool:
+    """Whether a name is that of a tensor in a LoRA file."""
+    module = name.rpartition(".")[0]
+    return bool(_KOHYA.fullmatch(module) or _without_lora(module.split(".")))
+
+
+def _joined(*found: Sequence[str]) -> list[str]:
+    """Parts as names, each once."""
+    return list(dict.fromkeys(".".join(parts) for parts in found if parts))
 
 
 def _path(parts: Sequence[str], rows: Collection[str] = ()) -> str | None:
@@ -127,6 +181,8 @@ def _words(pieces: list[str]) -> Iterator[str]:
 def _as_diffusers(parts: list[str]) -> list[str]:
     """The original's numbered blocks as diffusers calls them; other names as they are."""
     kind, *rest = parts
+    if outside := _OUTSIDE_BLOCKS.get(tuple(parts)):
+        return outside
     if kind == "middle_block" and rest and rest[0] in _MIDDLE:
         return ["mid_block", *_in_block(_MIDDLE[rest[0]], rest[1:])]
     numbers = [int(part) for part in rest[:2] if part.isdecimal() and len(part) < 4]

@@ -6,7 +6,8 @@ A name of the list is, in this order:
 2. a weight of exactly this name;
 3. a node of this name, the node that makes the tensor of this name, or the nodes of this scope:
    `/encoder/fc1` is the scope of `/encoder/fc1/MatMul`. They mean the one weight that they use;
-4. as 3, for the path to which the name of a parameter leads (weights/rename.py).
+4. a parameter: the weight of its module, by the rules of weights/rename.py and weights/modules.py;
+5. the end of a weight's own name, of one weight only: `conv_in.bias` is `unet.conv_in.bias`.
 """
 
 from __future__ import annotations
@@ -14,22 +15,32 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mindspore_lite.core.dtypes import TABLE
 from mindspore_lite.errors import EngineError
-from mindspore_lite.weights.names import Near, shortened
-from mindspore_lite.weights.rename import collapsed, node_path
+from mindspore_lite.graph.parameters import (
+    MOVES,
+    PRODUCTS,
+    UNKNOWN,
+    Parameter,
+    is_op,
+    module_of,
+    parameters_of,
+    scope_of,
+)
+from mindspore_lite.weights.modules import ModuleIndex
+from mindspore_lite.weights.names import Near, clipped, shortened
+from mindspore_lite.weights.rename import module_names
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-# a weight is often turned or converted on its way to the node that uses it
-_MOVES = frozenset({"Transpose", "Cast", "Reshape", "Identity"})
-_PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
 _TYPES = frozenset(row.onnx for row in TABLE if not row.name.startswith("complex"))
 _INSIDE = "lies inside a branch or a loop, where no weight can change"
-_HOW_TO_LIST = "`mslite inspect MODEL --html page.html` shows the names of a model"
+_HOW_TO_LIST = "`mslite inspect MODEL --weights` lists the weights of a model"
+_ROOM = 400  # characters of the names that one entry could mean
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,8 @@ class Found:
 
     name: str
     aliases: tuple[str, ...]
+    parameter: Parameter = UNKNOWN
+    least: int = 1  # parts of the end of its module's name that no other weight's name ends with
 
 
 class _Unfit(Exception):
@@ -62,7 +75,7 @@ def resolve(model: ir.Model, entries: Sequence[tuple[str, str]]) -> list[Found]:
         try:
             weight = index.weight(name, node)
         except _Unfit as exc:
-            problems.append(f"{name + ',' + node if node else name!r}: {exc}")
+            problems.append(f"{clipped(name + ',' + node if node else name)}: {exc}")
             continue
         aliases.setdefault(weight, {}).update(dict.fromkeys(n for n in (name, node) if n))
     if problems:
@@ -74,7 +87,12 @@ def resolve(model: ir.Model, entries: Sequence[tuple[str, str]]) -> list[Found]:
         names.update(dict.fromkeys(index.names_of(weight)))
     _check_apart(aliases)
     return [
-        Found(weight, tuple(name for name in names if name != weight))
+        Found(
+            weight,
+            tuple(name for name in names if name != weight),
+            index.parameters[weight],
+            index.least(weight),
+        )
         for weight, names in aliases.items()
     ]
 
@@ -101,12 +119,13 @@ class _Index:
         self.named: dict[str, list[ir.Node]] = defaultdict(list)
         self.makers: dict[str, list[ir.Node]] = defaultdict(list)
         self.scopes: dict[str, list[ir.Node]] = defaultdict(list)
-        self.loose: dict[str, list[ir.Node]] = defaultdict(list)  # scopes, collapsed
         self.repeats: dict[str, list[ir.Node]] = defaultdict(list)
         self.users: dict[str, list[ir.Node]] = defaultdict(list)  # of each weight
+        self.parameters = parameters_of(model)
         for node in model.graph.all_nodes():
             self._add(node)
-        self.near = Near([*self.weights, *self.named, *self.scopes])
+        known = [one.name for one in self.parameters.values() if one.name]
+        self.near = Near([*self.weights, *self.named, *self.scopes, *known])
 
     def _add(self, node: ir.Node) -> None:
         name = node.name or ""
@@ -115,9 +134,8 @@ class _Index:
         for value in node.outputs:
             if value.name:
                 self.makers[value.name].append(node)
-        if scope := name.rpartition("/")[0]:
+        if scope := scope_of(node):
             self.scopes[scope].append(node)
-            self.loose[collapsed(scope)].append(node)
         stem, _, number = name.rpartition(".")
         if number.isdecimal():  # of the nodes that one of MindIR becomes, all but the first
             self.repeats[stem].append(node)
@@ -131,10 +149,11 @@ class _Index:
             found = found or ({node} & self.weights.keys())
         elif name in self.weights:
             found = {name}
-        elif not found and (path := node_path(name)):
-            found = self.weights_of(path)
+        elif not found:
+            found = set(self.modules.find(name)) or self._ending(name)
         if len(found) > 1:
-            raise _Unfit(f"could be any of {shortened(sorted(map(repr, found)))}; name one of them")
+            names = shortened(sorted(map(clipped, found)), room=_ROOM)
+            raise _Unfit(f"could be any of {names}; name one of them")
         if not found:
             raise _Unfit(self._why_not(node or name))
         (weight,) = found
@@ -147,19 +166,38 @@ class _Index:
             self.named.get(name, ()),
             self.makers.get(name, ()),
             self.scopes.get(name, ()),
-            self.loose.get(collapsed(name), ()),
             self.repeats.get(name, ()),
         ):
-            products = [node for node in nodes if _is_op(node, _PRODUCTS)]
-            for some in (products, nodes):
-                if found := {weight for node in some for weight in _weights(node)}:
-                    return found
+            if found := _of_nodes(nodes):
+                return found
         return set()
+
+    @cached_property
+    def modules(self) -> ModuleIndex:
+        """The weights of each module: those that its nodes use, or that have its name."""
+        nodes: dict[str, list[ir.Node]] = defaultdict(list)
+        for scope, some in self.scopes.items():
+            nodes[module_of(scope)] += some
+        found = {module: _of_nodes(some) for module, some in nodes.items()}
+        for weight, parameter in self.parameters.items():
+            module, _, end = parameter.name.rpartition(".")
+            if module and end in ("weight", "bias"):
+                found[module if end == "weight" else parameter.name] = {weight}
+        return ModuleIndex(found)
+
+    def _ending(self, name: str) -> set[str]:
+        """Weights whose own names end with a name."""
+        return {weight for weight in self.weights if weight.endswith(f".{name}")}
+
+    def least(self, weight: str) -> int:
+        """How many parts of its module's name mean this weight and no other."""
+        (module,) = module_names(self.parameters[weight].name)[:1] or ("",)
+        return self.modules.least(module) if module in self.modules.exact else 1
 
     def names_of(self, weight: str) -> Iterator[str]:
         """The nodes and scopes that stand for this weight and no other."""
         for node in self.users[weight]:
-            for name in (node.name or "", (node.name or "").rpartition("/")[0]):
+            for name in (node.name or "", scope_of(node)):
                 if name and name not in self.weights and self.weights_of(name) == {weight}:
                     yield name
 
@@ -183,19 +221,24 @@ class _Index:
         for nodes in (self.named, self.makers, self.scopes):
             if name in nodes:
                 return "it stands for no weight of two dims or more"
-        return f"the model has no weight, node or tensor {name!r}{self.near(name)}"
+        return f"the model has no weight, node or tensor {clipped(name)}{self.near(name)}"
 
 
-def _is_op(node: ir.Node, kinds: frozenset[str]) -> bool:
-    return node.domain == "" and node.op_type in kinds
+def _of_nodes(nodes: Sequence[ir.Node]) -> set[str]:
+    """The weights of the products among nodes, or of all of them if no product has any."""
+    products = [node for node in nodes if is_op(node, PRODUCTS)]
+    for some in (products, nodes):
+        if found := {weight for node in some for weight in _weights(node)}:
+            return found
+    return set()
 
 
 def _weights(node: ir.Node) -> Iterator[str]:
     """The weights that a node uses: constants of two dims or more, straight or moved."""
     # the third operand of a product is a bias, which may have two dims as well
-    operands = node.inputs[:2] if _is_op(node, _PRODUCTS) else node.inputs
+    operands = node.inputs[:2] if is_op(node, PRODUCTS) else node.inputs
     for value in operands:
-        while value is not None and (maker := value.producer()) and _is_op(maker, _MOVES):
+        while value is not None and (maker := value.producer()) and is_op(maker, MOVES):
             value = maker.inputs[0]
         if value is not None and value.is_initializer() and len(value.shape or ()) > 1:
             yield str(value.name)

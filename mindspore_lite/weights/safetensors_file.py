@@ -25,8 +25,19 @@ _PREFIX = 8  # bytes that hold the length of the header
 
 def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     """Names and arrays in the order in which they lie in the file; they may be written to."""
+    return open_safetensors(path)[1]
+
+
+def open_safetensors(path: Path) -> tuple[dict[str, str], Iterator[tuple[str, np.ndarray]]]:
+    """The texts that a file's author put into it, and the same as read_safetensors gives."""
     (data,) = Snapshot([open_file(path)]).load()
-    layout = _layout(data)
+    texts, layout = _layout(data)
+    return texts, _arrays(data, layout)
+
+
+def _arrays(
+    data: memoryview, layout: list[tuple[str, str, list[int]]]
+) -> Iterator[tuple[str, np.ndarray]]:
     # the library has checked that tensors follow each other without a gap up to the end
     at = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
     for name, kind, shape in layout:
@@ -41,8 +52,8 @@ def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
         at = end
 
 
-def _layout(data: memoryview) -> list[tuple[str, str, list[int]]]:
-    """Name, type and shape of the tensors, as the format's own library reads and checks them."""
+def _layout(data: memoryview) -> tuple[dict[str, str], list[tuple[str, str, list[int]]]]:
+    """Texts; name, type and shape of the tensors, as the format's own library reads them."""
     from safetensors import SafetensorError, safe_open
 
     # the library wants a file: one of the same size that holds the header alone, and else nothing
@@ -52,7 +63,8 @@ def _layout(data: memoryview) -> list[tuple[str, str, list[int]]]:
         os.pwritev(copy, [data[: _PREFIX + int.from_bytes(data[:_PREFIX], "little")]], 0)
         with safe_open(f"/proc/self/fd/{copy}", framework="np") as file:
             slices = [(name, file.get_slice(name)) for name in file.offset_keys()]
-            return [(name, part.get_dtype(), part.get_shape()) for name, part in slices]
+            layout = [(name, part.get_dtype(), part.get_shape()) for name, part in slices]
+            return dict(file.metadata() or {}), layout
     except (SafetensorError, OSError) as exc:
         raise ModelFileError(f"it is no .safetensors file: {exc}") from exc
     finally:

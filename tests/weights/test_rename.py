@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindspore_lite.weights.rename import collapsed, node_path
+from mindspore_lite.graph.parameters import collapsed
+from mindspore_lite.weights.rename import node_path
 
 BLOCK = "/down_blocks.0/attentions.0/transformer_blocks.0"
 ORIGINAL = "model.diffusion_model"

@@ -15,6 +15,7 @@ from support.onnx_graphs import BOOL, F32, body, model, node
 
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.from_mindir import from_mindir
+from mindspore_lite.graph.parameters import Parameter
 from mindspore_lite.mindir.read import read_file
 from mindspore_lite.weights.resolve import Found, resolve
 
@@ -108,9 +109,16 @@ def test_a_weight_of_that_very_name_comes_before_a_node() -> None:
 def test_callers_may_use_the_names_of_list_node_and_scope() -> None:
     entries = [("fc1", "/enc/layers.3/fc1"), ("k.weight", ""), ("tied", "")]
     assert resolve(exported(), entries) == [
-        Found("onnx::MatMul_1", ("fc1", "/enc/layers.3/fc1", "/enc/layers.3/fc1/MatMul")),
-        Found("k.weight", ("/attn/MatMul",)),  # the scope stands for another weight as well
-        Found("tied", ("/head/Transpose", "/head", "/head/MatMul")),
+        Found(
+            "onnx::MatMul_1",
+            ("fc1", "/enc/layers.3/fc1", "/enc/layers.3/fc1/MatMul"),
+            Parameter("enc.layers.3.fc1.weight", True),
+        ),
+        # the scope stands for another weight as well
+        Found("k.weight", ("/attn/MatMul",), Parameter("k.weight", False)),
+        Found(
+            "tied", ("/head/Transpose", "/head", "/head/MatMul"), Parameter("head.weight", False)
+        ),
     ]
 
 
@@ -147,7 +155,7 @@ def test_all_problems_are_told_at_once_and_how_to_list_names() -> None:
     text = str(caught.value)
     assert text.startswith("12 of 13 names of weights that may change do not fit the model: ")
     assert all(f"'wrong{i}'" in text for i in range(10))
-    assert "; and 2 more. `mslite inspect MODEL --html" in text
+    assert "; and 2 more. `mslite inspect MODEL --weights" in text
 
 
 def test_a_name_of_two_weights_is_refused() -> None:

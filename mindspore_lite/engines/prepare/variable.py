@@ -11,17 +11,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mindspore_lite.core.dtypes import BY_NAME
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.engines.prepare.alignment import ALIGNMENT
+from mindspore_lite.graph.parameters import Parameter
 from mindspore_lite.weights.records import Variable
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+    from mindspore_lite.weights.resolve import Found
 
 KEY = "variable_weights"  # of the model's metadata: JSON, one list per weight
 
@@ -43,7 +46,7 @@ def mark(model: ir.Model, entries: Sequence[tuple[str, str]]) -> tuple[str, ...]
         tensor = value.const_value
         assert tensor is not None
         kind = np.dtype(tensor.dtype.numpy()).name
-        rows.append([one.name, list(one.aliases), kind, list(tensor.shape.numpy())])
+        rows.append([one.name, _names(one), kind, list(tensor.shape.numpy())])
     model.metadata_props[KEY] = json.dumps(rows)
     return tuple(one.name for one in found)
 
@@ -118,11 +121,11 @@ def from_file(metadata: Mapping[str, str], weights_file: Path) -> tuple[Variable
         return ()
     data = np.memmap(weights_file, np.uint8, "r")
     found = []
-    for name, aliases, kind, shape, offset in rows:
+    for name, names, kind, shape, offset in rows:
         dtype = np.dtype(BY_NAME[kind].numpy)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         first = np.asarray(data[offset : offset + size]).view(dtype).reshape(shape)
-        found.append(Variable(name, tuple(aliases), dtype, tuple(shape), first))
+        found.append(_variable(name, names, first))
     return tuple(found)
 
 
@@ -131,8 +134,30 @@ def from_memory(
 ) -> tuple[Variable, ...]:
     """The weights that may change of a model that lies nowhere."""
     found = []
-    for name, aliases, _, shape in read_json(metadata.get(KEY, "[]")):
+    for name, names, _, _ in read_json(metadata.get(KEY, "[]")):
         first = weights[name].view()
         first.flags.writeable = False
-        found.append(Variable(name, tuple(aliases), first.dtype, tuple(shape), first))
+        found.append(_variable(name, names, first))
     return tuple(found)
+
+
+def _names(found: Found) -> dict[str, Any]:
+    """What callers may call a weight, and how its parameter lay, as JSON holds it."""
+    return {
+        "aliases": list(found.aliases),
+        "parameter": found.parameter.name,
+        "transposed": found.parameter.transposed,
+        "least": found.least,
+    }
+
+
+def _variable(name: str, names: Mapping[str, Any], first: np.ndarray) -> Variable:
+    return Variable(
+        name,
+        tuple(names["aliases"]),
+        first.dtype,
+        first.shape,
+        first,
+        Parameter(names["parameter"], names["transposed"]),
+        names["least"],
+    )
