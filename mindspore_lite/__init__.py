@@ -39,7 +39,7 @@ from mindspore_lite.model_group import ModelGroup, ModelGroupFlag
 from mindspore_lite.multi_device import MultiDeviceRunner
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
-from mindspore_lite.weight_files import load_weights
+from mindspore_lite.weight_files import load_lora, load_weights
 from mindspore_lite.worker import Worker, WorkerRunner, connect
 
 __all__ = [
@@ -82,6 +82,7 @@ __all__ = [
     "WorkerRunner",
     "__version__",
     "connect",
+    "load_lora",
     "load_weights",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,56 @@ def load_weights(path: str | os.PathLike[str]) -> list[Tensor]:
         return [_tensor(name, array) for name, array in _read(file)]
 
 
+def load_lora(
+    path: str | os.PathLike[str], scale: float = 1.0, part: str | None = None
+) -> list[Tensor]:
+    """The changes of weights that a LoRA file stands for, as `update_weights` takes them.
+
+    The two factors of each module are multiplied in float32, with alpha / rank and with `scale`.
+    The Tensors are named `MODULE.lora_delta.weight`, which says that they are added to the weights
+    of the model file, and lie as PyTorch has them; no setting is needed for either. The file may be
+    PEFT's, Kohya's or one of diffusers, with suffix `.safetensors`.
+
+    Args:
+        path: The file. `adapter_config.json` next to a file of PEFT's is read as well.
+        scale: How much of the LoRA is wanted.
+        part: Of a file for a whole pipeline, what to take: `unet`, `text_encoder` or
+            `text_encoder_2`; everything if not given.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: The scale is not finite, or there is no such part.
+        RuntimeError: The file cannot be read, or holds what cannot be merged.
+
+    Examples:
+        >>> import numpy as np
+        >>> from safetensors.numpy import save_file
+        >>> import mindspore_lite as mslite
+        >>> factors = {"fc.lora_A.weight": np.ones((1, 3)), "fc.lora_B.weight": np.ones((2, 1))}
+        >>> save_file(factors, "lora.safetensors")
+        >>> print(mslite.load_lora("lora.safetensors", scale=0.5)[0].name)
+        fc.lora_delta.weight
+    """
+    from mindspore_lite.weights.lora import PARTS, products, read_configs
+    from mindspore_lite.weights.safetensors_file import open_safetensors
+
+    if not isinstance(path, str | os.PathLike):
+        raise checks.wrong_type("path", "str", path)
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise checks.wrong_type("scale", "float", scale)
+    if not math.isfinite(scale):
+        raise ValueError(f"scale must be finite, but got {scale}")
+    if part is not None and part not in PARTS:
+        raise ValueError(f"part must be one of {', '.join(PARTS)}, but got {part!r}")
+    file = Path(path)
+    with boundary(f"load_lora failed! {str(file)!r}: "):
+        if file.suffix.lower() in _PICKLES:
+            raise _pickled()
+        texts, tensors = open_safetensors(file)
+        configs = read_configs(file, texts)
+        return [_tensor(*pair) for pair in products(tensors, float(scale), part or "", configs)]
+
+
 def _read(file: Path) -> Iterator[tuple[str, np.ndarray]]:
     suffix = file.suffix.lower()
     if suffix in (".safetensors", ".npz"):
@@ -56,7 +107,11 @@ def _read(file: Path) -> Iterator[tuple[str, np.ndarray]]:
         return read_npz(file)
     if suffix not in _PICKLES:
         raise ModelFileError("it is no file of weights: wanted .safetensors or .npz")
-    raise ModelFileError(
+    raise _pickled()
+
+
+def _pickled() -> ModelFileError:
+    return ModelFileError(
         "such a file may be a pickle, and none is ever read: it may run code. Convert it where "
         f"you trust it, in PyTorch by {_IN_PYTORCH}, in MindSpore by {_IN_MINDSPORE}"
     )
