@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mindspore_lite.cli.console import fail, say, working
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import LiteError, ModelFileError, UnsupportedOpError
 from mindspore_lite.inspection.facts import Facts, Memory, Port
 
 
@@ -22,6 +23,7 @@ def inspect(
     html: Path | None = None,
     ops: Annotated[bool, Parameter(negative="")] = False,
     sandbox: Annotated[bool, Parameter(negative="")] = False,
+    weights: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Show what a model file holds and needs, without running it.
 
@@ -37,15 +39,21 @@ def inspect(
         Print every supported operator; needs no model.
     sandbox
         Read the model in a child process that can reach its folder and no more.
+    weights
+        List every weight instead: its names, shape and type, how it lies, whether it may change.
     """
     if ops:
         show_operators(as_json)
     elif model is None:
         fail("inspect wants a MODEL, or --ops (see mslite inspect --help)", code=2)
+    elif weights and html is not None:
+        fail("inspect lists weights or draws the graph: leave --weights or --html out", code=2)
     elif sandbox:
         from mindspore_lite.cli.jailed import inspect_jailed
 
-        inspect_jailed(model, as_json, html)
+        inspect_jailed(model, as_json, html, weights)
+    elif weights:
+        show_weights(model, as_json)
     else:
         show_model(model, as_json, html)
 
@@ -72,6 +80,35 @@ def show_model(model: Path, as_json: bool, html: Path | None) -> None:
             say(f"\nthe graph is drawn in {printable(str(html))}")
     if not found.facts.can_run:
         raise SystemExit(1)
+
+
+def show_weights(model: Path, as_json: bool) -> None:
+    """Every weight of one file."""
+    from mindspore_lite.inspection.examine import weights_of
+
+    try:
+        with working(f"reading {model.name}"):
+            found = weights_of(model)
+    except UnsupportedOpError as exc:
+        fail(str(exc), code=1)
+    except LiteError as exc:
+        fail(str(exc), code=2)
+    if as_json:
+        rows = [dataclasses.asdict(one) for one in found]
+        say(json.dumps({"file": str(model), "weights": rows}, indent=2))
+        return
+    lines = [
+        (
+            one.name,
+            one.framework_name or "-",
+            str(list(one.shape)),
+            one.dtype,
+            one.layout,
+            "yes" if one.may_change else f"no: {one.reason}",
+        )
+        for one in found
+    ]
+    show_table([("weight", "framework's name", "shape", "dtype", "layout", "may change"), *lines])
 
 
 def show_operators(as_json: bool) -> None:

@@ -109,13 +109,18 @@ def _converted(
     return _renamed(ended, f"{aside}/", str(target)[: -len(target.name)])
 
 
-def inspect_jailed(model: Path, as_json: bool, html: Path | None) -> None:
+def inspect_jailed(model: Path, as_json: bool, html: Path | None, weights: bool = False) -> None:
     """Look at a model in a child, and print what it says."""
     with tempfile.TemporaryDirectory(prefix="mslite-inspect-") as aside:
         page = Path(aside, "page.html")
         ended = _ran(
             f"{__name__}:inspect_task",
-            {"model": str(model), "as_json": as_json, "html": None if html is None else str(page)},
+            {
+                "model": str(model),
+                "as_json": as_json,
+                "html": None if html is None else str(page),
+                "weights": weights,
+            },
             f"inspecting {model.name}",
             model,
             Path(aside),
@@ -274,8 +279,10 @@ def converter_lite_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> di
 
 def inspect_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str, Any]:
     """In the child: the command without --sandbox."""
-    from mindspore_lite.cli.inspect import show_model
+    from mindspore_lite.cli.inspect import show_model, show_weights
 
+    if arguments["weights"]:
+        return _captured(lambda: show_weights(Path(arguments["model"]), arguments["as_json"]))
     html = None if arguments["html"] is None else Path(arguments["html"])
     return _captured(lambda: show_model(Path(arguments["model"]), arguments["as_json"], html))
 

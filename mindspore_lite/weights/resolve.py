@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mindspore_lite.core.dtypes import TABLE
 from mindspore_lite.errors import EngineError
 from mindspore_lite.graph.parameters import (
@@ -26,6 +28,7 @@ from mindspore_lite.graph.parameters import (
     UNKNOWN,
     Parameter,
     is_op,
+    layout_text,
     module_of,
     parameters_of,
     scope_of,
@@ -51,6 +54,19 @@ class Found:
     aliases: tuple[str, ...]
     parameter: Parameter = UNKNOWN
     least: int = 1  # parts of the end of its module's name that no other weight's name ends with
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One weight of a model as `mslite inspect --weights` shows it; programs rely on the names."""
+
+    name: str
+    framework_name: str  # "" where nothing tells
+    shape: tuple[int, ...]
+    dtype: str
+    layout: str  # relative to the framework's parameter: same, transposed or unknown
+    may_change: bool  # if it is named when the model is built
+    reason: str  # why it cannot
 
 
 class _Unfit(Exception):
@@ -95,6 +111,48 @@ def resolve(model: ir.Model, entries: Sequence[tuple[str, str]]) -> list[Found]:
         )
         for weight, names in aliases.items()
     ]
+
+
+def every_weight(model: ir.Model) -> list[Listed]:
+    """All weights of a model in the order of its file, without small constants.
+
+    Constants are numbers, and integers in a row: axes, sizes and the like.
+    """
+    from onnx_ir.passes.common import LiftConstantsToInitializersPass
+
+    LiftConstantsToInitializersPass(size_limit=0)(model)
+    index = _Index(model)
+    return [
+        _listed(index, name, value)
+        for graph in model.graphs()
+        for name, value in graph.initializers.items()
+        if _is_weight(value)
+    ]
+
+
+def _is_weight(value: ir.Value) -> bool:
+    rank = len(value.shape or ())
+    return rank > 1 or (rank == 1 and value.dtype is not None and value.dtype.is_floating_point())
+
+
+def _listed(index: _Index, name: str, value: ir.Value) -> Listed:
+    is_inner = index.weights.get(name) is not value
+    parameter = UNKNOWN if is_inner else index.parameters[name]
+    reason = f"it {_INSIDE}" if is_inner else ""
+    try:
+        if not is_inner:
+            index.check(name)
+    except _Unfit as exc:
+        reason = str(exc)
+    return Listed(
+        name=name,
+        framework_name=parameter.name,
+        shape=tuple(value.shape.numpy()) if value.shape is not None else (),
+        dtype=np.dtype(value.dtype.numpy()).name if value.dtype is not None else "",
+        layout=layout_text(parameter.transposed),
+        may_change=not reason,
+        reason=reason,
+    )
 
 
 def _check_apart(aliases: dict[str, dict[str, None]]) -> None:
@@ -157,7 +215,7 @@ class _Index:
         if not found:
             raise _Unfit(self._why_not(node or name))
         (weight,) = found
-        self._check(weight)
+        self.check(weight)
         return weight
 
     def weights_of(self, name: str) -> set[str]:
@@ -201,7 +259,8 @@ class _Index:
                 if name and name not in self.weights and self.weights_of(name) == {weight}:
                     yield name
 
-    def _check(self, name: str) -> None:
+    def check(self, name: str) -> None:
+        """Refuse a weight that cannot change."""
         weight = self.weights.get(name)
         if weight is None:
             raise _Unfit(f"its weight {name!r} {_INSIDE}")
