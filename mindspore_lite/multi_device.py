@@ -290,7 +290,7 @@ class _Loaded:
     def __init__(self, path: str, context: Context, retries: int) -> None:
         asked = context.parallel
         layers = read_layers("build_from_file", asked.config_path, asked.config_info)
-        spec = self.spec = unnamed(settle(context, layers, stacklevel=4))
+        spec = self.spec = unnamed(settle(context, layers, stacklevel=3))
         _check_weights(spec)
         self._submitted = 0
         self._lock = threading.Lock()
@@ -327,9 +327,11 @@ class _Loaded:
         if not self.spec.weights.variable:
             raise update.fixed()
         verdicts: dict[trial.Cuts, str] = {}
+        notes: dict[str, None] = {}
 
         def look(life: Life) -> None:
             """Whether rows mix may depend on the weights; requests need not wait to know it."""
+            notes.update(dict.fromkeys(life.model.update_notes()))
             for cuts in list(self._verdicts):
                 self._tried(cuts, self._trial_run(life), verdicts)
 
@@ -338,6 +340,8 @@ class _Loaded:
             [[(tensor.name, np.array(update.data(tensor))) for tensor in g] for g in groups], look
         )
         self._verdicts = verdicts
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=3)
 
     def call(self, timeout_s: float | None, priority: int) -> Call:
         """What a user asks for, without the inputs, which go in parts."""

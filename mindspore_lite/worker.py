@@ -283,6 +283,8 @@ class _Loaded:
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights, for all programs that share the model."""
         self.model.update_weights([[(t.name, update.data(t)) for t in group] for group in groups])
+        for note in self.model.update_notes():
+            warnings.warn(note, UserWarning, stacklevel=3)
 
     def prepared(
         self,

@@ -20,6 +20,7 @@ CASES = {
     "convert": 25,
     "quantise": 25,
     "weights": 200,
+    "lora": 200,
     "config": 60,
     "pt2": 12,
     "wire-server": 25,

@@ -5,9 +5,9 @@ Run: python examples/lora/main.py
 The projections of its attention are named in a text file, by the names that they have in PyTorch.
 Two adapters lie beside it as the PEFT library saves them: for each projection a matrix A (rank, in)
 and a matrix B (out, rank). Merged, a weight is W + scale * B @ A. Here the sum is made by this
-program and given to update_weights(); in mode delta, the product alone is given. Both lie as PyTorch
-has them, which the configuration says. mslite.load_lora() does all of it in one call. The answers
-are compared with those that NumPy computes from the merged weights.
+program and given to update_weights(); in mode delta, the product alone is given. Both lie as
+PyTorch has them, which the configuration says. mslite.load_lora() does all of it in one call. The
+answers are compared with those that NumPy computes from the merged weights.
 """
 
 from __future__ import annotations

@@ -294,6 +294,20 @@ def test_runners_take_loras_and_the_setting(
         close(answer(runner), wanted(unet, merged))
 
 
+@ONE_EXPORT
+def test_processes_hand_the_warning_on(exported: Path, unet: Any) -> None:
+    weights = new_weights(unet)
+    tensors = [named(name, array) for name, array in weights.items()]
+    context = mslite.Context()
+    context.parallel.config_info = {"common_context": {"variable_weights_list": ",".join(weights)}}
+    with mslite.MultiDeviceRunner() as runner:
+        runner.build_from_file(str(exported / "model.mindir"), context)
+        with pytest.warns(UserWarning, match="variable_weights_layout=framework") as caught:
+            runner.update_weights([tensors])
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize("suffix", [".onnx", ".mindir"])
 def test_errors_about_names_fit_on_a_screen_and_show_the_nearest(
     exported: Path, suffix: str

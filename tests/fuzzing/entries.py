@@ -16,6 +16,7 @@ ENTRIES = {
         Entry("run-torch", "both kinds: built and run", entries_model.run_torch),
         Entry("convert", "ONNX, MindIR, TensorFlow: Converter", entries_model.convert),
         Entry("quantise", "models, calibration data, settings", entries_data.quantise, True),
+        Entry("lora", "LoRA files: merged, updated", entries_data.lora),
         Entry("weights", ".safetensors and .npz: loaded, updated", entries_data.weights),
         Entry("config", "configuration files and dicts", entries_data.config, True),
         Entry("pt2", ".pt2 archives of torch.export", entries_data.pt2),

@@ -108,6 +108,24 @@ def weights(damage: Damage, folder: Path) -> Act:
     return lambda: _updated(path)
 
 
+def lora(damage: Damage, folder: Path) -> Act:
+    """Merge a LoRA file, with the configuration next to it, and give it to a model."""
+    path = folder / "adapter_model.safetensors"
+    path.write_bytes(_safetensors(damage, (SEEDS / "lora.safetensors").read_bytes()))
+    settings = b'{"lora_alpha": 4, "alpha_pattern": {"m": 2}, "use_rslora": true}'
+    if damage.harmless or damage.chance(0.5):
+        settings = damage.json(settings)
+    (folder / "adapter_config.json").write_bytes(settings)
+
+    def act() -> None:
+        model = _model()
+        model.update_weights([mslite.load_lora(path)])
+        model.predict([np.ones((2, 3), np.float32)])
+        model.update_weights([])
+
+    return act
+
+
 def config(damage: Damage, folder: Path) -> Act:
     """Build a good model with a damaged configuration: a file, or a dict of the same sections."""
     (folder / "model.mindir").write_bytes(dense_net())
@@ -193,7 +211,8 @@ def _updated(path: Path) -> None:
 def _model() -> mslite.Model:
     """One for all cases: what is updated wrongly would show in the next one."""
     model = mslite.Model()
-    names = {"ascend_context": {"variable_weights_list": "w"}}
+    # the second column: what LoRA files call it
+    names = {"ascend_context": {"variable_weights_lines": "w\nm.weight,w"}}
     model.build_from_buffer(dense_net(), mslite.ModelType.MINDIR, config_dict=names)
     return model
 

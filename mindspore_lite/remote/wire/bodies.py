@@ -29,6 +29,7 @@ _PREDICT = struct.Struct("<IQbIQQ")
 MODEL, RUNNER = 0, 1  # kinds of what a worker hosts
 NO_ROOM = Region(0, 0, 0)
 MAX_KEY = 1024
+WEIGHTS_NOTES = "weights_notes"  # a fact of INFO: the warnings of the last update
 
 Group = Sequence[tuple[str, np.ndarray]]  # of weights: their names, or "" for one by its place
 

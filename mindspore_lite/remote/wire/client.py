@@ -455,6 +455,10 @@ class Model:
 
         self.session.ask_with(Message.UPDATE_WEIGHTS, arrays, write)
 
+    def update_notes(self) -> list[str]:
+        """The warnings of this client's last update."""
+        return [note for note in self.info(bodies.WEIGHTS_NOTES).split("\n") if note]
+
     def info(self, key: str) -> str:
         """One fact about the model."""
         return self.session.info(key, self.number)

@@ -75,6 +75,7 @@ class ClientSession:
         self._makers: dict[int, int] = {}  # of each block, the thread of the lane it was made for
         self._running: dict[int, Running] = {}
         self._numbers = itertools.count(1)
+        self._update_notes: dict[int, str] = {}  # of models: warnings of the last update
         self._answers: dict[Message, Callable[[Reader, Running], Answer]] = {
             Message.PREDICT: self._predict,
             Message.BUILD: self._build,
@@ -227,7 +228,9 @@ class ClientSession:
         key, groups = bodies.read_update(body)
         model = self._model(key)
         found = [[Tensor._wrap(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
-        model.update_weights(found)
+        with _noted() as notes:
+            model.update_weights(found)
+        self._update_notes[key] = "\n".join(dict.fromkeys(notes))
         return Message.REPLY, bytearray()
 
     def _info(self, body: Reader, running: Running) -> Answer:
@@ -235,7 +238,11 @@ class ClientSession:
         name = body.text("the fact's name")
         body.end("INFO")
         out = Writer()
-        out.text(self._model(key).info(name) if key else _own_info(name))
+        if key and name == bodies.WEIGHTS_NOTES:
+            self._model(key)  # an error if there is none
+            out.text(self._update_notes.get(key, ""))
+        else:
+            out.text(self._model(key).info(name) if key else _own_info(name))
         return Message.REPLY, out.data
 
     def _statistics(self, body: Reader, running: Running) -> Answer:
@@ -263,6 +270,7 @@ class ClientSession:
         body.end("CLOSE")
         with self._lock:
             model = self._models.pop(key, None)
+            self._update_notes.pop(key, None)
         if model is None:
             raise _no_model(key)
         model.close(drain_us / 1e6 if drain_us else None)
