@@ -56,7 +56,8 @@ def test_a_runner_that_is_not_built_says_so() -> None:
     ):
         with pytest.raises(EngineError, match="the runner is not built"):
             call()
-    assert (runner.get_inputs(), runner.get_outputs()) == ([], ())
+    with pytest.warns(UserWarning, match="is empty: the model is not built"):
+        assert (runner.get_inputs(), runner.get_outputs()) == ([], ())
     assert not runner.is_ready()
     runner.close()
 

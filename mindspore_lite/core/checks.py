@@ -164,9 +164,11 @@ def _entry(name: str, value: object, where: str) -> str:
     if isinstance(value, os.PathLike):
         return path(name, value)
     if not isinstance(value, str):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        hint = f" for {where}; write {text!r}" if isinstance(value, int | float) else ""
-        raise wrong_type(name, "str", value, hint)
+        problem = wrong_type(name, "str", value)
+        if isinstance(value, int | float):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            problem.args = (f"{problem.args[0]} For {where} write {text!r}.",)
+        raise problem
     return value
 
 

@@ -102,7 +102,7 @@ def test_a_path_may_be_a_value_of_a_configuration(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(4, "'4'"), (0.5, "'0.5'"), (True, "'true'")])
 def test_a_number_in_a_configuration_is_told_how_to_write_it(value: object, text: str) -> None:
-    words = f"config_dict_value_value must be str, .* for parallel.workers_num; write {text}"
+    words = f"config_dict_value_value must be str, .*\\. For parallel.workers_num write {text}"
     with pytest.raises(TypeError, match=words):
         checks.sections("config_dict", {"parallel": {"workers_num": value}})
 
