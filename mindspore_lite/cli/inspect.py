@@ -198,6 +198,8 @@ def show_nodes(facts: Facts) -> None:
     if facts.in_place:
         found = ", ".join(f"{printable(name)} {n}" for name, n in facts.in_place.items())
         say(f"changed in place: {found}")
+    if facts.kept:
+        say(f"kept from run to run: {listed(facts.kept)}; a Model does that, a runner does not")
 
 
 def show_problems(facts: Facts) -> None:

@@ -28,12 +28,20 @@ os.register_at_fork(after_in_child=_run_hooks)
 
 
 class ForkLock:
-    """To be held by `with`. What it guards must be in order at every moment, also for a child."""
+    """To be held by `with`, or with a time limit. What it guards must be in order at every moment, also for a child."""
 
     def __init__(self, reentrant: bool = False) -> None:
         self._make = threading.RLock if reentrant else threading.Lock
         self._lock = self._make()
         _LOCKS.add(self)
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Take it within this time, to be released by `release`; False if that was not possible."""
+        return self._lock.acquire(timeout=timeout_s)
+
+    def release(self) -> None:
+        """Let go of it."""
+        self._lock.release()
 
     def __enter__(self) -> None:
         self._lock.acquire()

@@ -185,6 +185,7 @@ def compile_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
         left.pop(0) if told["has_weights"] else None,
         None if told["beside"] is None else Path(told["beside"]),
         budget=Budget(**told["budget"]),
+        carries_state=True,  # as all that is built; see serving/build.py
     )
     engine = engine_for("cpu", told["engine"])
     assert isinstance(engine, Compiling)

@@ -8,7 +8,7 @@ the rounding of the type, some 1e-2. Callers see bfloat16: the border (see KEY) 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,15 +49,17 @@ def without_bfloat16(model: Model) -> Model:
     return replace(model, graph=_graph(model.graph), functions=functions)
 
 
-def note_border(made: ir.Model, model: Model) -> None:
-    """Write down which inputs and outputs of the graph are bfloat16 to callers."""
+def note_border(
+    made: ir.Model, model: Model, seen: tuple[Sequence[ir.Value], Sequence[ir.Value]]
+) -> None:
+    """Write down which of the inputs and outputs that callers see are bfloat16 to them."""
     border = _noted(made.metadata_props.get(KEY, '{"inputs": {}, "outputs": {}}'))
     types = _declared(model.graph)
     inputs = [kind for i in model.graph.inputs for kind in _flat(i.type)]
     outputs = [kind for name in model.graph.outputs for kind in _flat(types.get(name))]
     for side, values, kinds in (
-        ("inputs", made.graph.inputs, inputs),
-        ("outputs", made.graph.outputs, outputs),
+        ("inputs", seen[0], inputs),
+        ("outputs", seen[1], outputs),
     ):
         if len(values) == len(kinds):  # else types are missing in the file: float32 is seen
             found = zip(values, kinds, strict=True)

@@ -15,6 +15,8 @@ from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.parameters import note_parameter
+from mindspore_lite.graph.state import KEY as STATE
+from mindspore_lite.graph.state import Kept, refuse, written
 from mindspore_lite.graph.walk import Shape, Walk
 from mindspore_lite.mindir.records import Call, Constant, GraphRef, Model
 from mindspore_lite.ops.tape import IR_VERSION
@@ -27,17 +29,30 @@ def from_mindir(
     model: Model,
     input_shapes: Mapping[str, Shape] | None = None,
     budget: Budget = DEFAULT,
+    *,
+    carries_state: bool = False,
 ) -> ir.Model:
-    """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed."""
+    """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed.
+
+    carries_state: whoever runs it carries what graph/state.py describes; else that is refused.
+    """
     narrow = has_bfloat16(model)
     notes = read_notes(model.graph.attributes.get(NOTES))
     plain = without_bfloat16(model) if narrow else model
     check_calls(plain, budget.max_nodes)
-    walk = Walk(plain, dict(input_shapes or {}), notes, budget)
+    shapes = dict(input_shapes or {})
+    walk = Walk(plain, shapes, notes, budget)
     inputs, outputs = walk.translate()
-    for held, (first, _) in zip(plain.graph.parameters, walk.weights, strict=True):
-        if held.name in notes.parameters and isinstance(first, ir.Value):
-            note_parameter(first, notes.parameters[held.name])
+    if assigned := walk.written():  # once more, for none of these is a constant
+        walk = Walk(plain, shapes, notes, budget, assigned)
+        inputs, outputs = walk.translate()
+    for name, first, _ in walk.weights:
+        if name in notes.parameters and isinstance(first, ir.Value):
+            note_parameter(first, notes.parameters[name])
+    seen = list(inputs), list(outputs)
+    state = _add_state(walk, model, inputs, outputs)
+    if state and not carries_state:
+        raise refuse(state[0].name)
     graph = ir.Graph(
         inputs,
         outputs,
@@ -52,16 +67,33 @@ def from_mindir(
     }
     if any(walk.border.values()):
         metadata[BORDER] = json.dumps(walk.border)
+    if state:
+        metadata[STATE] = written(state)
     if notes.border:
         metadata[BORDER] = notes.border
     made = ir.Model(graph, ir_version=IR_VERSION, producer_name="mslite", metadata_props=metadata)
     if narrow:
-        note_border(made, model)
+        note_border(made, model, seen)
     fuse_gemm_bias(made)
     fuse_conv_bias(made)
     RemoveUnusedNodesPass()(made)
-    walk.refuse_state()
     return made
+
+
+def _add_state(
+    walk: Walk, model: Model, inputs: list[ir.Value], outputs: list[ir.Value]
+) -> list[Kept]:
+    """Give a network the inputs and outputs by which its state is carried."""
+    narrow = {weight.name for weight in model.graph.parameters if weight.dtype.name == "bfloat16"}
+    found = []
+    for one, value in walk.state(outputs, narrow):
+        inputs += (one.first, one.before)
+        walk.tape.label = f"{one.initial.name}/after"
+        after = walk.tape.op("Identity", [value])  # it may be an input, a constant, or an output
+        after.type, after.shape = one.initial.type, one.initial.shape
+        outputs.append(after)
+        found.append(one.kept(str(after.name)))
+    return found
 
 
 def check_calls(model: Model, max_nodes: int) -> None:

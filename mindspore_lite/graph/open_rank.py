@@ -49,7 +49,12 @@ def of_open_rank(model: Model) -> tuple[str, ...]:
     )
 
 
-def trial(model: Model, names: tuple[str, ...], budget: Budget = DEFAULT) -> Trial:
+def trial(
+    model: Model,
+    names: tuple[str, ...],
+    budget: Budget = DEFAULT,
+    carries_state: bool = False,
+) -> Trial:
     """Translate for the first rank that works, to know the outputs and what is unsupported."""
     from mindspore_lite.graph.from_mindir import from_mindir
     from mindspore_lite.passes.element_types import element_types
@@ -57,7 +62,8 @@ def trial(model: Model, names: tuple[str, ...], budget: Budget = DEFAULT) -> Tri
     refusals = []
     for rank in _RANKS:
         try:
-            made = from_mindir(model, {name: [None] * rank for name in names}, budget)
+            shapes = {name: [None] * rank for name in names}
+            made = from_mindir(model, shapes, budget, carries_state=carries_state)
         except UnsupportedOpError as exc:
             refusals.append(exc)
             continue

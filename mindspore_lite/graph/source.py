@@ -46,6 +46,7 @@ class ModelInput:
     key: Key | None = None
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
     budget: Budget = DEFAULT  # what building it may cost
+    carries_state: bool = False  # whoever runs it carries what graph/state.py describes
     reads_later: bool = False  # ONNX: big weights are read when they are used; see core/snapshot.py
 
     @property
@@ -136,9 +137,10 @@ def _mindir_parts(given: ModelInput, input_shapes: Shapes | None) -> _Parts:
         with _naming(given):
             model = read(*opened.load(), is_own=data is None)
         if not input_shapes and (names := of_open_rank(model)):
-            raise OpenRankError(trial(model, names, given.budget))
+            raise OpenRankError(trial(model, names, given.budget, given.carries_state))
         with _naming(given):
-            return within(from_mindir(model, input_shapes, given.budget), given.budget)
+            made = from_mindir(model, input_shapes, given.budget, carries_state=given.carries_state)
+            return within(made, given.budget)
 
     return opened.snapshot, translate, not opened.encrypted
 

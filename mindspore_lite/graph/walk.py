@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import onnx_ir as ir
@@ -23,6 +23,7 @@ from mindspore_lite.graph.control import (
 )
 from mindspore_lite.graph.loop import Loop, run_loop
 from mindspore_lite.graph.notes import Notes, value_of
+from mindspore_lite.graph.state import Carried, carried, reached
 from mindspore_lite.graph.storage import Before, Slot, stored
 from mindspore_lite.graph.structure import STRUCTURE
 from mindspore_lite.mindir.quant import dequantised
@@ -67,8 +68,12 @@ class Walk:
         input_shapes: Mapping[str, Shape],
         notes: Notes | None = None,
         budget: Budget = DEFAULT,
+        assigned: Set[str] = frozenset(),
     ) -> None:
+        """`assigned`: the parameters that an earlier walk found to be written to."""
         self.model = model
+        self.assigned = assigned
+        self.carried: dict[str, tuple[Carried, ...]] = {}  # of these, by the name in the file
         self.budget, self.clock = budget, CpuClock(budget)
         self.notes = notes or Notes()
         self.tape = Tape()
@@ -79,7 +84,8 @@ class Walk:
         self.active: list[str] = []  # graphs whose loops are being translated
         self.nesting = 0  # of If and Loop
         self.changes: list[Before] = []  # of storages, since the innermost branch began
-        self.weights: list[tuple[Any, Slot]] = []  # what each was in the file, and where it lives
+        # each parameter: its name in the file, what it was there, and where it lives
+        self.weights: list[tuple[str, Any, Slot]] = []
         self.globals: dict[str, Slot] = {}  # weights and constants: one namespace for all graphs
         self.constants: dict[str, Any] = {}  # what each one became, however often it is met
         # a graph may use a constant that stands in another one
@@ -102,8 +108,10 @@ class Walk:
         given = [self.tape.unique(name) if name in kept else "" for name in graph.given_outputs]
         for weight in graph.parameters:
             first = self.weight(local_name(weight.name), weight)
+            if weight.name in self.assigned:
+                first = self.carry(weight.name, first)
             self.globals[weight.name] = Slot(first)
-            self.weights.append((first, self.globals[weight.name]))
+            self.weights.append((weight.name, first, self.globals[weight.name]))
         held = (weight.const_value for weight in self.tape.initializers)
         weight_bytes = sum(tensor.nbytes for tensor in held if tensor is not None)
         self.tape.max_table_bytes = self.budget.fold_limit(weight_bytes)
@@ -130,17 +138,44 @@ class Walk:
             raise UnsupportedOpError(_report(self.problems), self.problems)
         return inputs, outputs
 
-    def refuse_state(self) -> None:
-        """Refuse results that read what an earlier run wrote into a weight: each run starts anew.
+    def carry(self, name: str, first: Any) -> Any:
+        """A parameter that is written to, as the run before left it."""
+        if isinstance(first, Complex):
+            pair = carried(self.tape, first.real), carried(self.tape, first.imag)
+            self.carried[name] = pair
+            return Complex(*(part.current for part in pair))
+        self.carried[name] = (carried(self.tape, first),)
+        return self.carried[name][0].current
 
-        A weight that is written before anything reads it, or that no result depends on, is none.
+    def written(self) -> frozenset[str]:
+        """The parameters that some node wrote to, by their names in the file."""
+        return frozenset(
+            name
+            for name, first, slot in self.weights
+            if slot.spoiled or not slot.still_holds(first)
+        )
+
+    def state(self, outputs: Sequence[ir.Value], rounded: Set[str]) -> list[tuple[Carried, Any]]:
+        """Parameters whose old value an output depends on, each with what it is left with.
+
+        Their new values are outputs too, and may depend on others. One that is written before
+        anything reads it, or that no result depends on, is none. `rounded`: those of bfloat16.
         """
-        for first, slot in self.weights:
-            if not slot.still_holds(first) and isinstance(first, ir.Value) and first.uses():
-                raise UnsupportedOpError(
-                    f"the network changes its parameter {first.name!r} and reads it in the next "
-                    f"run, but no state is kept between runs here; make it an input and an output"
-                )
+        left = {name: slot for name, _, slot in self.weights if name in self.carried}
+        found: list[tuple[Carried, Any]] = []
+        needed = list(outputs)
+        while left:
+            known = reached(needed)
+            new = [n for n in left if any(part.current in known for part in self.carried[n])]
+            if not new:
+                break
+            for name in new:
+                value = left.pop(name).read()
+                ends = [value.real, value.imag] if isinstance(value, Complex) else [value]
+                ends = [self.tape.rounded(end) if name in rounded else end for end in ends]
+                found += zip(self.carried[name], ends, strict=True)
+                needed += ends
+        return found
 
     def input(self, name: str, declared: Type, inputs: list[ir.Value]) -> Slot:
         """A graph input: one ONNX input, several for a tuple, none for an effects token."""

@@ -37,7 +37,7 @@ def examine(path: Path) -> Examined:
         except Exception as exc:  # damage that the loader lets through: onnx raises many kinds
             raise ModelFileError(f"{str(path)!r} makes no sense as ONNX: {exc!r:.300}") from exc
         return Examined(facts, lambda: sketches)
-    source = source_of(ModelInput("MINDIR", path))
+    source = source_of(ModelInput("MINDIR", path, carries_state=True))
     try:
         model = read_file(path)
     except ModelFileError as exc:

@@ -103,6 +103,7 @@ class Facts:
     external_files: tuple[ExternalFile, ...]
     operators: tuple[Operator, ...]
     in_place: Mapping[str, int]  # primitives that change their input, and how often
+    kept: tuple[str, ...]  # parameters that a run leaves for the next one
     graphs: tuple[Graph, ...]
     problems: tuple[Problem, ...]
     memory: Memory | None  # None where the model cannot be translated

@@ -14,6 +14,7 @@ from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.open_rank import OpenRankError
 from mindspore_lite.graph.source import ModelSource
+from mindspore_lite.graph.state import kept_in
 from mindspore_lite.inspection import facts, operators
 from mindspore_lite.inspection.memory import estimate
 from mindspore_lite.inspection.skeleton import Skeleton, skeleton_of
@@ -45,6 +46,7 @@ def facts_of(path: Path, model: Model, source: ModelSource) -> facts.Facts:
     """Everything that is known without running the model."""
     graph, problems = _translated(model, source)
     writer = read_notes(model.graph.attributes.get(NOTES)).writer
+    kept = tuple(one.name for one in kept_in(graph.metadata_props)) if graph else ()
     skeleton = skeleton_of(graph) if graph else None
     return facts.Facts(
         file=str(path),
@@ -57,13 +59,14 @@ def facts_of(path: Path, model: Model, source: ModelSource) -> facts.Facts:
         encoding=_encoding(model),
         user_info=dict(model.user_info),
         inputs=tuple(_inputs(model)),
-        outputs=tuple(_outputs(model, skeleton)),
+        outputs=tuple(_outputs(model, skeleton, len(kept))),
         weights=facts.weights_of(
             [(w.dtype.name, math.prod(w.shape), len(w.data)) for w in model.graph.parameters]
         ),
         external_files=facts.external_files(source.files[1:]),
         operators=_operators(model, problems),
         in_place={n: c for n, c in _counted(model).items() if operators.writes_in_place(n)},
+        kept=kept,
         graphs=_graphs(model),
         problems=problems,
         memory=estimate(skeleton) if skeleton else None,
@@ -154,8 +157,11 @@ def _inputs(model: Model) -> Iterator[facts.Port]:
         yield from _ports(declared.given_name or local_name(declared.name), declared.type)
 
 
-def _outputs(model: Model, skeleton: Skeleton | None) -> list[facts.Port]:
-    """Types as the file declares them, names as the translated model has them."""
+def _outputs(model: Model, skeleton: Skeleton | None, kept: int) -> list[facts.Port]:
+    """Types as the file declares them, names as the translated model has them.
+
+    The last ones of that are what it keeps from run to run.
+    """
     named = {node.name: node for node in calls_of(model.graph)}
     declared: list[facts.Port] = []
     for name in model.graph.outputs:
@@ -164,6 +170,7 @@ def _outputs(model: Model, skeleton: Skeleton | None) -> list[facts.Port]:
     if skeleton is None:
         return declared
     made = skeleton.outputs()
+    made = made[: len(made) - kept]
     if len(made) != len(declared):  # the file does not give all types
         return list(made)
     return [replace(port, name=own.name) for port, own in zip(declared, made, strict=True)]

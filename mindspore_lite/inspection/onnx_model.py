@@ -74,6 +74,7 @@ def examine(path: Path, source: ModelSource) -> tuple[facts.Facts, list[Sketch]]
             for name, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
         ),
         in_place={},
+        kept=(),
         graphs=tuple(
             facts.Graph(name, role, len(graph), (name.rpartition(":")[0],) if number else ())
             for number, (graph, role, name) in enumerate(graphs)

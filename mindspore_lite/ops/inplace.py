@@ -61,7 +61,7 @@ def inplace_bernoulli(t: Tape, x: Val, p: Val, seed: Val = 0, offset: Val = 0) -
 
 @op("Assign", writes=True)
 def assign(t: Tape, variable: Val, value: Val) -> Val:
-    """A parameter's new value; the walk refuses networks that would read it in the next run."""
+    """A parameter's new value; what the next run reads of it, a Model keeps."""
     return t.cast(value, t.dtype(variable))
 
 

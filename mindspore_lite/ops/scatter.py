@@ -61,7 +61,6 @@ def scatter_nd_in_place(
     t: Tape, x: Val, indices: Val, updates: Val, *, use_locking: Val = False
 ) -> Val:
     """The same into a parameter."""
-    refuse_kept_state(t, x)
     how = _HOWS[t.primitive.removeprefix("ScatterNd")]
     return scattered(t, "ScatterND", x, t.cast(indices, _I64), updates, how)
 
@@ -71,19 +70,9 @@ def scatter_rows_in_place(
     t: Tape, x: Val, indices: Val, updates: Val, *, use_locking: Val = False
 ) -> Val:
     """Whole rows of a parameter, by number."""
-    refuse_kept_state(t, x)
     rows = t.op("Unsqueeze", [t.cast(indices, _I64), np.asarray([-1])])
     how = _HOWS[t.primitive.removeprefix("Scatter")]
     return scattered(t, "ScatterND", x, rows, updates, how)
-
-
-def refuse_kept_state(t: Tape, x: Val) -> None:
-    """A weight that is still as the file has it would have to be kept for the next run."""
-    if constant_of(x) is not None:
-        raise UnsupportedOpError(
-            f"{t.primitive} changes a parameter from run to run, which is not supported; "
-            "write the result into a tensor of its own (TensorScatter*)"
-        )
 
 
 @op("ScatterNd")
@@ -148,7 +137,6 @@ op("InplaceScatterAdd", writes=True)(scatter_add_ext)
 @op("ScatterAddWithAxis", writes=True)
 def scatter_add_with_axis(t: Tape, x: Val, indices: Val, updates: Val, *, axis: Val = 0) -> Val:
     """Added along an axis of a parameter."""
-    refuse_kept_state(t, x)
     return along_axis(t, x, axis, indices, updates, "add")
 
 
@@ -173,7 +161,6 @@ def index_add(
     check_index_bound: Val = True,
 ) -> Val:
     """Slices added along an axis of a parameter."""
-    refuse_kept_state(t, x)
     return rows_scattered(t, x, axis, indices, y, "add")
 
 

@@ -28,6 +28,7 @@ from mindspore_lite.engines.select import engine_for
 from mindspore_lite.engines.sessions.any_rank import AnyRankSession
 from mindspore_lite.engines.sessions.any_shape import AnyShapeSession, accepts
 from mindspore_lite.engines.sessions.io_types import declared, inner_shape, outer_shape, seen
+from mindspore_lite.engines.sessions.state import StatefulSession, carrying
 from mindspore_lite.errors import EngineError, ModelFileError, ShapeError, UnsupportedOpError
 from mindspore_lite.graph.open_rank import End, OpenRankError, Trial
 from mindspore_lite.graph.source import ModelInput, ModelSource, Shapes, source_of
@@ -79,7 +80,7 @@ def build(
     engine = _engine(spec, options)
     if options is None:
         options = replace(_options(spec), group=group)
-    given = replace(given, variable=spec.weights.variable, budget=spec.budget)
+    given = replace(given, variable=spec.weights.variable, budget=spec.budget, carries_state=True)
     if given.budget.sandbox:
         sandbox.check(engine, given)
     source = source_of(given)
@@ -101,6 +102,7 @@ def build(
             return _load(engine, given, stamps, shapes, options)
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
+    session = _carrying(given, session)
     try:
         _check_ascend_shapes(spec, session)
     except BaseException:
@@ -150,15 +152,19 @@ def updated(built: Built, replaced: Mapping[str, np.ndarray]) -> Built:
 
     The file itself is not read: what is compiled of it has them.
     """
-    session = built.session
-    if isinstance(session, CardSession):
-        session.update(replaced)
+    session, before = built.session, built.replaced
+    if isinstance(session, StatefulSession):
+        new = {name: array for name, array in replaced.items() if array is not before.get(name)}
+        session.change(partial(_reopened, replaced=replaced), new if replaced else None)
     else:
         session = _reopened(session, replaced)
     return replace(built, replaced=replaced, session=session, version=built.version + 1)
 
 
 def _reopened(session: Session, replaced: Mapping[str, np.ndarray]) -> Session:
+    if isinstance(session, CardSession):
+        session.update(replaced)
+        return session
     assert isinstance(session, Reopening)  # else it has no weights that may change
     with _settings_errors():
         return session.opener()(replaced)
@@ -213,7 +219,7 @@ def resized(built: Built, shapes: list[tuple[int, ...]]) -> Built:
     inputs = for_target(built.spec.target, shaped)
     outputs = tuple(
         replace(o, shape=outer_shape(o, s))
-        for o, s in zip(session.info.outputs, found, strict=True)
+        for o, s in zip(session.info.outputs, found, strict=False)  # a state's come last
     )
     return replace(built, session=session, inputs=inputs, outputs=outputs, shapes=now)
 
@@ -333,6 +339,23 @@ def _load(
         return sandbox.load(engine, source, options)
 
 
+def _carrying(given: ModelInput, session: Session) -> Session:
+    """The session, with its state where it has one; what an ONNX file says of one is not ours."""
+    return carrying(session) if given.kind == "MINDIR" else session
+
+
+def check_stateless(built: Built) -> None:
+    """Refuse a network that keeps a state where no caller could rely on it."""
+    if isinstance(built.session, StatefulSession):
+        built.session.close()
+        raise EngineError(
+            f"the network keeps its parameters {list(built.session.names)} from one run to the "
+            "next: the workers of a runner would disagree about them, and so would programs that "
+            "share a model by its name; build it as a Model of your own, or export it with these "
+            "as inputs and outputs"
+        )
+
+
 @contextmanager
 def _sandboxed(
     source: ModelSource, given: ModelInput, shapes: Shapes | None
@@ -397,7 +420,8 @@ def _relaxed(built: Built, wanted: dict[str, tuple[int, ...]]) -> tuple[Session,
     free = {i.name: _freed(i.shape, wanted[i.name]) for i in built.session.info.inputs}
 
     def loaded(shapes: Shapes) -> Session:
-        return _load(built.engine, built.given, built.stamps, shapes, built.options, built.replaced)
+        made = _load(built.engine, built.given, built.stamps, shapes, built.options, built.replaced)
+        return _carrying(built.given, made)
 
     try:
         return loaded(free), free

@@ -26,6 +26,7 @@ from mindspore_lite.serving.build import (
     Built,
     applied,
     build,
+    check_stateless,
     relaxed,
     warn_of_cpu_settings,
     warn_of_unused_targets,
@@ -131,7 +132,9 @@ def _placed(given: ModelInput, spec: Spec) -> Placed:
         raise EngineError(str(exc)) from exc
 
     def load(number: int, spec: Spec) -> Built:
-        return build(given, spec, applied(spec, Options(), number))
+        made = build(given, spec, applied(spec, Options(), number))
+        check_stateless(made)
+        return made
 
     # one copy is enough to share; what another process shares is asked for by each
     first, *others = ids[:count]

@@ -30,6 +30,7 @@ from mindspore_lite.serving.build import (
     any_shape_updated,
     applied,
     build,
+    check_stateless,
     updated,
     warn_of_unused_targets,
 )
@@ -141,6 +142,7 @@ def place(given: ModelInput, spec: Spec) -> Placed:
         return build(given, spec, applied(spec, options))
 
     built = load(plan.threads, 0, spec)
+    check_stateless(built)
     first = built.session.info
     if not first.mapped:
         plan = replace(plan, widths=(plan.threads,))

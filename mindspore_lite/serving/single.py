@@ -17,6 +17,7 @@ from mindspore_lite.core.stop import Stop
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.engines import choice
 from mindspore_lite.engines.base import Group
+from mindspore_lite.engines.sessions.state import StatefulSession
 from mindspore_lite.errors import ClosedError, RequestTimeoutError, ShapeError, StoppedError
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
@@ -133,6 +134,8 @@ class SingleService:
             self.built = resized(before, list(shapes))
             if self.built.session is not before.session:
                 before.session.close()
+            elif isinstance(before.session, StatefulSession):
+                before.session.reset()
             return self.built.inputs, self.built.outputs
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.mindir_builder import Net
-from support.op_case import Case, K, S, T, W, numbers
+from support.op_case import Case, K, S, T
 from support.refusal import Row, assert_refused, named
 
 from mindspore_lite.errors import UnsupportedOpError
@@ -32,9 +32,6 @@ OPTIONS: list[Row] = [
     ("Cross", [(2, 2), (2, 2)], {}, "an axis of size 3"),
     ("MatrixDiagPartV3", [(2, 3), K((-5, 0)), K(0.0)], {}, "diagonals (-5, 0) of a 2 x 3 matrix"),
     ("MatrixDiagPartV3", [(2, 3), K((1, 0)), K(0.0)], {}, "diagonals (1, 0) of a 2 x 3 matrix"),
-    ("ScatterUpdate", [W(numbers(3, 2)), ROWS, (2, 2)], {}, "changes a parameter"),
-    ("ScatterNdAdd", [W(numbers(3)), ROWS[:, None], (2,)], {}, "changes a parameter"),
-    ("IndexAdd", [W(numbers(3, 2)), ROWS, (2, 2)], {"axis": 0}, "changes a parameter"),
     ("AsStrided", [(3,), T(S(2)), K((1,)), K(0)], {}, "size must be constant"),
 ]  # fmt: skip
 

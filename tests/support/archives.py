@@ -17,9 +17,22 @@ from pathlib import Path
 DATA = Path(__file__).parent.parent / "data"
 
 
-@functools.cache
+_STATE = "state/"  # networks that must be run by a Model, which keeps their parameters
+
+
 def cases() -> tuple[str, ...]:
-    """All cases, sorted: ("activation/celu", ...)."""
+    """All cases of one run, sorted: ("activation/celu", ...)."""
+    return tuple(case for case in all_cases() if not case.startswith(_STATE))
+
+
+def stateful_cases() -> tuple[str, ...]:
+    """Networks that keep parameters from run to run; later runs are run1_i0, run1_o0, ..."""
+    return tuple(case for case in all_cases() if case.startswith(_STATE))
+
+
+@functools.cache
+def all_cases() -> tuple[str, ...]:
+    """The cases of all families."""
     found = [str(path.relative_to(DATA)) for path in DATA.glob("*/*.mindir")]
     for archive in DATA.glob("*.zip"):
         found += (f"{archive.stem}/{name}" for name in _archive(archive.stem).namelist())

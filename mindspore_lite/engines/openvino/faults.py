@@ -8,6 +8,7 @@
 5. LSTM, GRU and RNN divide by the number of rows: a batch of none ends the process.
 6. A Clip that lacks a limit ends the process behind a node that OpenVINO cannot read: it asks for
    the least number of a type that is not known then.
+7. A constant without elements is read as a single number, whatever its dims are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def mend(model: ir.Model) -> None:
     """Let comparisons with NaN be false; refuse what cannot be fixed."""
     guard_empty_batches(model, ("LSTM", "GRU", "RNN"))
     wrong: dict[str, list[str]] = {}
+    _make_empty_constants(model)
     nodes = list(model.graph.all_nodes())
     for node in nodes:
         if node.domain:
@@ -64,6 +66,25 @@ def _limit(node: ir.Node) -> str:
         limit = np.array(about.min if at == 1 else about.max, dtype)
         set_input(node, at, constant(node, limit, f"limit{at}"))
     return ""
+
+
+def _make_empty_constants(model: ir.Model) -> None:
+    """Let constants without elements that are results be made by a node, which keeps their dims."""
+    for node in list(model.graph):
+        tensor = (
+            node.inputs[0].const_value if node.op_type == "Identity" and node.inputs[0] else None
+        )
+        if node.domain or tensor is None or tensor.size:
+            continue
+        dims = ir.Value(
+            name=f"{node.outputs[0].name}/dims",
+            const_value=ir.tensor(np.asarray(tensor.shape.numpy(), np.int64)),
+        )
+        model.graph.register_initializer(dims)
+        zero = ir.tensor(np.zeros(1, tensor.dtype.numpy()))
+        node.op_type = "ConstantOfShape"
+        node.replace_input_with(0, dims)
+        node.attributes["value"] = ir.AttrTensor("value", zero)
 
 
 def can_be_stored(compiled: Any, skeleton: bytes) -> bool:

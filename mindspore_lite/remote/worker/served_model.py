@@ -23,6 +23,7 @@ from mindspore_lite.mindir.decrypt import checked_key
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build, Description
 from mindspore_lite.remote.worker.groups import others
 from mindspore_lite.serving import update
+from mindspore_lite.serving.build import check_stateless
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.pooled import PooledService
 from mindspore_lite.serving.service import existing, fact
@@ -166,7 +167,10 @@ def built(build: Build, contents: list[bytes], group: Group | None = None) -> Ho
         spec = settle(context, read_layers(doing, build.config_path, build.config))
         if build.kind == RUNNER:
             return Served(PooledService(given, spec))
-        return Served(SingleService(given, spec, group))
+        service = SingleService(given, spec, group)
+        if spec.name:
+            check_stateless(service.built)
+        return Served(service)
 
 
 def _given(build: Build, contents: list[bytes]) -> ModelInput:

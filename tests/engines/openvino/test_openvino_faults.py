@@ -150,3 +150,11 @@ def test_a_gather_of_nothing_is_refused(axis: int, source_of: MakeSource) -> Non
     made = model([pick], [("x", F32, [2, 0, 3])], ["y"], i=np.array([0, 0], np.int64))
     with pytest.raises(UnsupportedOpError, match=r"a Gather of an array of shape \[2, 0, 3\]"):
         ENGINE.load(source_of(made), Options())
+
+
+def test_a_constant_without_elements_keeps_its_dims(source_of: MakeSource) -> None:
+    ends = [("x", F32, [2])], [("y", F32, [2]), ("none", F32, [0, 3])]
+    nodes = [node("Neg", ["x"], ["y"]), node("Identity", ["w"], ["none"])]
+    made = model(nodes, *ends, w=np.zeros((0, 3), np.float32))
+    session = ENGINE.load(source_of(made), Options())
+    assert session.run([np.ones(2, np.float32)])[1].shape == (0, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,3 +158,14 @@ def test_groups_have_no_names(dense: Build) -> None:
     build = of_name(replace(dense, kind=MODEL, settings={**dense.settings, **settings}))
     with host_here() as here, pytest.raises(ValueError, match="cannot be in a group"):
         here.session().build(build)
+
+
+def test_a_network_that_keeps_a_state_is_not_shared(case_path: Callable[[str], Path]) -> None:
+    build = file_build(case_path("state/counter"), kind=MODEL)
+    with host_here() as here:
+        session = here.session()
+        with pytest.raises(EngineError, match=r"keeps its parameters \['count'\].*by its name"):
+            session.build(of_name(build))
+        model = session.build(build)
+        found = [int(model.predict([np.ones(2, np.float32)])[1]) for _ in range(2)]
+        assert found == [6, 7]
