@@ -28,7 +28,10 @@ os.register_at_fork(after_in_child=_run_hooks)
 
 
 class ForkLock:
-    """To be held by `with`, or with a time limit. What it guards must be in order at every moment, also for a child."""
+    """To be held by `with`, or with a time limit.
+
+    What it guards must be in order at every moment, also for a child.
+    """
 
     def __init__(self, reentrant: bool = False) -> None:
         self._make = threading.RLock if reentrant else threading.Lock

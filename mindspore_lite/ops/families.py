@@ -18,6 +18,8 @@ from mindspore_lite.ops import (  # noqa: F401
     diag,
     elementwise,
     fourier,
+    gradient,
+    gradient_windows,
     image,
     index,
     inplace,

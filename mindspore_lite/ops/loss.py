@@ -148,9 +148,15 @@ def softmax_loss(t: Tape, x: Val, target: Val) -> Val:
 
 @op("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_softmax_loss(t: Tape, x: Val, labels: Val, *, is_grad: Val = False) -> Val:
-    """The mean of -log(softmax(x)) at the labels."""
+    """The mean of -log(softmax(x)) at the labels, or its gradient."""
     if is_grad:
-        raise UnsupportedOpError("the gradient of a loss is training, not inference")
+        index = t.op("Unsqueeze", [t.cast(labels, INT64), np.asarray([1])])
+        ones = t.op("Expand", [np.asarray(-1, t.dtype(x)), t.op("Shape", [index])])
+        found = t.op(
+            "ScatterElements", [t.op("Softmax", [x], axis=1), index, ones], axis=1, reduction="add"
+        )
+        rows = t.cast(t.op("Shape", [x], start=0, end=1), t.dtype(x))
+        return t.op("Div", [found, rows])
     return t.op("SoftmaxCrossEntropyLoss", [x, labels], reduction="mean")
 
 

@@ -97,8 +97,17 @@ def test_where_nothing_carries_it_the_network_is_refused() -> None:
         from_mindir(net.model(net.call("Load", weight, u)))
 
 
-@pytest.mark.parametrize("text", ["[", "7", '[{"name": "w"}]', '[{"bad": 1}]', "[1]",
-                                  '[{"name": 1, "first": "f", "before": "b", "after": "a"}]'])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "7",
+        '[{"name": "w"}]',
+        '[{"bad": 1}]',
+        "[1]",
+        '[{"name": 1, "first": "f", "before": "b", "after": "a"}]',
+    ],
+)
 def test_a_note_that_makes_no_sense_is_an_error(text: str) -> None:
     with pytest.raises(ModelFileError, match=r"mslite\.state"):
         kept_in({KEY: text})
