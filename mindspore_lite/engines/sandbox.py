@@ -71,6 +71,7 @@ class JailedSource(ModelSource):
                 "path": _text(given.path),
                 "beside": _text(given.beside),
                 "has_weights": given.weights is not None,
+                "strict_bfloat16": given.strict_bfloat16,
                 "budget": asdict(replace(given.budget, sandbox=False)),
                 "shapes": None if self.shapes is None else dict(self.shapes),
             },
@@ -186,6 +187,7 @@ def compile_task(arguments: dict[str, Any], blobs: Sequence[bytes]) -> dict[str,
         None if told["beside"] is None else Path(told["beside"]),
         budget=Budget(**told["budget"]),
         carries_state=True,  # as all that is built; see serving/build.py
+        strict_bfloat16=told["strict_bfloat16"],
     )
     engine = engine_for("cpu", told["engine"])
     assert isinstance(engine, Compiling)

@@ -1,5 +1,7 @@
 """bfloat16 in a MindIR model: computed in float32, rounded by Casts and where values leave.
 
+`[common_context] bfloat16=strict` rounds the result of each operator as well.
+
 CPU runtimes have next to no kernels for bfloat16, and MindSpore's own round after every operator.
 Keeping float32 in between is faster and nearer to the true result; it differs from MindSpore's by
 the rounding of the type, some 1e-2. Callers see bfloat16: the border (see KEY) says which ones.
@@ -47,6 +49,22 @@ def without_bfloat16(model: Model) -> Model:
     """The same records with float32 in its place; weights are converted, which doubles them."""
     functions = {name: _graph(graph) for name, graph in model.functions.items()}
     return replace(model, graph=_graph(model.graph), functions=functions)
+
+
+def rounded_number(value: float) -> float:
+    """The nearest number that bfloat16 has."""
+    return float(np.asarray(value, np.float32).astype(_NARROW.numpy))
+
+
+def bfloat16_results(model: Model) -> dict[str, Type]:
+    """The types of all nodes that make bfloat16, by the names of the nodes."""
+    graphs = (model.graph, *model.functions.values())
+    calls = (node for graph in graphs for node in graph.nodes if isinstance(node, Call))
+    return {
+        node.name: node.type
+        for node in calls
+        if node.type is not None and any(one.dtype is _NARROW for one in _flat(node.type))
+    }
 
 
 def note_border(

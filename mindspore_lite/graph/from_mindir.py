@@ -12,7 +12,12 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from mindspore_lite.core.budget import DEFAULT, Budget
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
-from mindspore_lite.graph.bfloat16 import has_bfloat16, note_border, without_bfloat16
+from mindspore_lite.graph.bfloat16 import (
+    bfloat16_results,
+    has_bfloat16,
+    note_border,
+    without_bfloat16,
+)
 from mindspore_lite.graph.notes import NOTES, read_notes
 from mindspore_lite.graph.parameters import note_parameter
 from mindspore_lite.graph.state import KEY as STATE
@@ -31,20 +36,23 @@ def from_mindir(
     budget: Budget = DEFAULT,
     *,
     carries_state: bool = False,
+    strict_bfloat16: bool = False,
 ) -> ir.Model:
     """Translate a model; `input_shapes` replaces the shapes of inputs that the file fixed.
 
     carries_state: whoever runs it carries what graph/state.py describes; else that is refused.
+    strict_bfloat16: results of that type are rounded, not only where values leave.
     """
     narrow = has_bfloat16(model)
     notes = read_notes(model.graph.attributes.get(NOTES))
     plain = without_bfloat16(model) if narrow else model
     check_calls(plain, budget.max_nodes)
     shapes = dict(input_shapes or {})
-    walk = Walk(plain, shapes, notes, budget)
+    rounded = bfloat16_results(model) if narrow and strict_bfloat16 else {}
+    walk = Walk(plain, shapes, notes, budget, rounded=rounded)
     inputs, outputs = walk.translate()
     if assigned := walk.written():  # once more, for none of these is a constant
-        walk = Walk(plain, shapes, notes, budget, assigned)
+        walk = Walk(plain, shapes, notes, budget, assigned, rounded)
         inputs, outputs = walk.translate()
     for name, first, _ in walk.weights:
         if name in notes.parameters and isinstance(first, ir.Value):

@@ -47,6 +47,7 @@ class ModelInput:
     variable: tuple[tuple[str, str], ...] = ()  # weights that may change: name, node or ""
     budget: Budget = DEFAULT  # what building it may cost
     carries_state: bool = False  # whoever runs it carries what graph/state.py describes
+    strict_bfloat16: bool = False  # MindIR: round after each operator, as MindSpore does
     reads_later: bool = False  # ONNX: big weights are read when they are used; see core/snapshot.py
 
     @property
@@ -99,6 +100,8 @@ def source_of(given: ModelInput, input_shapes: Shapes | None = None) -> ModelSou
     recipe = _recipe(given.kind.lower(), input_shapes)
     if given.variable:  # which one compiles apart from the others; their values do not matter
         recipe = f"{recipe} {json.dumps(given.variable)}"
+    if given.strict_bfloat16:
+        recipe = f"{recipe} bfloat16=strict"
     digests = given.digests if storable else ()
     return ModelSource(
         snapshot,
@@ -139,7 +142,13 @@ def _mindir_parts(given: ModelInput, input_shapes: Shapes | None) -> _Parts:
         if not input_shapes and (names := of_open_rank(model)):
             raise OpenRankError(trial(model, names, given.budget, given.carries_state))
         with _naming(given):
-            made = from_mindir(model, input_shapes, given.budget, carries_state=given.carries_state)
+            made = from_mindir(
+                model,
+                input_shapes,
+                given.budget,
+                carries_state=given.carries_state,
+                strict_bfloat16=given.strict_bfloat16,
+            )
             return within(made, given.budget)
 
     return opened.snapshot, translate, not opened.encrypted

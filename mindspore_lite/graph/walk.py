@@ -6,11 +6,13 @@ import functools
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from mindspore_lite.core.budget import DEFAULT, Budget, CpuClock
 from mindspore_lite.errors import ModelFileError, UnsupportedOpError
 from mindspore_lite.graph import functions, sequences  # noqa: F401 - fill the table
+from mindspore_lite.graph.bfloat16 import rounded_number
 from mindspore_lite.graph.branch import Outcome, choose
 from mindspore_lite.graph.control import (
     Choice,
@@ -55,6 +57,7 @@ MAX_DEPTH = 100  # of graphs calling graphs
 _OFTEN = 256  # nodes between two looks at the clock
 _SMALL_CONSTANT = 64  # elements; equal constants up to this size are merged and need no name
 _RESULT = ("result",)
+_BY_NUMBER = frozenset({"Muls", "Divs", "AddScalar", "SubScalar"})
 
 Shape = Sequence[int | None]
 
@@ -69,9 +72,14 @@ class Walk:
         notes: Notes | None = None,
         budget: Budget = DEFAULT,
         assigned: Set[str] = frozenset(),
+        rounded: Mapping[str, Type] | None = None,
     ) -> None:
-        """`assigned`: the parameters that an earlier walk found to be written to."""
+        """`assigned`: the parameters that an earlier walk found to be written to.
+
+        `rounded`: nodes whose results are rounded to bfloat16, with their types in the file.
+        """
         self.model = model
+        self.rounded = rounded or {}
         self.assigned = assigned
         self.carried: dict[str, tuple[Carried, ...]] = {}  # of these, by the name in the file
         self.budget, self.clock = budget, CpuClock(budget)
@@ -348,7 +356,8 @@ class Walk:
             if op in STRUCTURE:
                 self.tape.primitive, self.tape.label = op, label
                 return STRUCTURE[op](self.tape, inputs)
-            return self.operator(op, node.target.attributes, inputs, node.type, label)
+            exact = self.rounded.get(node.name)
+            return self.operator(op, node.target.attributes, inputs, node.type, label, exact)
         return Slot.of_failure()
 
     def tail_call(self, node: Call, env: dict[str, Slot], depth: int, loop: Loop | None) -> Outcome:
@@ -383,10 +392,16 @@ class Walk:
         inputs: list[Slot],
         declared: Type | None,
         label: str,
+        exact: Type | None = None,
     ) -> Slot:
-        """Translate one operator by its row of the table."""
+        """Translate one operator by its row of the table.
+
+        exact: its type in the file, where bfloat16 in it shall be rounded.
+        """
         tape = self.tape
         values = [value for slot in inputs if not isinstance(value := slot.read(), Monad)]
+        if exact is not None and op in _BY_NUMBER:  # MindSpore makes the number bfloat16 first
+            values = [rounded_number(v) if type(v) is float else v for v in values]
         row = row_of(op, values, attributes, declared)
         if row is None and op in OPS:
             row = row_for(op, values)
@@ -398,6 +413,8 @@ class Walk:
         result = row.meaning(tape, **bind(row, values, attributes))
         if quantised:
             result = requantised(tape, attributes, result, declared)
+        if exact is not None and not row.is_view:
+            result = self.in_bfloat16(result, exact)
         self.declare(result, declared)
         if row.writes:
             self.changes += inputs[0].write(result)
@@ -411,6 +428,16 @@ class Walk:
 
         put = functools.partial(replaced, tape)
         return stored(result, inputs[0].view(again, put) if row.is_view else None)
+
+    def in_bfloat16(self, result: Any, exact: Type) -> Any:
+        """A result with the digits that its type in the file has."""
+        if isinstance(result, tuple) and isinstance(exact, SequenceType):
+            pairs = zip(result, exact.items, strict=False)
+            return (*(self.in_bfloat16(*pair) for pair in pairs), *result[len(exact.items) :])
+        is_narrow = isinstance(exact, TensorType) and exact.dtype.name == "bfloat16"
+        if not is_narrow or not isinstance(result, ir.Value):
+            return result
+        return self.tape.rounded(result) if self.tape.dtype(result) == np.float32 else result
 
     def count(self, nodes: int) -> None:
         """Note what was walked, which a small file can ask for without end."""

@@ -80,7 +80,13 @@ def build(
     engine = _engine(spec, options)
     if options is None:
         options = replace(_options(spec), group=group)
-    given = replace(given, variable=spec.weights.variable, budget=spec.budget, carries_state=True)
+    given = replace(
+        given,
+        variable=spec.weights.variable,
+        budget=spec.budget,
+        carries_state=True,
+        strict_bfloat16=spec.bfloat16 == "strict",
+    )
     if given.budget.sandbox:
         sandbox.check(engine, given)
     source = source_of(given)

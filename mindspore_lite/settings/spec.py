@@ -65,6 +65,7 @@ class Spec:
     tuning: str
     batch_buckets: tuple[int, ...]
     profile: str  # an absolute path
+    bfloat16: str  # float32: computed in that; strict: rounded after each operator
     workers_num: int
     thread_num: int
     inter_op_parallel_num: int

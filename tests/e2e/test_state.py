@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.archives import stateful_cases
+from support.archives import cases_of
 from support.mindir_builder import Net, encode, tensor_type
 from support.models import MINDIR
 from support.running import assert_close
@@ -67,7 +67,7 @@ def count(model: mslite.Model) -> int:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("case", stateful_cases())
+@pytest.mark.parametrize("case", cases_of("state"))
 def test_runs_in_a_row_give_what_mindspore_gave(
     case: str, engine: str, case_path: CasePath
 ) -> None:

@@ -17,17 +17,18 @@ from pathlib import Path
 DATA = Path(__file__).parent.parent / "data"
 
 
-_STATE = "state/"  # networks that must be run by a Model, which keeps their parameters
+# networks that must be run by a Model, which keeps their parameters, or with bfloat16=strict
+_APART = ("state", "bfloat16")
 
 
 def cases() -> tuple[str, ...]:
-    """All cases of one run, sorted: ("activation/celu", ...)."""
-    return tuple(case for case in all_cases() if not case.startswith(_STATE))
+    """All cases that any engine can run as they are, sorted: ("activation/celu", ...)."""
+    return tuple(case for case in all_cases() if case.partition("/")[0] not in _APART)
 
 
-def stateful_cases() -> tuple[str, ...]:
-    """Networks that keep parameters from run to run; later runs are run1_i0, run1_o0, ..."""
-    return tuple(case for case in all_cases() if case.startswith(_STATE))
+def cases_of(family: str) -> tuple[str, ...]:
+    """The cases of one family; later runs of state/... are run1_i0, run1_o0, ..."""
+    return tuple(case for case in all_cases() if case.startswith(f"{family}/"))
 
 
 @functools.cache
