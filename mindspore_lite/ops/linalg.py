@@ -306,3 +306,50 @@ def cross(t: Tape, x: Val, y: Val, *, dim: Val = _NO_DIM) -> Val:
                             t.op("Gather", [y, second], axis=axis)])  # fmt: skip
 
     return t.op("Sub", [product(on, off), product(off, on)])
+
+
+@op("Qr")
+def qr(t: Tape, x: Val, *, full_matrices: Val = False) -> Val:
+    """-> (Q, R) by Householder's reflections, with LAPACK's signs."""
+    matrices = batched(t, x)
+    shape = t.op("Shape", [matrices])
+    rows, columns = (t.op("Gather", [shape, np.asarray(axis)]) for axis in (1, 2))
+    count = t.op("Min", [rows, columns])
+    places = t.op("Range", [np.asarray(0), rows, np.asarray(1)])
+    same = t.op("Equal", [t.op("Unsqueeze", [places, np.asarray([1])]), places])
+    square = t.op("Gather", [shape, np.asarray([0, 1, 1])])
+    unit = t.op("Expand", [t.cast(same, _F64), square])
+
+    def body(k: ir.Value, states: Sequence[ir.Value]) -> tuple[Sequence[Val], Sequence[Val]]:
+        left, turns = states
+        upright, flat = _mirror(t, t.op("Gather", [left, k], axis=2), places, k)
+        down = t.op("MatMul", [upright, t.op("MatMul", [flat, left])])
+        across = t.op("MatMul", [t.op("MatMul", [turns, upright]), flat])
+        return [t.op("Sub", [left, down]), t.op("Sub", [turns, across])], []
+
+    upper, whole = looped(t, count, [matrices, unit], [], body)
+    upper = t.op("Trilu", [upper], upper=1)  # what rounding left below is none of it
+    begin = np.asarray([0])
+    size = t.op("Unsqueeze", [rows if full_matrices else count, begin])
+    whole = t.op("Slice", [whole, begin, size, np.asarray([2])])
+    upper = t.op("Slice", [upper, begin, size, np.asarray([1])])
+    height, width = (t.op("Shape", [x], start=at, end=end) for at, end in ((-2, -1), (-1, None)))
+    tall, wide = (t.op("Concat", pair, axis=0) for pair in ([height, size], [size, width]))
+    return unbatched(t, whole, x, tall), unbatched(t, upper, x, wide)
+
+
+def _mirror(t: Tape, column: Val, places: Val, k: Val) -> tuple[Val, Val]:
+    """The reflection 1 - upright @ flat that clears a column below place k."""
+    zero, one, first = np.asarray(0.0), np.asarray(1.0), np.asarray([1])
+    column = t.op("Where", [t.op("Less", [places, k]), zero, column])
+    at_k = t.op("Equal", [places, k])
+    head = t.op("ReduceSum", [t.op("Where", [at_k, column, zero]), first], keepdims=1)
+    tail = t.op("ReduceSumSquare", [t.op("Where", [at_k, zero, column]), first], keepdims=1)
+    norm = t.op("Sqrt", [t.op("Add", [tail, t.op("Mul", [head, head])])])
+    signed = t.op("Where", [t.op("Less", [head, zero]), t.op("Neg", [norm]), norm])
+    mirror = t.op("Add", [column, t.op("Where", [at_k, signed, zero])])
+    clear = t.op("Equal", [tail, zero])  # nothing is below: the column stays as it is
+    size = t.op("ReduceSumSquare", [mirror, first], keepdims=1)
+    share = t.op("Div", [np.asarray(2.0), t.op("Where", [clear, one, size])])
+    scaled = t.op("Mul", [mirror, t.op("Where", [clear, zero, share])])
+    return t.op("Unsqueeze", [mirror, np.asarray([2])]), t.op("Unsqueeze", [scaled, first])

@@ -78,5 +78,5 @@ def test_what_one_setting_compiled_is_not_taken_for_the_other() -> None:
 def test_another_word_is_refused() -> None:
     net = Net()
     data = encode(net.model(net.call("Neg", net.input("x", (1,)))))
-    with pytest.raises((RuntimeError, ValueError), match="bfloat16.*strict"):
+    with pytest.raises((RuntimeError, ValueError), match=r"bfloat16.*strict"):
         built(data, bfloat16="exact")

@@ -78,6 +78,16 @@ FACTORS = [
          lambda b, x: solve(x.swapaxes(1, 2) @ x, b), attributes={"upper": True}),
 ]  # fmt: skip
 
+QR = [
+    Case("Qr", [(4, 3)], lambda x: tuple(np.linalg.qr(x)), {"full_matrices": False}, loose=5),
+    Case("Qr", [(2, 3, 4)], lambda x: tuple(np.linalg.qr(x)), {"full_matrices": False}, loose=5,
+         dynamic=True),
+    Case("Qr", [numbers(2, 4, 3).astype(F64)], lambda x: tuple(np.linalg.qr(x, "complete")),
+         {"full_matrices": True}, loose=5),
+    Case("Qr", [np.zeros((3, 2), F32)], lambda x: (np.eye(3, 2, dtype=F32), x[:2]),
+         {"full_matrices": False}),
+]  # fmt: skip
+
 
 VECTORS = [
     Case("Ger", [(2,), (3,)], np.outer),
@@ -87,4 +97,4 @@ VECTORS = [
          np.cross, {"dim": -1}),
 ]  # fmt: skip
 
-CASES = [*DETERMINANTS, *INVERSES, *FACTORS, *VECTORS]
+CASES = [*DETERMINANTS, *INVERSES, *FACTORS, *QR, *VECTORS]
