@@ -22,6 +22,12 @@ from mindspore_lite.serving import interrupt
 from mindspore_lite.serving.interrupt import MainRuns, Pace, apart
 
 
+@pytest.fixture(autouse=True)
+def _every_run_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(interrupt, "QUICK_S", LIMIT_S)
+
+
 class Session(FakeSession):
     """One whose graph and inputs the test chooses; it may be run without a Stop."""
 
