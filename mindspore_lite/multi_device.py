@@ -1,69 +1,38 @@
 """MultiDeviceRunner: one model on several devices, one batch split over them.
 
-The runner checks arguments, splits and joins; who computes a part, and what happens when a process
-dies, is the dispatcher's matter (remote/devices/dispatcher.py).
+The runner checks arguments and turns Tensors into arrays and back; the rest is the service's matter
+(remote/devices/service.py).
 """
 
 from __future__ import annotations
 
 import math
 import os
-import threading
-import warnings
-import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, overload
-
-import numpy as np
+from typing import Literal, overload
 
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
-from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.core.budget import SECTION
-from mindspore_lite.core.tensor_info import for_target
-from mindspore_lite.engines import time_limit
-from mindspore_lite.errors import (
-    EngineError,
-    LiteError,
-    QueueFullError,
-    RequestTimeoutError,
-    WorkerDiedError,
-)
+from mindspore_lite.core.boundary import boundary, named, reraise
+from mindspore_lite.errors import LiteError
+from mindspore_lite.faces.answer import FAILED, Answer
 from mindspore_lite.faces.base_runner import BaseRunner
-from mindspore_lite.model import ModelType
-from mindspore_lite.remote.devices import trial
-from mindspore_lite.remote.devices.dispatcher import Dispatcher
-from mindspore_lite.remote.devices.groups import masks
 from mindspore_lite.remote.devices.report import MultiDeviceStatistics
-from mindspore_lite.remote.devices.request import SplitRequest
-from mindspore_lite.remote.devices.split import Scatter, SplitPlan, joined, plan
-from mindspore_lite.remote.devices.supervisor import DevicePlace, Life, stamp
-from mindspore_lite.remote.devices.threads import Threads
-from mindspore_lite.remote.wire.bodies import RUNNER, Build
-from mindspore_lite.remote.wire.client import owned
-from mindspore_lite.serving import feeds, update
-from mindspore_lite.serving.batching import row_trial
-from mindspore_lite.serving.batching.row_trial import Run
+from mindspore_lite.remote.devices.service import SplitService, Work
+from mindspore_lite.remote.devices.split import Scatter
+from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call, checked_priority
-from mindspore_lite.serving.pooled import Inputs
-from mindspore_lite.serving.service import Described, unnamed
-from mindspore_lite.settings.formats import model_kind
+from mindspore_lite.serving.service import Described, Inputs, unnamed
 from mindspore_lite.settings.read import read_layers
-from mindspore_lite.settings.spec import Spec, settle
-from mindspore_lite.settings.text import request_of
+from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
 
-E = TypeVar("E", bound=BaseException)
-
 _PROBE_S = 2.0
-_FOR_EVER_S = 1e6  # nobody waits longer; poll() cannot
-_FAILED = "predict failed! "
 
 
-class MultiDeviceRunner(BaseRunner["_Loaded"]):
+class MultiDeviceRunner(BaseRunner[SplitService]):
     """A model on several devices, each in a worker process of its own.
 
     `context.parallel.device_ids` says which: numbers of cards for targets "gpu" and "ascend"; on
@@ -110,7 +79,10 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         model_path = checks.path("model_path", model_path)
         context = self._checked(model_path, context)
         with boundary(self._building):
-            loaded = _Loaded(model_path, context, self._retries)
+            asked = context.parallel
+            layers = read_layers("build_from_file", asked.config_path, asked.config_info)
+            spec = unnamed(settle(context, layers, stacklevel=4))
+            loaded = SplitService(model_path, spec, self._retries)
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path
 
     @property
@@ -149,14 +121,11 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
             RuntimeError: The inputs do not fit the model, its rows cannot be computed apart, or the
                 engine failed.
         """
-        loaded = self._usable(_FAILED)
-        try:
-            work = loaded.split(inputs, outputs, loaded.call(timeout_s, priority), scatter)
-        except (LiteError, MemoryError, OSError) as exc:
-            reraise(exc, _FAILED)
-        with boundary(_FAILED):
+        loaded = self._usable(FAILED)
+        work = self._split(loaded, inputs, outputs, _call(loaded, timeout_s, priority), scatter)
+        with boundary(FAILED):
             loaded.dispatcher.take()
-            return loaded.done(work)
+            return feeds.tensors(loaded.outputs, loaded.finish(work), outputs)
 
     @overload
     def predict_parts(
@@ -202,13 +171,20 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         Raises:
             TypeError, RuntimeError: As predict().
         """
-        loaded = self._usable(_FAILED)
+        loaded = self._usable(FAILED)
         try:
-            request = loaded.request(parts, loaded.call(timeout_s, priority), return_errors)
+            call = _call(loaded, timeout_s, priority)
+            request = loaded.parts(parts, call, keeps_going=return_errors)
         except (LiteError, MemoryError) as exc:
-            reraise(exc, _FAILED)
-        with boundary(_FAILED):
-            return loaded.parts(request, return_errors)
+            reraise(exc, FAILED)
+        with boundary(FAILED):
+            found: list[list[Tensor] | Exception] = [
+                named(one, FAILED)
+                if isinstance(one, Exception)
+                else feeds.tensors(loaded.outputs, one, None)
+                for one in loaded.run_parts(request)
+            ]
+            return found
 
     def submit(
         self,
@@ -227,13 +203,26 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         Raises:
             QueueFullError: As many requests are under way as context.parallel.queue_size allows.
         """
-        loaded = self._usable(_FAILED)
+        loaded = self._usable(FAILED)
+        work = self._split(loaded, inputs, outputs, _call(loaded, timeout_s, priority), scatter)
+        with boundary(FAILED):
+            return Answer(loaded, partial(loaded.begin, work), outputs)
+
+    @staticmethod
+    def _split(
+        loaded: SplitService,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None,
+        call: Call,
+        scatter: Scatter,
+    ) -> Work:
+        """A request over the devices that there are, whose arguments are in order."""
         try:
-            work = loaded.split(inputs, outputs, loaded.call(timeout_s, priority), scatter)
+            call.inputs = loaded.arrays(inputs)
+            feeds.checked_outputs(loaded.outputs, outputs)
+            return loaded.split(call, scatter)
         except (LiteError, MemoryError, OSError) as exc:
-            reraise(exc, _FAILED)
-        with boundary(_FAILED):
-            return loaded.submitted(work)
+            reraise(exc, FAILED)
 
     async def predict_async(
         self,
@@ -259,7 +248,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
             timeout_s: How long a process may take to answer.
         """
         limit_s = checks.seconds("timeout_s", timeout_s)
-        return self._loaded is not None and self._loaded.dispatcher.is_ready(limit_s)
+        return self._loaded is not None and self._loaded.probe(limit_s)
 
     def statistics(self) -> MultiDeviceStatistics:
         """What the runner did so far, and how its devices are; also to be had after close().
@@ -267,7 +256,7 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         Raises:
             RuntimeError: The runner is not built.
         """
-        return self._usable("there are no statistics: ").dispatcher.statistics()
+        return self._usable("there are no statistics: ").statistics()
 
     def close(self, timeout_s: float | None = 30.0) -> None:
         """Take no more requests, finish those that were taken, and end the processes.
@@ -279,279 +268,10 @@ class MultiDeviceRunner(BaseRunner["_Loaded"]):
         if self._loaded is not None:
             limit_s = math.inf if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
-            self._loaded.dispatcher.close(None if limit_s > _FOR_EVER_S else limit_s)
+            self._loaded.close(limit_s)
 
 
-class _Loaded:
-    """What a built runner holds: the dispatcher, and what the model says about its ends."""
-
-    weights_handle = ""  # see _check_weights
-
-    def __init__(self, path: str, context: Context, retries: int) -> None:
-        asked = context.parallel
-        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
-        spec = self.spec = unnamed(settle(context, layers, stacklevel=3))
-        _check_weights(spec)
-        self._submitted = 0
-        self._lock = threading.Lock()
-        self._threads = Threads()
-        self._timeout_s = self._limit_s(spec.timeout_s or math.inf)
-        # on a card the first runs compile, which has nothing to do with what a request may take
-        first_s = spec.timeout_s if spec.target == "cpu" else 0.0
-        self._run_limit_s = spec.budget.run_limit_s(first_s)
-        self.dispatcher = Dispatcher(_places(path, spec, self._run_limit_s), retries=retries)
-        models = [life.model for life in self.dispatcher.lives]
-        self.inputs, self.outputs = for_target(spec.target, models[0].inputs), models[0].outputs
-        self._shapes = [info.shape for info in self.inputs]
-        self._verdicts: dict[trial.Cuts, str] = {}  # why a batch must not be cut so; "": it may
-        try:
-            for note in dict.fromkeys(note for model in models for note in model.notes):
-                warnings.warn(note, UserWarning, stacklevel=3)
-            if len(models) > 1:
-                for cuts in trial.usual_cuts(self.inputs):
-                    if self._tried(cuts, self._trial_run(self.dispatcher.lives[0]), self._verdicts):
-                        break
-        except BaseException:
-            self.dispatcher.close(0.0)
-            raise
-        # not of the runner: Futures, which are to be answered, hold this one only
-        weakref.finalize(self, self.dispatcher.abandon).atexit = False
-
-    @property
-    def weights_version(self) -> int:
-        """How many times the weights were changed."""
-        return self.dispatcher.weights.now.version
-
-    def update_weights(self, groups: list[list[Tensor]]) -> None:
-        """Change weights on all devices at once."""
-        if not self.spec.weights.variable:
-            raise update.fixed()
-        verdicts: dict[trial.Cuts, str] = {}
-        notes: dict[str, None] = {}
-
-        def look(life: Life) -> None:
-            """Whether rows mix may depend on the weights; requests need not wait to know it."""
-            notes.update(dict.fromkeys(life.model.update_notes()))
-            for cuts in list(self._verdicts):
-                self._tried(cuts, self._trial_run(life), verdicts)
-
-        # copies: what a process that starts again is to be told must not change
-        self.dispatcher.update(
-            [[(tensor.name, np.array(update.data(tensor))) for tensor in g] for g in groups], look
-        )
-        self._verdicts = verdicts
-        for note in notes:
-            warnings.warn(note, UserWarning, stacklevel=3)
-
-    def call(self, timeout_s: float | None, priority: int) -> Call:
-        """What a user asks for, without the inputs, which go in parts."""
-        return Call((), self._limit_s(timeout_s), checked_priority(priority))
-
-    def split(
-        self, inputs: Inputs, outputs: Sequence[Tensor] | None, call: Call, scatter: Scatter
-    ) -> _Work:
-        """One request over the devices that there are."""
-        given = feeds.arrays(self.inputs, inputs, any_size=True)
-        wanted = None if outputs is None else feeds.checked_outputs(self.outputs, outputs)
-        if scatter is None and [array.shape for array in given] == self._shapes:
-            cut = SplitPlan([given], ())  # one batch of the model's own size
-        else:
-            cut = plan(self.inputs, given, self.dispatcher.usable(), scatter)
-        request = self.dispatcher.request(cut.parts, call)
-        if cut.rows and not cut.fixed:
-            parts = zip(cut.parts[0], given, strict=True)
-            self._check_cuts(tuple(part is not whole for part, whole in parts), request)
-        return _Work(request, cut.rows, cut.fixed, wanted)
-
-    def _check_cuts(self, cuts: trial.Cuts, request: SplitRequest) -> None:
-        """Refuse to cut a batch so that its rows give something else; tried once for each way."""
-        verdicts = self._verdicts  # for these weights
-        if cuts not in verdicts:
-            try:
-                self._try_on_any(cuts, request, verdicts)
-            except WorkerDiedError:  # perhaps of something else: then it is tried elsewhere
-                self._try_on_any(cuts, request, verdicts)
-        why = verdicts.setdefault(cuts, "")  # nobody knows: it is believed
-        if why:
-            raise EngineError(
-                f"the batch cannot be split: {why}; call predict_parts() for batches that are to "
-                "be computed apart, or use one device"
-            )
-
-    def _try_on_any(
-        self, cuts: trial.Cuts, request: SplitRequest, verdicts: dict[trial.Cuts, str]
-    ) -> None:
-        with self.dispatcher.any_life(request) as life:
-            self._tried(cuts, lambda arrays: life.predict(arrays, request.left_s()), verdicts)
-
-    def _trial_run(self, life: Life) -> Run:
-        """Runs that no request waits for, each within what the budget of builds allows."""
-
-        def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-            try:
-                return life.predict(arrays, self._run_limit_s)
-            except RequestTimeoutError as exc:
-                raise time_limit.overdue(row_trial.TRYING, self._run_limit_s) from exc
-
-        return run
-
-    def _tried(self, cuts: trial.Cuts, run: Run, verdicts: dict[trial.Cuts, str]) -> bool:
-        """Keep whether a batch may be cut so; False when no made-up input could be run."""
-        try:
-            verdicts[cuts] = trial.difference(self.inputs, self.outputs, cuts, run)
-        except EngineError:
-            return False
-        return True
-
-    def request(self, parts: Sequence[Inputs], call: Call, return_errors: bool) -> SplitRequest:
-        """Several requests as one, each part of which goes to one device."""
-        given = [
-            feeds.arrays(self.inputs, inputs, any_size=True)
-            for inputs in checks.sequence("parts", parts, "list or tuple of inputs")
-        ]
-        return self.dispatcher.request(given, call, keeps_going=return_errors)
-
-    def parts(self, request: SplitRequest, return_errors: bool) -> list[list[Tensor] | Exception]:
-        """The outputs of each part, or its error."""
-        self.dispatcher.take()
-        if return_errors:
-            return [
-                self._tensors(result) if isinstance(result, list) else _told(result)
-                for result in self.dispatcher.each(request)
-            ]
-        return self.dispatcher.run(
-            request, lambda found: [self._tensors(arrays) for arrays in found]
-        )
-
-    def done(self, work: _Work) -> list[Tensor]:
-        """Compute a request that was split, and taken."""
-
-        def whole(parts: list[list[np.ndarray]]) -> list[Tensor]:
-            arrays = joined(self.outputs, parts, work.rows, fixed=work.fixed)
-            return self._tensors(arrays, work.outputs)
-
-        return self.dispatcher.run(work.request, whole)
-
-    def _tensors(
-        self, arrays: Sequence[np.ndarray], outputs: Sequence[Tensor] | None = None
-    ) -> list[Tensor]:
-        return feeds.tensors(self.outputs, [owned(array) for array in arrays], outputs)
-
-    def submitted(self, work: _Work) -> Future[list[Tensor]]:
-        """The same as done(), on another thread; the request is taken here."""
-        with self._lock:
-            if self._submitted >= self.spec.queue_size:
-                raise QueueFullError(
-                    f"{self._submitted} requests are under way, as many as "
-                    "context.parallel.queue_size allows; this one was not taken"
-                )
-            self.dispatcher.take()
-            self._submitted += 1
-        answer = _Answer(self, work.request)
-        answer.add_done_callback(self._answered)
-        try:
-            self._threads.start(partial(answer.fetch, work))
-        except LiteError:
-            self.dispatcher.ended("failed")
-            self._answered(answer)
-            raise
-        return answer
-
-    def _answered(self, answer: Future[list[Tensor]]) -> None:
-        with self._lock:
-            self._submitted -= 1
-
-    def _limit_s(self, timeout_s: float | None) -> float | None:
-        """How long a request may take; None for ever."""
-        if timeout_s is None:
-            return self._timeout_s
-        if not checks.seconds("timeout_s", timeout_s):
-            raise ValueError("timeout_s must be more than 0 seconds, or None for no limit")
-        return None if timeout_s > _FOR_EVER_S else float(timeout_s)
-
-
-class _Work(NamedTuple):
-    """A request that was split, and what is needed to join its outputs."""
-
-    request: SplitRequest
-    rows: tuple[int, ...]
-    fixed: bool
-    outputs: Sequence[Tensor] | None
-
-
-class _Answer(Future[list[Tensor]]):
-    """The Future of a request. It stays pending until the end, so that it can be cancelled."""
-
-    def __init__(self, loaded: _Loaded, request: SplitRequest) -> None:
-        super().__init__()
-        self._loaded = loaded
-        self._request = request
-
-    def cancel(self) -> bool:
-        """End the request, waiting or running; False when it has ended already."""
-        if self._loaded.dispatcher.cancel(self._request):  # for one caller only
-            super().cancel()
-            self.set_running_or_notify_cancel()
-        return self.cancelled()
-
-    def fetch(self, work: _Work) -> None:
-        """Compute it, on a thread of its own."""
-        try:
-            with boundary(_FAILED):
-                found = self._loaded.done(work)
-        except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
-            if not work.request.is_cancelled:  # else cancel() tells
-                self.set_exception(_told(exc))
-            del self, work  # which the error's own frame holds: without a circle, all goes with it
-        else:
-            self.set_result(found)
-
-
-def _told(error: E) -> E:
-    """What failed stands in front, once: a worker may have put it there already."""
-    if isinstance(error, LiteError) and not str(error).startswith(_FAILED):
-        error.prefixed(_FAILED)
-    return error
-
-
-def _check_weights(spec: Spec) -> None:
-    """Refuse to share weights with others, for the processes are our own."""
-    if spec.weights.pids is not None or spec.weights.handle is not None:
-        raise EngineError(
-            "a MultiDeviceRunner can neither share its weights by shareable_weight_pid_list nor "
-            "use others' by shareable_weight_mem_handle: its processes share theirs among "
-            "themselves; leave these settings out, or use a Model or a ModelParallelRunner"
-        )
-
-
-def _places(path: str, spec: Spec, run_limit_s: float) -> list[DevicePlace]:
-    """What each device is, and what to build there."""
-    ids = list(spec.device_ids) or [spec.device_id]
-    found = masks(spec.target, ids, list(spec.thread_affinity_core_list))
-    settings, config = request_of(spec, without=_OF_ALL)
-    # a worker process knows nothing of timeout_s: every request brings its own
-    config.setdefault(SECTION, {})["max_run_seconds"] = str(math.ceil(run_limit_s))
-    now, kind = stamp(path), ModelType[model_kind(Path(path))].value
-    return [
-        DevicePlace(
-            number,
-            mask,
-            Build(
-                RUNNER,
-                kind,
-                os.path.abspath(path),
-                settings=settings | _device(spec.target, number),
-                config=config,
-            ),
-            now,
-        )
-        for number, mask in zip(ids, found, strict=True)
-    ]
-
-
-# settings of all devices together, which the process of one does not get
-_OF_ALL = ("parallel.device_ids", "parallel.timeout_s", "cpu.thread_affinity_core_list")
-
-
-def _device(target: str, number: int) -> dict[str, str]:
-    return {} if target == "cpu" else {f"{target}.device_id": str(number)}
+def _call(loaded: SplitService, timeout_s: float | None, priority: int) -> Call:
+    """What a user asks for, without the inputs."""
+    limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
+    return Call((), limit_s, checked_priority(priority))

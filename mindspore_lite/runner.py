@@ -10,6 +10,7 @@ import os
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 from mindspore_lite.context import Context
@@ -17,13 +18,13 @@ from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import LiteError
+from mindspore_lite.faces.answer import FAILED, Answer
 from mindspore_lite.faces.base_runner import BaseRunner
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import USUAL, Call, checked_priority
-from mindspore_lite.serving.pooled import Inputs, PooledService
-from mindspore_lite.serving.request import Request
-from mindspore_lite.serving.service import Described, unnamed
+from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.serving.service import Described, Inputs, unnamed
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
@@ -31,8 +32,6 @@ from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
 
 Shapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]]
-
-_FAILED = "predict failed! "
 
 
 class ModelParallelRunner(BaseRunner[PooledService]):
@@ -132,7 +131,7 @@ class ModelParallelRunner(BaseRunner[PooledService]):
             RuntimeError: Count or type differ from the model's, or the engine failed. It is the
                 class that all errors of mslite are derived from.
         """
-        loaded = self._usable(_FAILED)
+        loaded = self._usable(FAILED)
         try:
             # loaded.arrays(), and the check of a usual priority, without a call: 0.1 us of 5
             given = feeds.arrays(loaded.inputs, inputs, any_size=True, device=loaded.device)
@@ -142,11 +141,11 @@ class ModelParallelRunner(BaseRunner[PooledService]):
                 priority = checked_priority(priority)
             call = Call(given, limit_s, priority)
         except (LiteError, MemoryError) as exc:
-            reraise(exc, _FAILED)
+            reraise(exc, FAILED)
         try:  # as fast as nothing at all, which `with` is not
             return feeds.tensors(loaded.outputs, loaded.pool.run(call), wanted)
         except Exception as exc:  # noqa: BLE001 - it always raises
-            reraise(exc, _FAILED)
+            reraise(exc, FAILED)
 
     def submit(
         self,
@@ -162,16 +161,16 @@ class ModelParallelRunner(BaseRunner[PooledService]):
         Future can be cancelled while the request waits, and also while it runs. Its callbacks are
         called on a worker's thread, which goes on when they return.
         """
-        loaded = self._usable(_FAILED)
+        loaded = self._usable(FAILED)
         try:
             given = loaded.arrays(inputs)
             wanted = feeds.checked_outputs(loaded.outputs, outputs)
             limit_s = loaded.timeout_s if timeout_s is None else loaded.limit_s(timeout_s)
             call = Call(given, limit_s, checked_priority(priority))
         except (LiteError, MemoryError) as exc:
-            reraise(exc, _FAILED)
-        with boundary(_FAILED):
-            return _Answer(loaded, call, wanted)
+            reraise(exc, FAILED)
+        with boundary(FAILED):
+            return Answer(loaded, partial(loaded.submit, call), wanted)
 
     async def predict_async(
         self,
@@ -227,37 +226,6 @@ class ModelParallelRunner(BaseRunner[PooledService]):
             limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
             self._closed = True
             self._loaded.close(limit)
-
-
-class _Answer(Future[list[Tensor]]):
-    """The Future of a request. It stays pending until the end, so that it can be cancelled."""
-
-    def __init__(self, loaded: PooledService, call: Call, outputs: Sequence[Tensor] | None) -> None:
-        super().__init__()
-        self._loaded = loaded
-        self._outputs = outputs
-        self._request = loaded.pool.submit(call, self._ended)
-
-    def cancel(self) -> bool:
-        """End the request, waiting or running; False when it has ended already."""
-        if self._loaded.pool.cancel(self._request):  # for one caller only
-            super().cancel()
-            self.set_running_or_notify_cancel()
-        return self.cancelled()
-
-    def _ended(self, request: Request) -> None:
-        error, request.error = request.error, None  # which holds the frames of the run
-        if error is not None:
-            self.set_exception(error.prefixed(_FAILED) if isinstance(error, LiteError) else error)
-            return
-        assert request.outputs is not None
-        try:
-            with boundary(_FAILED):
-                found = feeds.tensors(self._loaded.outputs, request.outputs, self._outputs)
-        except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
-            self.set_exception(exc)
-        else:
-            self.set_result(found)
 
 
 def _given_shapes(infos: Sequence[TensorInfo], shapes: object) -> list[list[int]]:

@@ -10,48 +10,39 @@ of the size that the machine has room for. A model without a name belongs to its
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from mindspore_lite.context import Context
-from mindspore_lite.core import checks, threads
+from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary, reraise
-from mindspore_lite.core.json_text import read_json
-from mindspore_lite.core.tensor_info import for_target
-from mindspore_lite.errors import ClosedError, EngineError, LiteError, WorkerDiedError
+from mindspore_lite.errors import ClosedError, EngineError, LiteError
+from mindspore_lite.faces.answer import FAILED, Answer
 from mindspore_lite.faces.base_runner import BaseRunner, checked_context
-from mindspore_lite.remote.devices.heartbeat import Heartbeat
-from mindspore_lite.remote.devices.threads import Threads
+from mindspore_lite.remote.service import Connection, RemoteService
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
-from mindspore_lite.remote.wire.client import Model, Pending, WireSession, owned
-from mindspore_lite.serving import feeds, update
+from mindspore_lite.remote.wire.client import WireSession
+from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call, checked_priority
-from mindspore_lite.serving.pooled import Inputs
-from mindspore_lite.serving.service import Described, existing
+from mindspore_lite.serving.service import Described, Inputs, existing
 from mindspore_lite.settings.formats import ModelType, model_kind
 from mindspore_lite.settings.read import read_layers
 from mindspore_lite.settings.spec import settle
 from mindspore_lite.settings.text import request_of
 from mindspore_lite.tensor import Tensor
 
-_LOG = logging.getLogger(__name__)
-_FAILED = "predict failed! "
 _BUILDING = "the worker cannot serve the model: "
+_NO_STATISTICS = "there are no statistics: "
 _SERVICE_IDS = ("service.name", "service.version")
-_LOOK_S = 10.0  # between two looks whether a worker that has requests of ours still answers
-SILENT_S = 60.0  # without an answer or a sign of work, after which a worker counts as dead
-_CANCEL_S = 5.0  # for a worker to take a cancellation
 
 
 def connect(path: str | os.PathLike[str]) -> Worker:
@@ -78,11 +69,9 @@ class Worker:
     """A connection to a worker process. Everything but close() may be called from any thread."""
 
     def __init__(self, session: WireSession) -> None:
-        self._session = session
-        self._threads = Threads()
-        self._watch = _Watch(session)
-        self._gone = weakref.finalize(self, _leave, session, self._watch)
-        self._forgotten: deque[Model] = deque()  # of runners that nobody has closed
+        self._connection = Connection(session)
+        self._gone = weakref.finalize(self, self._connection.close)
+        self._forgotten: deque[RemoteService] = deque()  # of runners that nobody has closed
 
     def build_from_file(
         self,
@@ -134,7 +123,10 @@ class Worker:
 
     def info(self) -> dict[str, str]:
         """Facts about the worker: version, pid, cores, targets."""
-        return {key: self._session.info(key) for key in ("version", "pid", "cores", "targets")}
+        return {
+            key: self._connection.session.info(key)
+            for key in ("version", "pid", "cores", "targets")
+        }
 
     def close(self) -> None:
         """Leave: models that only this connection uses end. Harmless when repeated."""
@@ -153,31 +145,33 @@ class Worker:
 
     def _built(self, build: Build, target: str = "") -> WorkerRunner:
         while self._forgotten:
-            _close(self._forgotten.popleft(), 0.0)
+            self._forgotten.popleft().close(0.0)
         try:
-            model = self._session.build(build)
+            model = self._connection.session.build(build)
         except LiteError as exc:
             reraise(exc, _BUILDING)
         for note in model.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
-        return WorkerRunner(_Loaded(model, self, self._threads, self._watch, target))
+        forgotten = RemoteService(model, self._connection)  # it must not hold this object
+        return WorkerRunner(
+            RemoteService(model, self._connection, self, target),
+            partial(self._forgotten.append, forgotten),
+        )
 
-    def _forget(self, model: Model) -> None:
-        """Close a model with the next build: a garbage collection calls this, wherever one is."""
-        self._forgotten.append(model)
 
-
-class WorkerRunner(BaseRunner["_Loaded"]):
+class WorkerRunner(BaseRunner[RemoteService]):
     """A model that a worker process runs, for any number of threads of this one.
 
     It is released by close(), by leaving a `with` block, with its Worker, or, when nobody refers to
     it any more, with the next build of its Worker.
     """
 
-    def __init__(self, loaded: _Loaded) -> None:
+    def __init__(self, loaded: RemoteService, forget: Callable[[], None]) -> None:
+        """`forget` is called when nobody refers to it: by a garbage collection, anywhere."""
         super().__init__()
         self._loaded = loaded
-        self._dropped = weakref.finalize(self, loaded.owner._forget, loaded.model)
+        self._last: dict[str, Any] | None = None  # statistics, when it was closed
+        self._dropped = weakref.finalize(self, forget)
         self._dropped.atexit = False
 
     def predict(
@@ -204,10 +198,10 @@ class WorkerRunner(BaseRunner["_Loaded"]):
             WorkerDiedError: The worker ended, or stopped answering.
             RuntimeError: The inputs do not fit the model, or the engine failed.
         """
-        loaded = self._open(_FAILED)
-        prepared = loaded.prepared(inputs, outputs, timeout_s, priority)
-        with boundary(_FAILED):
-            return loaded.tensors(loaded.start(prepared), prepared)
+        loaded = self._open(FAILED)
+        call = _call(loaded, inputs, outputs, timeout_s, priority)
+        with boundary(FAILED):
+            return feeds.tensors(loaded.outputs, loaded.run(call), outputs)
 
     def submit(
         self,
@@ -217,14 +211,11 @@ class WorkerRunner(BaseRunner["_Loaded"]):
         timeout_s: float | None = None,
         priority: int = 0,
     ) -> Future[list[Tensor]]:
-        """Send a request and return; a Future that is cancelled ends it in the worker.
-
-        Up to 64 answers are waited for at once; further ones are fetched after those.
-        """
-        loaded = self._open(_FAILED)
-        prepared = loaded.prepared(inputs, outputs, timeout_s, priority)
-        with boundary(_FAILED):
-            return loaded.submitted(prepared)
+        """Send a request and return; a Future that is cancelled ends it in the worker."""
+        loaded = self._open(FAILED)
+        call = _call(loaded, inputs, outputs, timeout_s, priority)
+        with boundary(FAILED):
+            return Answer(loaded, partial(loaded.submit, call), outputs)
 
     async def predict_async(
         self,
@@ -241,10 +232,15 @@ class WorkerRunner(BaseRunner["_Loaded"]):
         return await asyncio.wrap_future(future)
 
     def statistics(self) -> dict[str, Any]:
-        """What the model did so far, for all programs that share it, as the worker counts."""
-        model = self._open("there are no statistics: ").model
-        found: dict[str, Any] = read_json(model.statistics())
-        return found
+        """What the model did so far, for all programs that share it, as the worker counts.
+
+        After close(), what it had done by then.
+        """
+        if self._last is not None:
+            return self._last
+        loaded = self._open(_NO_STATISTICS)
+        with boundary(_NO_STATISTICS):
+            return loaded.statistics()
 
     def get_model_info(self, key: str | None = None) -> str:
         """One fact about the model as the worker says it; see Model.get_model_info."""
@@ -258,189 +254,35 @@ class WorkerRunner(BaseRunner["_Loaded"]):
         """Give the model up; it ends when no other program shares it. Harmless when repeated."""
         limit = None if timeout_s is None else checks.seconds("timeout_s", timeout_s)
         if self._loaded is not None and not self._closed:
+            with suppress(LiteError):  # a worker that is gone counts no more
+                self._last = self._loaded.statistics()
             self._closed = True
             self._dropped.detach()
-            _close(self._loaded.model, limit)
+            self._loaded.close(limit)
 
-    def _open(self, prefix: str) -> _Loaded:
+    def _open(self, prefix: str) -> RemoteService:
         loaded = self._usable(prefix)
         if self._closed:
             raise ClosedError(f"{prefix}the model was closed; build or join it again")
         return loaded
 
 
-class _Loaded:
-    """A model of the worker, and what is needed to wait for its answers."""
-
-    def __init__(
-        self, model: Model, owner: Worker, waiting: Threads, watch: _Watch, target: str
-    ) -> None:
-        self.model = model
-        self.owner = owner  # whose connection ends with it
-        self.inputs, self.outputs = for_target(target, model.inputs), model.outputs
-        self.threads, self._watch = waiting, watch
-
-    def update_weights(self, groups: list[list[Tensor]]) -> None:
-        """Change weights, for all programs that share the model."""
-        self.model.update_weights([[(t.name, update.data(t)) for t in group] for group in groups])
-        for note in self.model.update_notes():
-            warnings.warn(note, UserWarning, stacklevel=3)
-
-    def prepared(
-        self,
-        inputs: Inputs,
-        outputs: Sequence[Tensor] | None,
-        timeout_s: float | None,
-        priority: int,
-    ) -> _Prepared:
-        """A request whose arguments are in order."""
-        if timeout_s is not None and not checks.seconds("timeout_s", timeout_s):
-            raise ValueError("timeout_s must be more than 0 seconds, or None for the model's own")
-        number = checked_priority(priority)
-        try:
-            call = Call(feeds.arrays(self.inputs, inputs, any_size=True), timeout_s, number)
-            return _Prepared(call, feeds.checked_outputs(self.outputs, outputs))
-        except (LiteError, MemoryError) as exc:
-            reraise(exc, _FAILED)
-
-    def start(self, prepared: _Prepared) -> Pending:
-        """Send a request."""
-        return self.model.start(prepared.call)
-
-    def tensors(self, call: Pending, prepared: _Prepared) -> list[Tensor]:
-        """Wait for the answer of a request."""
-        with self._watch:
-            arrays = call.outputs()
-        try:
-            found = [owned(array) for array in arrays]
-        finally:
-            call.release()
-        return feeds.tensors(self.outputs, found, prepared.outputs)
-
-    def submitted(self, prepared: _Prepared) -> Future[list[Tensor]]:
-        """A request whose answer is waited for on another thread."""
-        call = self.start(prepared)
-        answer = _Answer(self, call)
-        try:
-            self.threads.start(partial(answer.fetch, prepared))
-        except LiteError:
-            call.abandon()
-            raise
-        return answer
-
-
-class _Prepared(NamedTuple):
-    """A request, and where its outputs go."""
-
-    call: Call
-    outputs: Sequence[Tensor] | None
-
-
-class _Answer(Future[list[Tensor]]):
-    """The Future of a request. It stays pending until the end, so that it can be cancelled."""
-
-    def __init__(self, loaded: _Loaded, call: Pending) -> None:
-        super().__init__()
-        self._loaded, self._call = loaded, call
-        self._ending = threading.RLock()  # held by what ends it: a cancellation, or the answer
-
-    def cancel(self) -> bool:
-        """End the request; False when it has ended already."""
-        with self._ending:
-            if self.done():
-                return self.cancelled()
-            super().cancel()
-            self.set_running_or_notify_cancel()
-        with suppress(LiteError):  # the caller need not wait; without a thread, it just runs on
-            self._loaded.threads.start(self._call_off)
-        return True
-
-    def _call_off(self) -> None:
-        try:
-            self._loaded.model.session.cancel(self._call.request, 0.0, _CANCEL_S)
-        except LiteError as exc:  # the worker is gone, and the request with it
-            _LOG.info("a request could not be called off: %s", exc)
-
-    def fetch(self, prepared: _Prepared) -> None:
-        """Wait for the answer, on a thread of its own."""
-        found: list[Tensor] | BaseException
-        try:
-            with boundary(_FAILED):
-                found = self._loaded.tensors(self._call, prepared)
-        except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
-            found = exc
-        with self._ending:
-            if self.done():
-                return
-            if isinstance(found, BaseException):
-                self.set_exception(found)
-            else:
-                self.set_result(found)
-
-
-class _Watch:
-    """Notices that a worker with requests of ours has stopped answering.
-
-    A thread looks while requests are under way, and ends when there are none for a while.
-    """
-
-    def __init__(self, session: WireSession) -> None:
-        self.session, self.pid = session, session.pid
-        self._lock = threading.Lock()  # guards all below
-        self._waiting = 0
-        self._closed = False
-        self._running = False
-        self._wake = threading.Event()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._waiting += 1
-            begins = not self._running and not self._closed
-            self._running = self._running or begins
-        if begins:
-            try:
-                threads.start(self._look)
-            except RuntimeError:  # this request goes on unwatched; the next one tries again
-                with self._lock:
-                    self._running = False
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._waiting -= 1
-
-    def close(self) -> None:
-        """Look no more."""
-        with self._lock:
-            self._closed = True
-        self._wake.set()
-
-    def _look(self) -> None:
-        heartbeat = Heartbeat(self)
-        while not self._wake.wait(_LOOK_S):
-            with self._lock:
-                if not self._waiting:
-                    self._running = False
-                    return
-            try:
-                silent_s = heartbeat.ask_for_work()
-            except LiteError as exc:  # there is no lane to ask over: that says nothing about it
-                _LOG.info("the worker cannot be asked: %s", exc)
-                continue
-            if silent_s >= SILENT_S:
-                _LOG.error("the worker did not answer for %.1f s, nor did it compute", silent_s)
-                self.session.close()
-                return
-
-
-def _leave(session: WireSession, watch: _Watch) -> None:
-    watch.close()
-    session.close()
-
-
-def _close(model: Model, drain_s: float | None) -> None:
-    """Give a model up; a worker that is gone has done so already."""
-    with suppress(WorkerDiedError, ClosedError):
-        model.close(drain_s)
+def _call(
+    loaded: RemoteService,
+    inputs: Inputs,
+    outputs: Sequence[Tensor] | None,
+    timeout_s: float | None,
+    priority: int,
+) -> Call:
+    """A request whose arguments are in order."""
+    if timeout_s is not None and not checks.seconds("timeout_s", timeout_s):
+        raise ValueError("timeout_s must be more than 0 seconds, or None for the model's own")
+    number = checked_priority(priority)
+    try:
+        feeds.checked_outputs(loaded.outputs, outputs)
+        return Call(loaded.arrays(inputs), timeout_s, number)
+    except (LiteError, MemoryError) as exc:
+        reraise(exc, FAILED)
 
 
 def _service(name: str, version: str) -> dict[str, dict[str, str]]:

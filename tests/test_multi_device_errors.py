@@ -44,7 +44,7 @@ def test_a_future_that_nobody_cancelled_ends_whatever_a_worker_says(
         raise CancelledError("the request was cancelled")
 
     assert runner._loaded is not None
-    monkeypatch.setattr(runner._loaded, "done", refuse)
+    monkeypatch.setattr(runner._loaded, "finish", refuse)
     future = runner.submit(RIGHT)
     assert isinstance(future.exception(LIMIT_S), CancelledError)
     runner._loaded.dispatcher.ended("failed")  # it was taken

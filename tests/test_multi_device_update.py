@@ -359,7 +359,7 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], list[int]]:
     def arm(when: str, count: int) -> list[int]:
         victims: list[int] = []
         lock = threading.Lock()
-        take = Model.update_weights
+        take = Model.derived
 
         def kill_one(model: Model) -> None:
             with lock:
@@ -367,14 +367,15 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], list[int]]:
                     victims.append(model.session.pid)
                     os.kill(victims[-1], signal.SIGKILL)
 
-        def taken(self: Model, groups: Any) -> None:
+        def taken(self: Model, groups: Any) -> Model:
             if when == "before":
                 kill_one(self)
-            take(self, groups)
+            made = take(self, groups)
             if when == "after":
                 kill_one(self)
+            return made
 
-        monkeypatch.setattr(Model, "update_weights", taken)
+        monkeypatch.setattr(Model, "derived", taken)
         return victims
 
     return arm
@@ -441,13 +442,13 @@ def test_a_close_ends_an_update(telling: Path, monkeypatch: pytest.MonkeyPatch) 
         for index in range(2):
             stop_process(device(runner, index).pid)
         began = threading.Event()
-        made = supervisor.Supervisor.made
+        derived = supervisor.Supervisor.derived
 
         def seen(self: supervisor.Supervisor, *arguments: Any) -> supervisor.Life:
             began.set()
-            return made(self, *arguments)
+            return derived(self, *arguments)
 
-        monkeypatch.setattr(supervisor.Supervisor, "made", seen)
+        monkeypatch.setattr(supervisor.Supervisor, "derived", seen)
         updating = begun(lambda: update(runner, versions(1)))
         assert began.wait(120)
         runner.close(0.0)
@@ -507,10 +508,22 @@ def test_a_model_file_that_was_replaced_is_not_mixed_with_the_old_one(
     with changing(telling) as runner:
         update(runner, versions(1))
         os.replace(written(tmp_path / "other", telling_net(-1)), telling)
-        with pytest.raises(ModelFileError, match=r"device \d: .* changed since it was built; buil"):
-            update(runner, versions(2))
-        assert (told(runner, ROWS), version(runner)) == (1, "1")
+        update(runner, versions(2))
+        assert (told(runner, ROWS), version(runner)) == (2, "2")
         kill(runner, 0)
         wait_for(lambda: device(runner, 0).state == "out")
         assert "changed since it was built" in device(runner, 0).error
-        assert told(runner, ROWS) == 1
+        assert told(runner, ROWS) == 2
+
+
+def test_weights_change_when_the_model_file_is_gone(
+    runner: mslite.MultiDeviceRunner, telling: Path
+) -> None:
+    """Every process has what is compiled of it."""
+    telling.unlink()
+    for number in (1, 2):
+        update(runner, versions(number))
+        assert told(runner, ROWS) == number
+    runner.update_weights([])
+    assert (told(runner, ROWS), version(runner)) == (0, "3")
+    assert runner.is_ready()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_engine import LIMIT_S
+from support.fake_workers import begun
 from support.models import written
 from support.updates import (
     ROWS,
@@ -307,12 +308,13 @@ def test_an_update_that_ends_after_the_runner_was_closed_leaves_nothing_open(
         return made[-1]
 
     monkeypatch.setattr(building, "_reopened", slow)
-    thread = threading.Thread(target=update, args=(runner, versions(1)))
-    thread.start()
+    updating = begun(lambda: update(runner, versions(1)))
     assert began.wait(LIMIT_S)
     runner.close()
     may_go_on.set()
-    thread.join(LIMIT_S)
+    with pytest.raises(ClosedError, match=r"^update weight failed! .*was closed meanwhile; build"):
+        updating()
+    assert version(runner) == "0"
     (late,) = made
     with pytest.raises(ClosedError):
         late.run([np.ones((ROWS, SIDE), np.float32)])

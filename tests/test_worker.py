@@ -159,8 +159,8 @@ def test_the_death_of_a_worker_is_an_error(tmp_path: Path, dense: Path) -> None:
 def test_a_stopped_worker_is_noticed(
     tmp_path: Path, dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindspore_lite.worker._LOOK_S", 0.01)
-    monkeypatch.setattr("mindspore_lite.worker.SILENT_S", 0.05)
+    monkeypatch.setattr("mindspore_lite.remote.service._LOOK_S", 0.01)
+    monkeypatch.setattr("mindspore_lite.remote.service.SILENT_S", 0.05)
     monkeypatch.setattr("mindspore_lite.remote.devices.heartbeat.ASK_S", 0.05)
     path = tmp_path / "worker.sock"
     with listening(path) as process, mslite.connect(path) as worker:
@@ -250,3 +250,42 @@ def test_closing_after_the_worker_is_harmless(tmp_path: Path, dense: Path) -> No
         runner.close()
         worker.close()
         worker.close()
+
+
+def test_an_answer_is_fetched_however_many_others_are_waited_for(
+    worker: mslite.Worker, dense: Path, tmp_path: Path
+) -> None:
+    """A thread for each of the first 64 would leave none for this one."""
+    context = mslite.Context()
+    context.parallel.workers_num = 1
+    endless = worker.build_from_file(looping(tmp_path / "loop.onnx"), context)
+    runner = worker.build_from_file(dense)
+    late = [endless.submit([ENDLESS, np.zeros(2, np.float32)]) for _ in range(70)]
+    (found,) = runner.submit([X]).result(LIMIT_S)
+    np.testing.assert_array_equal(found.get_data_to_numpy(), dense_values(X))
+    assert not any(one.done() for one in late)
+    assert all(one.cancel() for one in late)
+
+
+def test_a_submitted_request_has_a_time_limit(worker: mslite.Worker, tmp_path: Path) -> None:
+    runner = worker.build_from_file(looping(tmp_path / "loop.onnx"))
+    late = runner.submit([ENDLESS, np.zeros(2, np.float32)], timeout_s=0.05)
+    assert isinstance(late.exception(LIMIT_S), RequestTimeoutError)
+
+
+def test_statistics_of_a_closed_model_are_the_last_ones(worker: mslite.Worker, dense: Path) -> None:
+    runner = worker.build_from_file(dense)
+    runner.predict([X])
+    runner.close()
+    assert runner.statistics()["done"] == 1
+
+
+def test_statistics_of_a_connection_that_is_over_say_what_to_do(
+    worker: mslite.Worker, dense: Path
+) -> None:
+    runner = worker.build_from_file(dense)
+    worker.close()
+    with pytest.raises(
+        WorkerDiedError, match=r"^there are no statistics: .*is over; connect and build again$"
+    ):
+        runner.statistics()

@@ -55,13 +55,18 @@ def reraise(exc: Exception, doing: str) -> NoReturn:
     """Raise the error of ours that callers see; for paths on which a `with` costs too much."""
     if isinstance(exc, Warning):  # the program turned a warning into an error
         raise exc
-    found = ours(exc)
-    if not str(found).startswith(doing):  # a worker process may have said it already
-        found.prefixed(doing)
+    found = named(exc, doing)
     try:
         raise found from found.__cause__
     finally:
         del exc, found  # the error holds this frame: without a circle, all goes with it at once
+
+
+def named(exc: Exception, doing: str) -> LiteError:
+    """The error of ours that callers see; what was attempted stands in front."""
+    found = ours(exc)
+    # a worker process may have said it already
+    return found if str(found).startswith(doing) else found.prefixed(doing)
 
 
 def ours(exc: Exception) -> LiteError:

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
-from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.serving import feeds, update
-from mindspore_lite.serving.service import existing, warn_unbuilt
+from mindspore_lite.serving.service import Service, existing, warn_unbuilt
 from mindspore_lite.settings.formats import ModelType
 from mindspore_lite.tensor import Tensor, TensorMeta
 
-
-class Loaded(Protocol):
-    """A running model, here or elsewhere, whose weights may change."""
-
-    @property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """What it takes."""
-
-    @property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """What it gives."""
-
-    def update_weights(self, groups: list[list[Tensor]]) -> None:
-        """Change weights; no groups restore those of the file."""
+S = TypeVar("S", bound=Service)
 
 
 def checked_context(context: object) -> Context:
@@ -42,15 +28,12 @@ def checked_context(context: object) -> Context:
     return Context() if context is None else checks.instance("context", context, Context)
 
 
-L = TypeVar("L", bound=Loaded)
-
-
-class BaseRunner(BaseModel, Generic[L]):
+class BaseRunner(BaseModel, Generic[S]):
     """A model that any number of threads run at the same time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._loaded: L | None = None
+        self._loaded: S | None = None
         self._closed = False
 
     def get_inputs(self) -> list[Tensor]:
@@ -110,7 +93,7 @@ class BaseRunner(BaseModel, Generic[L]):
             )
         return context
 
-    def _usable(self, prefix: str) -> L:
+    def _usable(self, prefix: str) -> S:
         if self._loaded is None:
             raise EngineError(f"{prefix}the runner is not built; call build_from_file() first")
         return self._loaded

@@ -64,6 +64,12 @@ class Built:
         """Which weights may change, and how."""
         return self.spec.weights
 
+    def close(self) -> None:
+        """Close the session, and share its weights no more. Harmless when repeated."""
+        self.session.close()
+        if self.share is not None:
+            self.share.close()
+
 
 def build(
     given: ModelInput, spec: Spec, options: Options | None = None, *, group: Group | None = None

@@ -60,9 +60,9 @@ class Changeable(Protocol):
 class Changing:
     """The sessions of a model whose weights may change: all of them change at once."""
 
-    def __init__(self, built: Sequence[Built]) -> None:
+    def __init__(self, built: Sequence[Built], sessions: Sequence[Session] | None = None) -> None:
         self._built = tuple(built)  # one for each session
-        self._swap = SessionSwap([*map(any_shape, built), built[0].session])
+        self._swap = SessionSwap([*(sessions or map(any_shape, built)), built[0].session])
         *self.sessions, self._quick = self._swap.faces()
 
     @property
@@ -77,7 +77,19 @@ class Changing:
 
     def change(self, replaced: Mapping[str, np.ndarray]) -> None:
         """Load all sessions with other weights, then let them take over. For one thread only."""
-        with all_or_none(_close) as done:
+        made, sessions = self._opened(replaced)
+        self._swap.swap([*sessions, made[0].session])
+        self._built = tuple(made)
+        machine.trim_heap()  # what the sessions before took
+
+    def derived(self, replaced: Mapping[str, np.ndarray]) -> Changing:
+        """The same model once more with other weights; these sessions stay as they are."""
+        made, sessions = self._opened(replaced)
+        return Changing([replace(one, share=None) for one in made], sessions)
+
+    def _opened(self, replaced: Mapping[str, np.ndarray]) -> tuple[list[Built], list[Session]]:
+        """All sessions once more with other weights, or none; and each for any sizes."""
+        with all_or_none(_close_session) as done:
 
             def make(one: Built) -> Built:
                 made = updated(one, replaced)
@@ -87,13 +99,10 @@ class Changing:
             count = len(self._built)
             with ThreadPoolExecutor(count, thread_name_prefix="mslite-build") as pool:
                 made = list(pool.map(make, self._built))
-            faces = list(map(any_shape_updated, self._swap.now, made))
-        self._swap.swap([*faces, made[0].session])
-        self._built = tuple(made)
-        machine.trim_heap()  # what the sessions before took
+            return made, list(map(any_shape_updated, self._swap.now, made))
 
 
-def _close(built: Built) -> None:
+def _close_session(built: Built) -> None:
     built.session.close()
 
 
@@ -115,6 +124,13 @@ class Placed:
         """The model as it is now, as seen by the first worker."""
         return self.model if isinstance(self.model, Built) else self.model.built
 
+    def close(self) -> None:
+        """Close all sessions, and share the weights no more."""
+        for place in self.places:
+            for lane in place.lanes:
+                lane.session.close()  # some workers share one: it is harmless when repeated
+        self.built.close()
+
     @property
     def device(self) -> str | None:
         """The card of all workers, in PyTorch's words; None on the CPU and on several cards."""
@@ -129,45 +145,64 @@ def place(given: ModelInput, spec: Spec) -> Placed:
     plan = _plan(spec)
     weights, inter_op = spec.weights, spec.inter_op_parallel_num or 1
 
-    def load(width: int, worker: int, spec: Spec) -> Built:
-        bound = plan.cores[worker] if width > 1 else ()
-        options = Options(
-            width,
-            inter_op,
-            bound,
-            binds_caller=False,
-            streams=1 if bound else plan.lanes(width),
-            caller_computes=any(plan.cores),
-        )
-        return build(given, spec, applied(spec, options))
+    with all_or_none(Built.close) as done:
 
-    built = load(plan.threads, 0, spec)
-    check_stateless(built)
-    first = built.session.info
-    if not first.mapped:
-        plan = replace(plan, widths=(plan.threads,))
-    elif weights.variable:  # which each session packs for itself, so one wider one is enough
-        plan = replace(plan, widths=tuple(sorted({plan.widths[0], plan.threads}, reverse=True)))
-    is_shared = plan.threads == 1 or not (first.mapped or any(plan.cores))
-    if not is_shared and not first.mapped and not built.any_rank:
-        warnings.warn(
-            f"{_why_unmapped(built)}: each of {plan.workers} bound workers of {plan.threads} "
-            "threads has its own copy of the weights; see `mslite doctor`",
-            UserWarning,
-            stacklevel=5,
-        )
-    wanted = _sessions(plan, is_shared)[1:]
-    with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
-        # one session is enough to share; what another process shares is asked for by each
-        further = replace(spec, weights=replace(weights, pids=None))
-        made = [built, *pool.map(lambda one: load(one[0], one[1], further), wanted)]
-    changing = Changing(made) if weights.variable else None
-    faces = changing.sessions if changing else [any_shape(one) for one in made]
-    sessions = dict(zip([(plan.threads, 0), *wanted], faces, strict=True))
-    places = _places(plan, sessions)
+        def load(width: int, worker: int, spec: Spec) -> Built:
+            bound = plan.cores[worker] if width > 1 else ()
+            options = Options(
+                width,
+                inter_op,
+                bound,
+                binds_caller=False,
+                streams=1 if bound else plan.lanes(width),
+                caller_computes=any(plan.cores),
+            )
+            made = build(given, spec, applied(spec, options))
+            done(made)
+            return made
+
+        built = load(plan.threads, 0, spec)
+        check_stateless(built)
+        first = built.session.info
+        if not first.mapped:
+            plan = replace(plan, widths=(plan.threads,))
+        elif weights.variable:  # which each session packs for itself, so one wider one is enough
+            plan = replace(plan, widths=tuple(sorted({plan.widths[0], plan.threads}, reverse=True)))
+        if not _is_shared(plan, built) and not first.mapped and not built.any_rank:
+            warnings.warn(
+                f"{_why_unmapped(built)}: each of {plan.workers} bound workers of {plan.threads} "
+                "threads has its own copy of the weights; see `mslite doctor`",
+                UserWarning,
+                stacklevel=5,
+            )
+        with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
+            # one session is enough to share; what another process shares is asked for by each
+            further = replace(spec, weights=replace(weights, pids=None))
+            wanted = _sessions(plan, built)[1:]
+            made = [built, *pool.map(lambda one: load(one[0], one[1], further), wanted)]
+        return _arranged(plan, Changing(made) if weights.variable else made)
+
+
+def derived(placed: Placed, replaced: Mapping[str, np.ndarray]) -> Placed:
+    """The same model once more with other weights, from what is compiled of it, on the CPU."""
+    assert isinstance(placed.model, Changing)  # else there were none to replace
+    return _arranged(placed.layout, placed.model.derived(replaced))
+
+
+def _arranged(plan: Layout, made: Changing | list[Built]) -> Placed:
+    """Deal sessions, which are in the order of _sessions(), to workers."""
+    changing = made if isinstance(made, Changing) else None
+    built = made.built if isinstance(made, Changing) else made[0]
+    faces = made.sessions if isinstance(made, Changing) else [any_shape(one) for one in made]
+    places = _places(plan, dict(zip(_sessions(plan, built), faces, strict=True)))
     if built.engine.capabilities.queues and not any(plan.cores):  # bound workers compute themselves
         places += _places_ahead(places)
     return Placed(changing or built, plan, tuple(places))
+
+
+def _is_shared(plan: Layout, built: Built) -> bool:
+    """Whether the workers share one session of the last width."""
+    return plan.threads == 1 or not (built.session.info.mapped or any(plan.cores))
 
 
 def _why_unmapped(built: Built) -> str:
@@ -200,12 +235,10 @@ def _plan(spec: Spec) -> Layout:
     return plan
 
 
-def _sessions(plan: Layout, is_shared: bool) -> list[tuple[int, int]]:
-    """(width, worker) of every session to be made, that of the first worker first.
-
-    is_shared: whether the workers share one session of the last width.
-    """
-    found = [(plan.threads, worker) for worker in range(1 if is_shared else plan.workers)]
+def _sessions(plan: Layout, built: Built) -> list[tuple[int, int]]:
+    """(width, worker) of every session, that of the first worker first."""
+    count = 1 if _is_shared(plan, built) else plan.workers
+    found = [(plan.threads, worker) for worker in range(count)]
     for width in plan.widths[:-1]:
         found += [(width, worker) for worker in range(plan.lanes(width))]
     return found

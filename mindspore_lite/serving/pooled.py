@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,15 +22,23 @@ from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.tensor_info import ANY_RANK
 from mindspore_lite.engines import ascend, choice, time_limit
 from mindspore_lite.engines.base import Session, Stop
-from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
+from mindspore_lite.errors import (
+    ClosedError,
+    EngineError,
+    LiteError,
+    ModelFileError,
+    RequestTimeoutError,
+)
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.batching import joining
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.card_placement import place_on_cards
-from mindspore_lite.serving.placement import Placed, place
+from mindspore_lite.serving.placement import Placed, derived, place
 from mindspore_lite.serving.pool import Pool
+from mindspore_lite.serving.request import Request
 from mindspore_lite.serving.scheduler import Batching, WorkerPlace
+from mindspore_lite.serving.service import Ended, Inputs
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
@@ -38,48 +46,53 @@ from mindspore_lite.tensor import Tensor
 _QUICK_S = 50e-6  # about what it takes to wake a thread that waits; benchmarks/queue_overhead.py
 _WARMING_UP = "warming the model up (context.parallel.warm_up) on made-up inputs"
 
-Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
-
 
 class PooledService:
     """A model on workers that share one copy of its weights; see serving/service.py."""
 
-    def __init__(self, given: ModelInput, spec: Spec) -> None:
-        given = replace(given, beside=spec.mindir_path)
+    def __init__(
+        self, given: ModelInput, spec: Spec, derived: tuple[PooledService, Placed] | None = None
+    ) -> None:
+        """Load a model; or, of a service and what was derived from it, only make the pool."""
+        given = self._given = replace(given, beside=spec.mindir_path)
         spec = self.spec = choice.settled(spec, given)
-        if spec.profile:
-            raise EngineError("[common_context] profile is for Model alone; leave it out here")
-        if spec.device_ids and spec.target == "cpu":
-            warnings.warn(
-                f"device_ids {list(spec.device_ids)} have no effect on target 'cpu'; a "
-                "MultiDeviceRunner takes them for groups of cores",
-                UserWarning,
-                stacklevel=4,
-            )
-        if spec.target == "ascend":
-            for number in spec.device_ids:
-                ascend.check_device("context.parallel.device_ids", number)
-        self._placed: Placed
-        batching: Batching | None = None
-        if spec.on_card:
-            self._placed, batching = place_on_cards(given, spec)
+        self._batching: Batching | None = None  # how requests are joined, along the batch axis
+        if derived is not None:
+            self._batching, self._placed = derived[0]._batching, derived[1]
         else:
-            self._placed = place(given, spec)
-            if spec.max_batch_rows:
-                batching = Batching(spec.max_batch_rows, spec.max_batch_wait_us * 1000)
-                limit_s = spec.budget.run_limit_s(spec.timeout_s)
-                joining.check_model(self._placed.built.session, limit_s=limit_s)
-        self.device = self._placed.device
-        self._joins = batching is not None  # requests, along the batch axis
+            _check(spec)
+            if spec.on_card:
+                self._placed, self._batching = place_on_cards(given, spec)
+            else:
+                self._placed = place(given, spec)
+                if spec.max_batch_rows:
+                    self._batching = Batching(spec.max_batch_rows, spec.max_batch_wait_us * 1000)
         self._changing = ForkLock()
-        self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
-        self.timeout_s = self.limit_s(spec.timeout_s or math.inf)
-        # on a card the first runs compile, which has nothing to do with what a request may take
-        first_s = spec.budget.run_limit_s(0.0 if spec.on_card else spec.timeout_s)
-        run_s = self._try_warm_up(first_s) if spec.warm_up else 0.0
+        self._closed = False
+        try:
+            self.device = self._placed.device
+            self.inputs, self.outputs = self._placed.built.inputs, self._placed.built.outputs
+            self.timeout_s = self.limit_s(spec.timeout_s or math.inf)
+            if derived is None:
+                self._check_model()
+            # of one run, measured; 0: unknown
+            self._run_s: float = self._try_warm_up() if derived is None else derived[0]._run_s
+            self.pool = self._pool()
+        except BaseException:
+            self._placed.close()
+            raise
+
+    def _check_model(self) -> None:
+        """Refuse a model whose requests cannot be joined; cards have done that already."""
+        if self._batching is not None and not self.spec.on_card:
+            limit_s = self.spec.budget.run_limit_s(self.spec.timeout_s)
+            joining.check_model(self._placed.built.session, limit_s=limit_s)
+
+    def _pool(self) -> Pool:
+        spec, batching, run_s = self.spec, self._batching, self._run_s
         # a number of workers that the user chose is kept to, however short the runs are
         is_quick = 0 < run_s < _QUICK_S and not spec.has_chosen_workers and not spec.on_card
-        self.pool = Pool(
+        return Pool(
             [place for place in self._placed.places if not (place.ahead and batching)],
             self._placed.layout,
             queue_size=spec.queue_size,
@@ -105,12 +118,27 @@ class PooledService:
             call.timeout_s = self.timeout_s
         return self.pool.run(call)
 
+    def submit(self, call: Call, ended: Ended) -> Callable[[], bool]:
+        """Queue a call; what is returned cancels it. `ended` is called on a worker's thread."""
+
+        def deliver(request: Request) -> None:
+            error, request.error = request.error, None  # which holds the frames of the run
+            assert error is not None or request.outputs is not None
+            ended(request.outputs or [] if error is None else error)
+
+        return partial(self.pool.cancel, self.pool.submit(call, deliver))
+
+    def probe(self, timeout_s: float = 0.0) -> bool:
+        """Whether it takes calls; nothing has to be asked."""
+        return not self._closed
+
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
         return self.pool.statistics()
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, then release the model; its weights are shared no more."""
+        self._closed = True
         try:
             self.pool.close(drain_s)
         finally:
@@ -131,11 +159,42 @@ class PooledService:
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights for all workers at once."""
-        self.pool.check_process()
         with self._changing:
-            replaced = update.replacements(self._placed.built, groups)
+            replaced = self._replacements(groups)
             assert self._placed.changing is not None  # else there were none to replace
             self._placed.changing.change(replaced)
+
+    def derived(self, groups: list[list[Tensor]]) -> PooledService:
+        """The same model with other weights in a service of its own; this one stays as it is.
+
+        On the CPU it is made of what is compiled already, not of the model file.
+        """
+        with self._changing:
+            replaced = self._replacements(groups)
+            if not self.spec.on_card:
+                return PooledService(
+                    self._given, self.spec, (self, derived(self._placed, replaced))
+                )
+            stamps = self._placed.built.stamps
+        made = PooledService(self._given, self.spec)
+        try:
+            if made._placed.built.stamps != stamps:
+                raise ModelFileError(
+                    f"{self._given.name} changed since it was built; build it again"
+                )
+            assert made._placed.changing is not None
+            made._placed.changing.change(replaced)
+        except BaseException:
+            made.close(0.0)
+            raise
+        return made
+
+    def _replacements(self, groups: list[list[Tensor]]) -> dict[str, np.ndarray]:
+        """All weights that differ from the file's after an update."""
+        self.pool.check_process()
+        if self._closed:
+            raise ClosedError("the runner was closed; build it again to use it")
+        return update.replacements(self._placed.built, groups)
 
     @staticmethod
     def limit_s(timeout_s: float) -> float | None:
@@ -164,7 +223,7 @@ class PooledService:
         arrays = [
             synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
         ]
-        prepared = self._placed.built.options.batches if self._joins else ()
+        prepared = self._placed.built.options.batches if self._batching is not None else ()
         runs = [arrays, *([np.repeat(a[:1], rows, axis=0) for a in arrays] for rows in prepared)]
 
         stop = Stop()
@@ -181,14 +240,16 @@ class PooledService:
         time_limit.all_within(limit_s, _WARMING_UP, calls, stop)
         return arrays
 
-    def _try_warm_up(self, limit_s: float) -> float:
+    def _try_warm_up(self) -> float:
         """Warm up if the sizes are known; returns the seconds that a run of one worker takes.
 
         Where the batch is open, a run may take any time: that is 0.
         """
-        shapes = self.warm_up_shapes()
+        shapes = self.warm_up_shapes() if self.spec.warm_up else None
         if shapes is None:
             return 0.0
+        # on a card the first runs compile, which has nothing to do with what a request may take
+        limit_s = self.spec.budget.run_limit_s(0.0 if self.spec.on_card else self.spec.timeout_s)
         try:
             arrays = self.warm_up(shapes, limit_s)
         except RequestTimeoutError:
@@ -207,6 +268,22 @@ class PooledService:
         return time_limit.within(
             limit_s, _WARMING_UP, lambda: _least_seconds(session, arrays, stop), stop
         )
+
+
+def _check(spec: Spec) -> None:
+    """Refuse settings that a pool cannot obey, and say which have no effect."""
+    if spec.profile:
+        raise EngineError("[common_context] profile is for Model alone; leave it out here")
+    if spec.device_ids and spec.target == "cpu":
+        warnings.warn(
+            f"device_ids {list(spec.device_ids)} have no effect on target 'cpu'; a "
+            "MultiDeviceRunner takes them for groups of cores",
+            UserWarning,
+            stacklevel=5,
+        )
+    if spec.target == "ascend":
+        for number in spec.device_ids:
+            ascend.check_device("context.parallel.device_ids", number)
 
 
 def _least_seconds(session: Session, arrays: list[np.ndarray], stop: Stop) -> float:

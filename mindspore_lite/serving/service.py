@@ -1,7 +1,9 @@
-"""A service is one running model, whatever it runs on: the protocol that all faces use.
+"""A service is one running model, wherever it runs: the protocol that all faces use.
 
     SingleService   one session; every caller runs it on its own thread (Model)
     PooledService   workers behind a queue (ModelParallelRunner)
+    RemoteService   a model of a worker process (mslite.connect; remote/service.py)
+    SplitService    one process per device, a batch over all (MultiDeviceRunner; remote/devices/)
 
 A face turns its callers' arguments into a Call and errors into its callers' words. It decides
 nothing, and touches no private member of a service.
@@ -11,14 +13,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from mindspore_lite.core.paths import nowhere
 from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.serving.call import Call
-from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.settings.text import spec_text
 from mindspore_lite.tensor import Tensor
@@ -26,18 +29,14 @@ from mindspore_lite.tensor import Tensor
 INFO_KEYS = ("current_pid", "weights_version", "shareable_weight_mem_handle", "spec")
 
 
+Inputs = Sequence[Tensor | np.ndarray] | Mapping[str, Tensor | np.ndarray]
+Ended = Callable[[list[Any] | BaseException], None]
+
+
 class Described(Protocol):
-    """What is known of a model that runs, here or elsewhere."""
+    """What is known of a model that runs in this program, on however many processes."""
 
     spec: Spec
-
-    @property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """What it takes."""
-
-    @property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """What it gives."""
 
     @property
     def weights_version(self) -> int:
@@ -48,8 +47,19 @@ class Described(Protocol):
         """By which other processes use the weights; "" where they are not shared."""
 
 
-class Service(Described, Protocol):
+class Service(Protocol):
     """One running model. Everything may be called from many threads at once."""
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What it takes."""
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What it gives."""
+
+    def arrays(self, inputs: Inputs) -> list[np.ndarray]:
+        """What a user gave, in order and checked, as a Call carries it."""
 
     def run(self, call: Call) -> list[Any]:
         """Compute the outputs of one call, whose inputs may be any arrays that fit the model.
@@ -59,11 +69,24 @@ class Service(Described, Protocol):
             LiteError: It failed, was refused, or had no answer in time.
         """
 
+    def submit(self, call: Call, ended: Ended) -> Callable[[], bool]:
+        """Begin a call with inputs of arrays() and the time it may take; returns what cancels it.
+
+        That returns True to one caller, if the call had not ended. Otherwise `ended` is called
+        once, on another thread, with the outputs or the error.
+
+        Raises:
+            LiteError: The call was not taken.
+        """
+
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights, all or none; no groups restore those of the file."""
 
-    def statistics(self) -> Statistics | None:
-        """What was done so far; None where nothing is counted."""
+    def probe(self, timeout_s: float) -> bool:
+        """Whether it takes calls, as found out now, within a time."""
+
+    def statistics(self) -> Any:
+        """What was done so far, as a record; None where nothing is counted."""
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken within a time, None being as long as it takes; release all."""

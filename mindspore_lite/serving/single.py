@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
 
-from mindspore_lite.core import machine
+import numpy as np
+
+from mindspore_lite.core import machine, threads
 from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
@@ -23,6 +27,7 @@ from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.serving import feeds, update
 from mindspore_lite.serving.build import Built, build, resized, updated
 from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.service import Ended, Inputs
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
@@ -122,6 +127,38 @@ class SingleService:
                 if self._open() is built:
                     raise
 
+    def arrays(self, inputs: Inputs) -> list[np.ndarray]:
+        """Inputs as a session takes them, of the sizes after the last resize."""
+        return feeds.arrays(self._open().inputs, inputs)
+
+    def submit(self, call: Call, ended: Ended) -> Callable[[], bool]:
+        """Compute on a thread of its own; what is returned cancels that."""
+        turn = threading.Lock()  # whoever gets it ends the call: the run, or its cancellation
+        stops: deque[Callable[[], object]] = deque()
+        call.known = stops.append
+
+        def work() -> None:
+            found: list[Any] | BaseException
+            try:
+                found = self.run(call)
+            except BaseException as exc:  # noqa: BLE001 - whoever waits must learn of it
+                found = exc
+            if turn.acquire(blocking=False):
+                ended(found)
+
+        def cancel() -> bool:
+            is_first = turn.acquire(blocking=False)
+            if is_first and stops:  # else it runs on, and nobody learns of it
+                stops[0]()
+            return is_first
+
+        threads.start(work)
+        return cancel
+
+    def probe(self, timeout_s: float = 0.0) -> bool:
+        """Whether it takes calls; nothing has to be asked."""
+        return not self._closed
+
     def resize(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Infos, Infos]:
         """Give the inputs other shapes; returns the inputs and outputs that this led to.
 
@@ -153,9 +190,7 @@ class SingleService:
         """Release the model; runs under way finish. Harmless when repeated."""
         with self._changing:
             self._closed = True
-            self.built.session.close()
-            if self.built.share is not None:
-                self.built.share.close()
+            self.built.close()
 
     def _open(self) -> Built:
         if self._closed:

@@ -112,6 +112,16 @@ class FakeModel:
         self.updates: list[list[Any]] = []  # the groups of each
         self.closed = threading.Event()
 
+    def derived(self, groups: Sequence[Any]) -> FakeModel:
+        made = FakeModel(self.session)
+        if groups:
+            made.update_weights(groups)
+        elif not self.session.alive:
+            raise WorkerDiedError("the worker is gone")
+        self.session.model = made
+        self.session.models.append(made)
+        return made
+
     def update_weights(self, groups: Sequence[Any]) -> None:
         if self.session.workers.updates:
             self.session.workers.updates.popleft()(self.session)

@@ -311,13 +311,22 @@ def others() -> list[Vector]:
             "close", "model 1; requests under way have two seconds", "CLOSE",
             [model, Field("u64", "drain_us", 2_000_000)], [],
         ),
+        (
+            "derive", "model 2 with other weights, as model 5", "DERIVE",
+            [Field("u32", "model", 2), *weights[1:]],
+            [Field("u32", "model", 5), *_ends(4), Field("u32", "notes", 0)],
+        ),
         ("exit", "the client needs nothing any more", "EXIT", [text("words", "bye")], []),
     ]  # fmt: skip
+    answers = {"DERIVE": "BUILD_FINISH"}
     return [
         Vector(
             f"{number + 2:02}-{name}",
             f"{message}: {about}.",
-            (_asked(*frame(message, number, *body)), _told(*frame("REPLY", number, *answer))),
+            (
+                _asked(*frame(message, number, *body)),
+                _told(*frame(answers.get(message, "REPLY"), number, *answer)),
+            ),
         )
         for number, (name, about, message, body, answer) in enumerate(rows, 7)
     ]

@@ -117,6 +117,10 @@ class Twice(Hosted):
         found = [[(t.name, t.get_data_to_numpy().tobytes()) for t in group] for group in weights]
         self.calls.append(("update_weights", found))
 
+    def derived(self, weights: list[list[Tensor]]) -> Twice:
+        self.update_weights(weights)
+        return self
+
     def close(self, drain_s: float | None) -> None:
         self.calls.append(("close", drain_s))
 

@@ -17,6 +17,7 @@ MAGIC = 0x464C534D
 MESSAGES = (
     "ERROR", "PREDICT", "REPLY", "BUILD_FINISH", "EXIT", "BUILD", "DESCRIBE", "RESIZE",
     "UPDATE_WEIGHTS", "INFO", "STATISTICS", "CANCEL", "CLOSE", "ALLOCATE", "FREE",
+    "DERIVE",
 )  # fmt: skip
 _NUMBERS = {"u8": "<B", "i8": "<b", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i"}
 

@@ -111,7 +111,8 @@ void Remake(const Part &part, Writer *out) {
       }
       return mslite::WriteResize(out, model(), shapes);
     }
-    case Message::kUpdateWeights: {
+    case Message::kUpdateWeights:
+    case Message::kDerive: {
       std::vector<std::vector<WireTensor>> groups;
       for (uint64_t i = 0; i < part.Number("groups"); ++i) {
         groups.push_back(TensorsOf(part, Item("groups", i), &kept));

@@ -14,6 +14,7 @@ import numpy as np
 
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.engines.base import Session, Stop
+from mindspore_lite.errors import ClosedError
 
 
 class SessionSwap:
@@ -29,13 +30,18 @@ class SessionSwap:
         return [SwappedSession(self, at) for at in range(len(self.now))]
 
     def swap(self, sessions: Sequence[Session]) -> None:
-        """Let other sessions take over; those that come too late are closed."""
+        """Let other sessions take over.
+
+        Raises:
+            ClosedError: They come too late, and were closed.
+        """
         with self._lock:
             if not self._closed:
                 self.now = tuple(sessions)
                 return
         for session in sessions:
             session.close()
+        raise ClosedError("the model was closed meanwhile; build it again to use it")
 
     def close(self) -> None:
         """Close those that there are; harmless when repeated."""

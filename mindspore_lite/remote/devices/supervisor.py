@@ -6,8 +6,8 @@
 
 A supervisor has one thread, which alone changes its state, under the dispatcher's lock; others read
 it under that lock, and ask for things by `suspect`, `doubt`, `retire` and `stop`. When weights
-change, the dispatcher has the model built once more in the process of a supervisor that is ready,
-and exchanges the life of that for the new one; the old one stays for as long as requests need it.
+change, the dispatcher has another model derived in the process of a supervisor that is ready, and
+exchanges the life of that for the new one; the old one stays for as long as requests need it.
 
 A device whose first build fails is out at once. Later it is taken out after MOST_DEATHS within
 WINDOW_S, of which only the time counts when it was ready: one that does not get ready again is
@@ -46,7 +46,7 @@ from mindspore_lite.remote.devices.heartbeat import Heartbeat
 from mindspore_lite.remote.devices.process import WorkerProcess
 from mindspore_lite.remote.devices.start_watch import start_watched
 from mindspore_lite.remote.devices.weights import Weights
-from mindspore_lite.remote.wire.bodies import Build
+from mindspore_lite.remote.wire.bodies import Build, Group
 from mindspore_lite.remote.wire.client import HANGS, Model
 from mindspore_lite.serving import pool
 
@@ -111,18 +111,6 @@ class Life(NamedTuple):
     process: WorkerProcess
     model: Model
     weights: Weights
-
-    def give_weights(self) -> None:
-        """Have the model, which has those of the file yet, take the weights."""
-        groups = self.weights.groups
-        if not groups:
-            return
-        try:
-            self.model.update_weights(groups)
-        except InputError:
-            if self.weights.earlier:  # ask again, so that lists are counted as the caller does
-                self.model.update_weights(groups[self.weights.earlier :])
-            raise
 
     def predict(
         self, arrays: Sequence[np.ndarray], timeout_s: float | None = None
@@ -201,11 +189,20 @@ class Supervisor:
             life = Life(process, session.build(self.place.build), weights)
             try:
                 self.place.check_unchanged()
-                life.give_weights()
+                if weights.groups:
+                    life.model.update_weights(weights.groups)
             except BaseException:
                 self.retire(life)
                 raise
             return life
+
+    def derived(self, life: Life, groups: Sequence[Group], weights: Weights) -> Life:
+        """The model of a life with other weights, in the same process; this ends if it hangs.
+
+        Groups are what leads from the weights of the life to these.
+        """
+        with start_watched(life.process):
+            return Life(life.process, life.model.derived(groups), weights)
 
     def has(self, life: Life | None) -> bool:
         """Whether a life is of the process that is in use."""

@@ -1,9 +1,10 @@
 """Brings new weights to all devices, and tells each request which weights it uses.
 
-Nobody waits for an update. Every worker builds the model once more, next to the one in use, and
-gives it the new weights; when all have, requests begin with these models. Those under way end with
-the weights that they began with, all their parts and retries, and the old models go when the last
-of them has ended. A process that ends meanwhile starts again with the weights that count then.
+Nobody waits for an update. Every worker derives another model with the new weights, next to the one
+in use, from what is compiled of it; when all have, requests begin with these models. Those under
+way end with the weights that they began with, all their parts and retries, and the old models go
+when the last of them has ended. A process that ends meanwhile starts again with the weights that
+count then.
 
 `now`, and how many requests use which weights, are read and changed under the dispatcher's lock.
 `_updating` is taken before that lock, and held for a whole update: updates come one after another.
@@ -80,7 +81,7 @@ class WeightRollout:
             made: dict[Supervisor, Life] = {}
             with all_or_none(_retire) as done:
                 while lacking := self._flip(wanted, made):
-                    _make(lacking, wanted, made, done)
+                    _make(lacking, groups, wanted, made, done)
                     _show(made, look)
 
     def _flip(self, wanted: Weights, made: dict[Supervisor, Life]) -> Lives:
@@ -118,8 +119,14 @@ def _retire(built: tuple[Supervisor, Life]) -> None:
     supervisor.retire(life)
 
 
-def _make(lacking: Lives, wanted: Weights, made: dict[Supervisor, Life], done: Done) -> None:
-    """Build the model with other weights in processes, all at once; `made` gets what was built.
+def _make(
+    lacking: Lives,
+    groups: Sequence[Group],
+    wanted: Weights,
+    made: dict[Supervisor, Life],
+    done: Done,
+) -> None:
+    """Derive the model with other weights in processes, all at once; `made` gets what was made.
 
     `done` is called with it, too. A process that ends meanwhile has none, and its end has been seen
     when this returns.
@@ -130,7 +137,7 @@ def _make(lacking: Lives, wanted: Weights, made: dict[Supervisor, Life], done: D
 
     def make(supervisor: Supervisor, life: Life) -> None:
         try:
-            made[supervisor] = supervisor.made(life.process, wanted)
+            made[supervisor] = supervisor.derived(life, groups, wanted)
             done((supervisor, made[supervisor]))
         except LEAVING:
             life.process.died(REAP_S)

@@ -14,10 +14,9 @@ from mindspore_lite.remote.wire.bodies import Group as Group
 class Weights:
     """One state of the weights; its users are counted under the dispatcher's lock."""
 
-    def __init__(self, version: int = 0, groups: Sequence[Group] = (), *, earlier: int = 0) -> None:
+    def __init__(self, version: int = 0, groups: Sequence[Group] = ()) -> None:
         self.version = version
         self.groups = groups  # to be applied to the file's weights, one after the other
-        self.earlier = earlier  # how many of them are of earlier updates
         self.users = 0  # requests under way that began with it
 
     def after(self, groups: Sequence[Group]) -> Weights:
@@ -26,7 +25,7 @@ class Weights:
         The update's own groups are the last ones there, as they are: the model judges them.
         """
         before = _still_needed(self.groups, groups) if groups else []
-        return Weights(self.version + 1, [*before, *groups], earlier=len(before))
+        return Weights(self.version + 1, [*before, *groups])
 
 
 def _still_needed(groups: Sequence[Group], later: Sequence[Group]) -> list[Group]:

@@ -130,7 +130,7 @@ def read_build(body: Reader) -> Build:
 def write_update(
     out: Writer, model: int, groups: Sequence[Group], places: Sequence[Region | None]
 ) -> None:
-    """Append the body of UPDATE_WEIGHTS; the places are those of all groups in a row."""
+    """Append the body of UPDATE_WEIGHTS or DERIVE; the places are those of all groups in a row."""
     out.u32(model)
     out.u32(len(groups))
     start = 0
@@ -141,12 +141,12 @@ def write_update(
 
 
 def read_update(body: Reader) -> tuple[int, list[list[Described]]]:
-    """The body of UPDATE_WEIGHTS: the model, and the groups."""
+    """The body of UPDATE_WEIGHTS or DERIVE: the model, and the groups."""
     model = body.u32("the model")
     groups = body.items(
         "groups of weights", lambda: body.items("weights", partial(read_tensor, body))
     )
-    body.end("UPDATE_WEIGHTS")
+    body.end("a change of weights")
     return model, groups
 
 

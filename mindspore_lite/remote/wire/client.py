@@ -51,6 +51,7 @@ STOPPED, ENDED, HANGS = 1, 0, 2  # answers to CANCEL
 LATE_S = 0.25  # how much longer than a deadline a client waits for the worker to say so; guess
 _SMALLEST_BLOCK = 1 << 16
 _QUICK_S = 200e-6  # an answer that takes no longer is awaited awake; benchmarks/devices.py
+_OVER = "the session with the worker is over; connect and build again"
 _GONE_S = 1.0  # between the first and the last sign that a process has ended; guess
 
 _SESSIONS: weakref.WeakSet[WireSession] = weakref.WeakSet()
@@ -93,11 +94,7 @@ class WireSession:
         def write(out: Writer, places: list[Region | None]) -> None:
             bodies.write_build(out, build, contents, places)
 
-        body = self.ask_with(Message.BUILD, contents, write)
-        number = body.u32("the model")
-        description = bodies.read_description(body)
-        notes = body.items("notes", lambda: body.text("a note"))
-        return Model(self, number, description, notes)
+        return Model.of(self, self.ask_with(Message.BUILD, contents, write))
 
     def info(self, key: str, model: int = 0, timeout_s: float | None = None) -> str:
         """One fact about a model, or, for model 0, about the worker."""
@@ -160,7 +157,7 @@ class WireSession:
             )
         with self._lock:
             if self._closed:
-                raise WorkerDiedError("the session with the worker is over")
+                raise WorkerDiedError(_OVER)
             if self._idle:
                 return self._idle.pop()
         limit_s = TIMEOUT_S if timeout_s is None else min(max(timeout_s, LATE_S), TIMEOUT_S)
@@ -175,7 +172,7 @@ class WireSession:
                 self._lanes.add(lane)
                 return lane
         lane.hang_up()
-        raise WorkerDiedError("the session with the worker is over")
+        raise WorkerDiedError(_OVER)
 
     @property
     def is_alone(self) -> bool:
@@ -338,7 +335,7 @@ class Lane:
         if frame.message is Message.ERROR:
             error = faults.read_error(body)
             if self.session._closed:  # it may be called off because of that
-                raise WorkerDiedError("the session with the worker is over") from error
+                raise WorkerDiedError(_OVER) from error
             raise error
         if frame.message not in (Message.REPLY, Message.BUILD_FINISH):
             raise WireError(f"{frame.message.name} came as an answer")
@@ -410,6 +407,13 @@ class Model:
         self.notes = notes  # warnings of the build
         self._names = [info.name for info in self.inputs]
 
+    @classmethod
+    def of(cls, session: WireSession, body: Reader) -> Model:
+        """What the body of BUILD_FINISH tells."""
+        number = body.u32("the model")
+        description = bodies.read_description(body)
+        return cls(session, number, description, body.items("notes", lambda: body.text("a note")))
+
     def start(self, call: Call) -> Pending:
         """Send a request without waiting for its answer."""
         timeout_s = call.timeout_s
@@ -448,12 +452,18 @@ class Model:
 
         Returns when requests that are sent from now on run with the new ones.
         """
-        arrays = [array for group in groups for _, array in group]
+        self._with_weights(Message.UPDATE_WEIGHTS, groups)
 
+    def derived(self, groups: Sequence[Group]) -> Model:
+        """Another model like this one, which stays as it is, with other weights."""
+        return Model.of(self.session, self._with_weights(Message.DERIVE, groups))
+
+    def _with_weights(self, message: Message, groups: Sequence[Group]) -> Reader:
         def write(out: Writer, places: list[Region | None]) -> None:
             bodies.write_update(out, self.number, groups, places)
 
-        self.session.ask_with(Message.UPDATE_WEIGHTS, arrays, write)
+        arrays = [array for group in groups for _, array in group]
+        return self.session.ask_with(message, arrays, write)
 
     def update_notes(self) -> list[str]:
         """The warnings of this client's last update."""
@@ -483,7 +493,7 @@ class Pending:
     def __init__(self, lane: Lane, due_s: float | None) -> None:
         self.request = lane.request
         self._lane = lane
-        self._due_s = due_s
+        self.due_s = due_s  # by which the answer must be there; None: whenever
 
     def fileno(self) -> int:
         """What becomes readable when the answer is there."""
@@ -502,7 +512,7 @@ class Pending:
 
         For a thread that another may interrupt: the lane must be its own then.
         """
-        return self._lane.predicted(_left_s(self._due_s))
+        return self._lane.predicted(_left_s(self.due_s))
 
     @property
     def answered(self) -> bool:

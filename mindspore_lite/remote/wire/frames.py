@@ -51,6 +51,7 @@ class Message(IntEnum):
     CLOSE = 12
     ALLOCATE = 13
     FREE = 14
+    DERIVE = 15
 
 
 _MESSAGES = {int(message): message for message in Message}

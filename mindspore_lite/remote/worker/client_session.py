@@ -70,6 +70,7 @@ class ClientSession:
         self._lock = threading.Lock()
         self._closed = False
         self._models: dict[int, Hosted] = {}
+        self._building = 0  # models that are not there yet
         self._groups = Groups()
         self._blocks: dict[int, Block] = {}
         self._makers: dict[int, int] = {}  # of each block, the thread of the lane it was made for
@@ -88,6 +89,7 @@ class ClientSession:
             Message.CLOSE: self._close,
             Message.ALLOCATE: self._allocate,
             Message.FREE: self._free,
+            Message.DERIVE: self._derive,
             Message.EXIT: self._exit,
         }
 
@@ -169,10 +171,17 @@ class ClientSession:
     def _build(self, body: Reader, running: Running) -> Answer:
         asked = bodies.read_build(body)
         contents = [array_of(tensor, self._blocks).tobytes() for tensor in asked.content]
-        if len(self._models) >= MAX_MODELS:
-            raise ResourceError(f"there are {MAX_MODELS} models already; close some")
-        with self._known(running), _noted() as notes:
-            model = self._built(asked, contents)
+        return self._finish(lambda: self._built(asked, contents), running)
+
+    def _derive(self, body: Reader, running: Running) -> Answer:
+        key, weights = self._with_weights(body)
+        model = self._model(key)
+        return self._finish(lambda: model.derived(weights), running)
+
+    def _finish(self, make: Callable[[], Hosted], running: Running) -> Answer:
+        """Make a model, and tell the client about it."""
+        with self._room_for_model(), self._known(running), _noted() as notes:
+            model = make()
             key = next(self._numbers)
             out = Writer()
             out.u32(key)
@@ -192,6 +201,18 @@ class ClientSession:
         for note in said:
             out.words(note)
         return Message.BUILD_FINISH, out.data
+
+    @contextmanager
+    def _room_for_model(self) -> Iterator[None]:
+        with self._lock:
+            if len(self._models) + self._building >= MAX_MODELS:
+                raise ResourceError(f"there are {MAX_MODELS} models already; close some")
+            self._building += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._building -= 1
 
     def _built(self, asked: bodies.Build, contents: list[bytes]) -> Hosted:
         """The model of a client alone, or the one that all share who call it by the same name."""
@@ -225,13 +246,16 @@ class ClientSession:
         return Message.REPLY, out.data
 
     def _update_weights(self, body: Reader, running: Running) -> Answer:
-        key, groups = bodies.read_update(body)
+        key, weights = self._with_weights(body)
         model = self._model(key)
-        found = [[Tensor._wrap(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
         with _noted() as notes:
-            model.update_weights(found)
+            model.update_weights(weights)
         self._update_notes[key] = "\n".join(dict.fromkeys(notes))
         return Message.REPLY, bytearray()
+
+    def _with_weights(self, body: Reader) -> tuple[int, list[list[Tensor]]]:
+        key, groups = bodies.read_update(body)
+        return key, [[Tensor._wrap(t.name, array_of(t, self._blocks)) for t in g] for g in groups]
 
     def _info(self, body: Reader, running: Running) -> Answer:
         key = body.u32("the model")

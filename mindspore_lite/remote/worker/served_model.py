@@ -96,6 +96,10 @@ class Hosted(ABC):
     def update_weights(self, weights: list[list[Tensor]]) -> None:
         """Exchange weights."""
 
+    def derived(self, weights: list[list[Tensor]]) -> Hosted:
+        """The same model with other weights, next to this one."""
+        raise EngineError("only a ModelParallelRunner can be derived; build the model again")
+
     @abstractmethod
     def close(self, drain_s: float | None) -> None:
         """Release it."""
@@ -143,6 +147,13 @@ class Served(Hosted):
         """Exchange weights."""
         with boundary(update.FAILED):
             self._service.update_weights(weights)
+
+    def derived(self, weights: list[list[Tensor]]) -> Hosted:
+        """The same model with other weights, next to this one."""
+        if not isinstance(self._service, PooledService):
+            return super().derived(weights)
+        with boundary(update.FAILED):
+            return Served(self._service.derived(weights))
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, then release it."""

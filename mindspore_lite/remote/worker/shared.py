@@ -90,6 +90,10 @@ class Shared(Hosted):
         """Exchange weights, for all clients."""
         self._lease.service.update_weights(weights)
 
+    def derived(self, weights: list[list[Tensor]]) -> Hosted:
+        """Of this client alone: it has no name."""
+        return self._lease.service.derived(weights)
+
     def close(self, drain_s: float | None) -> None:
         """Give up this client's share; the last one closes the model."""
         self._lease.release(drain_s)

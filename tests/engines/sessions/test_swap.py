@@ -101,7 +101,8 @@ def test_sessions_that_come_after_the_end_are_closed() -> None:
     (face,) = swap.faces()
     face.close()
     late = Fake(2)
-    swap.swap([late])
+    with pytest.raises(ClosedError, match="closed meanwhile"):
+        swap.swap([late])
     assert late.closed == 1
     with pytest.raises(ClosedError):
         face.run([ONE])

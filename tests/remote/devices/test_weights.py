@@ -59,7 +59,6 @@ def test_nothing_of_the_present_update_is_left_out() -> None:
     """The model shall judge all of it; the next update forgets what it need not keep."""
     found = updated([[("a", 1), ("b", 1)]], [[("a", 2)], [("a", 3)], []])
     assert kept(found) == [[("b", 1)], [("a", 2)], [("a", 3)], []]
-    assert found.earlier == 1
     assert kept(found.after([[("c", np.array(4))]])) == [[("b", 1)], [("a", 3)], [("c", 4)]]
 
 

@@ -94,7 +94,7 @@ def test_settings_of_groups_are_told() -> None:
     assert all(f"`{name}`" in section for name in (NAME, SHARE))
 
 
-@pytest.mark.parametrize("name", ["01-greeting", "03-build", "05-predict", "18-exit"])
+@pytest.mark.parametrize("name", ["01-greeting", "03-build", "05-predict", "19-exit"])
 def test_the_conversation_is_from_the_vectors(name: str) -> None:
     lines = (FOLDER / f"{name}.txt").read_text(encoding="ascii")
     section = PAGE.split("## A whole conversation\n", 1)[1].split("\n## ", 1)[0]

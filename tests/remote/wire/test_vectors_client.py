@@ -72,7 +72,8 @@ def test_the_conversation_is_led_byte_by_byte(
 
         contents = [asked["build-content"][f"content.{i}.data"] for i in range(2)]
         raw = [np.frombuffer(content, np.uint8) for content in contents]
-        assert session.build(build_of(asked["build-content"]), raw).number == 2
+        second = session.build(build_of(asked["build-content"]), raw)
+        assert second.number == 2
 
         (output,) = model.predict([SMALL], WITHIN_S, priority=-3)
         assert output.tobytes() == told["predict"]["outputs.0.data"]
@@ -91,6 +92,7 @@ def test_the_conversation_is_led_byte_by_byte(
         assert session.cancel(6, 1.0, timeout_s=LIMIT_S) == ENDED
         _free_blocks(session)
         model.close(2.0)
+        assert second.derived([[("factor", two)], [("", three)]]).number == 5
         session.exit(asked["exit"].text("words"), timeout_s=LIMIT_S)
         session.close()
     wanted = [vector.parts[0].encoded().hex() for vector in CONVERSATION]

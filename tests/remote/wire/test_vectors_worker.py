@@ -66,7 +66,8 @@ def test_the_conversation_is_understood(model: Twice) -> None:
     for part in asked.values():
         answered(client_session, part)
     by_path, by_bytes, small, large, again, *others = model.calls
-    resize, update, restore, info, statistics, close = others
+    resize, update, restore, info, statistics, close, derive = others
+    assert derive == update
 
     _, build, contents = by_path
     assert isinstance(build, Build)

@@ -26,6 +26,7 @@ enum class Message : uint16_t {
   kClose = 12,
   kAllocate = 13,
   kFree = 14,
+  kDerive = 15,
 };
 
 constexpr size_t kHeaderBytes = 24;

@@ -16,7 +16,8 @@ enum Message {
   CANCEL,
   CLOSE,
   ALLOCATE,
-  FREE;
+  FREE,
+  DERIVE;
 
   private static final Message[] ALL = values();
 

@@ -151,7 +151,7 @@ public final class VectorsTest {
         }
         Bodies.writeFree(out, blocks);
       }
-      case UPDATE_WEIGHTS -> { // which the library has no function for
+      case UPDATE_WEIGHTS, DERIVE -> { // which the library has no function for
         out.u32((int) part.number("model"));
         out.u32((int) part.number("groups"));
         for (int i = 0; i < part.number("groups"); ++i) {
