@@ -8,7 +8,13 @@ from collections.abc import Callable
 import pytest
 from support.fake_engine import LIMIT_S, Client, wait_for
 
-from mindspore_lite.errors import ClosedError, EngineError, InputError
+from mindspore_lite.errors import (
+    CancelledError,
+    ClosedError,
+    EngineError,
+    InputError,
+    RequestTimeoutError,
+)
 from mindspore_lite.serving.registry import Registry
 
 
@@ -123,3 +129,21 @@ def test_after_a_start_that_failed_the_next_one_tries() -> None:
     assert registry.services() == {("m", "1"): lease.service}
     lease.release()
     assert registry.services() == {}
+
+
+def test_who_waits_for_a_start_may_leave() -> None:
+    registry, slow = Registry[Fake](), Slow(Fake)
+    starter = Client(lambda: registry.join("m", "", "file", slow))
+    assert slow.begun.wait(LIMIT_S)
+    with pytest.raises(RequestTimeoutError, match=r"'m' version 1 is being built for another"):
+        registry.join("m", "", "file", never, limit_s=0.0)
+    cancels: list[Callable[[], object]] = []
+    waiting = Client(lambda: registry.join("m", "", "file", never, known=cancels.append))
+    wait_for(lambda: holders(registry) == 2 and bool(cancels))
+    cancels[0]()
+    assert isinstance(waiting.ended().error, CancelledError)
+    assert holders(registry) == 1
+    slow.goes_on.set()
+    lease = starter.ended().result
+    lease.release()
+    assert len(lease.service.closed) == 1

@@ -19,6 +19,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ class ClientSession:
     def _build(self, body: Reader, running: Running) -> Answer:
         asked = bodies.read_build(body)
         contents = [array_of(tensor, self._blocks).tobytes() for tensor in asked.content]
-        return self._finish(lambda: self._built(asked, contents), running)
+        return self._finish(lambda: self._built(asked, contents, running), running)
 
     def _derive(self, body: Reader, running: Running) -> Answer:
         key, weights = self._with_weights(body)
@@ -214,21 +215,19 @@ class ClientSession:
             with self._lock:
                 self._building -= 1
 
-    def _built(self, asked: bodies.Build, contents: list[bytes]) -> Hosted:
+    def _built(self, asked: bodies.Build, contents: list[bytes], running: Running) -> Hosted:
         """The model of a client alone, or the one that all share who call it by the same name."""
-        name, version = named(asked)
+        name, version, limit_s = named(asked)
         group = self._groups.group(asked.settings)
         if not name:
             return built(asked, contents, group)
         if group is not None:
             raise ValueError("a model with a name cannot be in a group; leave one of the two out")
-        if not asked.path and not contents:
-            return Shared(self._registry.join(name, version))
-        return Shared(
-            self._registry.join(
-                name, version, Origin.of(asked, contents), lambda: built(asked, contents)
-            )
-        )
+        origin, start = None, None
+        if asked.path or contents:
+            origin, start = Origin.of(asked, contents), lambda: built(asked, contents)
+        join = partial(self._registry.join, limit_s=limit_s, known=running.attach)
+        return Shared(join(name, version, origin, start))
 
     def _describe(self, body: Reader, running: Running) -> Answer:
         model = self._model(body.u32("the model"))

@@ -108,8 +108,8 @@ def _stamp(path: str) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def named(build: Build) -> tuple[str, str]:
-    """Name and version that a client gives a model, "" for none.
+def named(build: Build) -> tuple[str, str, float]:
+    """Name and version that a client gives a model, "" for none, and how long its build may take.
 
     Raises:
         InputError: They cannot be a name.
@@ -117,7 +117,7 @@ def named(build: Build) -> tuple[str, str]:
     try:
         layers = read_layers("build_from_file", build.config_path, build.config)
     except ModelFileError:  # the build says what is wrong with it
-        return "", ""
+        return "", "", 0.0
     spec = settle(from_map(others(build.settings)), layers)
     name, version = spec.name.strip(), spec.version.strip()
     for key, text in ((NAME, name), (VERSION, version)):
@@ -128,7 +128,7 @@ def named(build: Build) -> tuple[str, str]:
             )
     if version and not name:
         raise InputError(f"[{SECTION}] {VERSION} is {version!r}, but there is no {NAME}; add one")
-    return name, version
+    return name, version, spec.budget.max_seconds
 
 
 def _flat(build: Build) -> dict[str, str]:

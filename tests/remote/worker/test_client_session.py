@@ -347,6 +347,39 @@ def test_a_client_has_a_limited_number_of_models(monkeypatch: pytest.MonkeyPatch
         session.build(Build(0, 0))
 
 
+def test_models_that_are_being_built_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_session_module, "MAX_MODELS", 1)
+    slow = SlowBuild(monkeypatch)
+    with host_here() as here:
+        session = here.session()
+        first = Client(lambda: session.build(Build(0, 0)))
+        assert slow.begun.wait(LIMIT_S)
+        with pytest.raises(ResourceError, match="1 models already; close some"):
+            session.build(Build(0, 0))
+        slow.goes_on.set()
+        assert first.ended().error is None
+
+
+def test_a_build_that_waits_for_another_clients_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = SlowBuild(monkeypatch)
+    build = Build(RUNNER, 0, "/no/such/model", config={"service": {"name": "m"}})
+    with host_here() as here:
+        first = Client(lambda: here.session().build(build))
+        assert slow.begun.wait(LIMIT_S)
+        session = here.session()
+        lane = session.lane()
+        body = Writer()
+        bodies.write_build(body, build, [], [])
+        second = Client(lambda: lane.ask(Message.BUILD, body.data))
+        wait_for(lambda: bool(here.client_session(session)._running))
+        assert session.cancel(lane.request, LIMIT_S, LIMIT_S) == STOPPED
+        assert isinstance(second.ended().error, CancelledError)
+        slow.goes_on.set()
+        assert first.ended().error is None
+
+
 @pytest.mark.parametrize("kind", [0, RUNNER])
 def test_a_model_that_is_closed_while_another_lane_runs_it_answers_that_one(
     kind: int, tmp_path: Path
