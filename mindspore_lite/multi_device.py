@@ -78,9 +78,9 @@ class MultiDeviceRunner(BaseRunner[SplitService]):
         """
         model_path = checks.path("model_path", model_path)
         context = self._checked(model_path, context)
+        asked = context.parallel
+        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
         with boundary(self._building):
-            asked = context.parallel
-            layers = read_layers("build_from_file", asked.config_path, asked.config_info)
             spec = unnamed(settle(context, layers, stacklevel=4))
             loaded = SplitService(model_path, spec, self._retries)
         self._loaded, self._closed, self.model_path_ = loaded, False, model_path

@@ -86,9 +86,9 @@ class ModelParallelRunner(BaseRunner[PooledService]):
 
     def _build(self, given: ModelInput, context: Context) -> None:
         """Load what is given, a file or bytes."""
+        asked = context.parallel
+        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
         with boundary(self._building):
-            asked = context.parallel
-            layers = read_layers("build_from_file", asked.config_path, asked.config_info)
             loaded = PooledService(given, unnamed(settle(context, layers, stacklevel=4)))
         self._loaded, self._closed = loaded, False
         if self._forgotten is not None:

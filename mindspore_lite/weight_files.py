@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.foreign_files import HEAD_BYTES, recognised
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.tensor import Tensor
 
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
@@ -39,7 +40,7 @@ def load_weights(path: str | os.PathLike[str]) -> list[Tensor]:
         head.bias
     """
     file = Path(checks.path("path", path))
-    with boundary(f"load_weights failed! {str(file)!r}: "):
+    with boundary("load_weights failed! "), _named(file):
         return [_tensor(name, array) for name, array in _read(file)]
 
 
@@ -76,21 +77,30 @@ def load_lora(
     from mindspore_lite.weights.lora import PARTS, products, read_configs
     from mindspore_lite.weights.safetensors_file import open_safetensors
 
-    if not isinstance(path, str | os.PathLike):
-        raise checks.wrong_type("path", "str", path)
+    file = Path(checks.path("path", path))
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise checks.wrong_type("scale", "float", scale)
     if not math.isfinite(scale):
         raise ValueError(f"scale must be finite, but got {scale}")
     if part is not None and part not in PARTS:
         raise ValueError(f"part must be one of {', '.join(PARTS)}, but got {part!r}")
-    file = Path(path)
-    with boundary(f"load_lora failed! {str(file)!r}: "):
+    with boundary("load_lora failed! "), _named(file):
         if file.suffix.lower() in _PICKLES:
             raise _pickled()
         texts, tensors = open_safetensors(file)
         configs = read_configs(file, texts)
         return [_tensor(*pair) for pair in products(tensors, float(scale), part or "", configs)]
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Say in an error which file it is about, unless it does."""
+    try:
+        yield
+    except LiteError as exc:
+        if repr(str(file)) in str(exc):
+            raise
+        raise exc.prefixed(f"{str(file)!r}: ") from exc.__cause__
 
 
 def _read(file: Path) -> Iterator[tuple[str, np.ndarray]]:

@@ -31,6 +31,7 @@ from mindspore_lite.faces.base_runner import BaseRunner, checked_context
 from mindspore_lite.remote.service import Connection, RemoteService
 from mindspore_lite.remote.wire.bodies import RUNNER, Build
 from mindspore_lite.remote.wire.client import WireSession
+from mindspore_lite.remote.wire.faults import RUNNER_FAILED
 from mindspore_lite.serving import feeds
 from mindspore_lite.serving.call import Call, checked_priority
 from mindspore_lite.serving.service import Described, Inputs, existing
@@ -98,10 +99,11 @@ class Worker:
         path = os.path.abspath(checks.path("model_path", model_path))
         context = checked_context(context)
         asked = context.parallel
+        existing(path)
+        layers = read_layers("build_from_file", asked.config_path, asked.config_info)
         with boundary(_BUILDING):
-            layers = read_layers("build_from_file", asked.config_path, asked.config_info)
             spec = settle(context, layers, stacklevel=3)
-            kind = ModelType[model_kind(Path(existing(path)))]
+            kind = ModelType[model_kind(Path(path))]
         # the worker has another working directory, and need not find the configuration's files
         settings, config = request_of(spec, without=_SERVICE_IDS)
         config |= _service(name or spec.name, version or spec.version)
@@ -149,6 +151,7 @@ class Worker:
         try:
             model = self._connection.session.build(build)
         except LiteError as exc:
+            exc.args = (str(exc).removeprefix(RUNNER_FAILED), *exc.args[1:])
             reraise(exc, _BUILDING)
         for note in model.notes:
             warnings.warn(note, UserWarning, stacklevel=3)

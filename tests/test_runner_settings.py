@@ -277,7 +277,8 @@ def test_a_configuration_file_that_went_or_is_no_text_is_refused(tmp_path: Path)
     file = written(tmp_path / "runner.cfg", b"[batching]\n")
     context = digits_context(config_path=str(file))
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(LiteError, match=r"build from file failed! .*not UTF-8"):
+    words = r"^build_from_file failed, load configuration failed! .*not UTF-8"
+    with pytest.raises(LiteError, match=words):
         build(context)
     file.unlink()
     with pytest.raises(LiteError, match="config_path does not exist"):

@@ -18,7 +18,14 @@ from support.updates import SIDE, telling_net, variable, versions
 from support.workers import listening
 
 import mindspore_lite as mslite
-from mindspore_lite.errors import ClosedError, InputError, RequestTimeoutError, WorkerDiedError
+from mindspore_lite.errors import (
+    ClosedError,
+    InputError,
+    ModelFileError,
+    RequestTimeoutError,
+    WorkerDiedError,
+)
+from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -289,3 +296,13 @@ def test_statistics_of_a_connection_that_is_over_say_what_to_do(
         WorkerDiedError, match=r"^there are no statistics: .*is over; connect and build again$"
     ):
         runner.statistics()
+
+
+def test_what_went_wrong_is_said_once(worker: mslite.Worker, dense: Path) -> None:
+    dense.write_bytes(b"hello")
+    with pytest.raises(ModelFileError, match=r"^the worker cannot serve the model: '/.* as MindIR"):
+        worker.build_from_file(dense)
+    session = worker._connection.session
+    for kind in (MODEL, RUNNER):
+        with pytest.raises(ModelFileError, match=r"^build_from_file failed, config_path does not"):
+            session.build(Build(kind, 0, str(dense), config_path="/no/such/file"))

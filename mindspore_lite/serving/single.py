@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -32,6 +33,9 @@ from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
 Infos = tuple[TensorInfo, ...]
+_OF_RUNNERS = (
+    "workers_num", "device_ids", "queue_size", "max_batch_rows", "max_batch_wait_us", "warm_up",
+)  # fmt: skip
 MODEL_INFO_KEYS = ("user_info", "input_shape", "dynamic_dims")  # texts about a model
 
 
@@ -45,6 +49,7 @@ class SingleService:
     dynamic_dims = ""  # of an Ascend compiler
 
     def __init__(self, given: ModelInput, spec: Spec, group: Group | None = None) -> None:
+        _warn_of_runner_settings(spec)
         given = replace(given, beside=spec.mindir_path)
         self.spec = choice.settled(spec, given)
         self.built = build(given, self.spec, group=group)
@@ -134,8 +139,15 @@ class SingleService:
     def submit(self, call: Call, ended: Ended) -> Callable[[], bool]:
         """Compute on a thread of its own; what is returned cancels that."""
         turn = threading.Lock()  # whoever gets it ends the call: the run, or its cancellation
+        is_cancelled = False
         stops: deque[Callable[[], object]] = deque()
-        call.known = stops.append
+
+        def known(stop: Callable[[], object]) -> None:
+            stops.append(stop)
+            if is_cancelled:  # cancel() says so before it looks for the stop: one sees the other
+                stop()
+
+        call.known = known
 
         def work() -> None:
             found: list[Any] | BaseException
@@ -147,10 +159,13 @@ class SingleService:
                 ended(found)
 
         def cancel() -> bool:
-            is_first = turn.acquire(blocking=False)
-            if is_first and stops:  # else it runs on, and nobody learns of it
-                stops[0]()
-            return is_first
+            nonlocal is_cancelled
+            if not turn.acquire(blocking=False):
+                return False
+            is_cancelled = True
+            for stop in list(stops):
+                stop()
+            return True
 
         threads.start(work)
         return cancel
@@ -196,3 +211,19 @@ class SingleService:
         if self._closed:
             raise ClosedError("the model was closed; build it again to use it")
         return self.built
+
+
+def _warn_of_runner_settings(spec: Spec) -> None:
+    """Say it when a configuration, which is for this model, has settings of a runner.
+
+    A Context may serve both.
+    """
+    found = [spec.settled[f"parallel.{name}"] for name in _OF_RUNNERS]
+    said = [f"[{one.section}] {one.key.name}" for one in found if one.section]
+    if said:
+        warnings.warn(
+            f"{', '.join(said)}: no effect on a Model, which has neither workers nor a queue; use "
+            "a ModelParallelRunner, or leave this out",
+            UserWarning,
+            stacklevel=5,
+        )

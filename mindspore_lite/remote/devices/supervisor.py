@@ -48,7 +48,8 @@ from mindspore_lite.remote.devices.start_watch import start_watched
 from mindspore_lite.remote.devices.weights import Weights
 from mindspore_lite.remote.wire.bodies import Build, Group
 from mindspore_lite.remote.wire.client import HANGS, Model
-from mindspore_lite.serving import pool
+from mindspore_lite.remote.wire.faults import RUNNER_FAILED
+from mindspore_lite.serving import pool, update
 
 T = TypeVar("T")
 
@@ -64,10 +65,7 @@ EVERY_S = 10.0  # how often a worker with requests is asked whether it is there
 SILENT_S = 60.0  # after which one that neither answers nor computes is ended; guess
 
 
-_INNER = (  # what a ModelParallelRunner, which no user has made, puts in front
-    "ModelParallelRunner's build from file failed! Error is ",
-    "update weight failed! Error is ",
-)
+_INNER = (RUNNER_FAILED, update.FAILED)  # our own words stand in front
 
 
 class State(Enum):

@@ -17,6 +17,9 @@ _PARAM_INVALID = -3  # kLiteParamInvalid: TypeError, ValueError
 _CORE_FAILED = 1  # kCoreFailed: unexpected
 _ABOUT = "input: "
 
+# what a worker puts in front of the error of a runner, which no user of Python has made
+RUNNER_FAILED = "ModelParallelRunner's build from file failed! Error is "
+
 _BUILTINS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
 _KINDS: dict[str, type[Exception]] = _BUILTINS | {
     name: found

@@ -21,6 +21,7 @@ from mindspore_lite.errors import CancelledError, EngineError, LiteError, ModelF
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.mindir.decrypt import checked_key
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build, Description
+from mindspore_lite.remote.wire.faults import RUNNER_FAILED
 from mindspore_lite.remote.worker.groups import others
 from mindspore_lite.serving import update
 from mindspore_lite.serving.build import check_stateless
@@ -173,9 +174,10 @@ def built(build: Build, contents: list[bytes], group: Group | None = None) -> Ho
     doing = "build_from_buffer" if contents else "build_from_file"
     failed = f"{doing} failed! Error is "
     if build.kind == RUNNER:
-        failed = "ModelParallelRunner's build from file failed! Error is "
+        failed = RUNNER_FAILED
+    layers = read_layers(doing, build.config_path, build.config)  # its errors say it all
     with boundary(failed):
-        spec = settle(context, read_layers(doing, build.config_path, build.config))
+        spec = settle(context, layers)
         if build.kind == RUNNER:
             return Served(PooledService(given, spec))
         service = SingleService(given, spec, group)
