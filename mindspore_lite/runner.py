@@ -172,20 +172,6 @@ class ModelParallelRunner(BaseRunner[PooledService]):
         with boundary(FAILED):
             return Answer(loaded, partial(loaded.submit, call), wanted)
 
-    async def predict_async(
-        self,
-        inputs: Inputs,
-        outputs: Sequence[Tensor] | None = None,
-        *,
-        timeout_s: float | None = None,
-        priority: int = 0,
-    ) -> list[Tensor]:
-        """predict() for coroutines: the event loop is free while a worker computes."""
-        import asyncio  # most programs never need it, and it is slow to load
-
-        future = self.submit(inputs, outputs, timeout_s=timeout_s, priority=priority)
-        return await asyncio.wrap_future(future)
-
     def warm_up(self, shapes: Shapes | None = None) -> None:
         """Run made-up inputs on all workers at once, so that the first request is no slower.
 

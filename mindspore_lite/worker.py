@@ -220,20 +220,6 @@ class WorkerRunner(BaseRunner[RemoteService]):
         with boundary(FAILED):
             return Answer(loaded, partial(loaded.submit, call), outputs)
 
-    async def predict_async(
-        self,
-        inputs: Inputs,
-        outputs: Sequence[Tensor] | None = None,
-        *,
-        timeout_s: float | None = None,
-        priority: int = 0,
-    ) -> list[Tensor]:
-        """predict() for coroutines: the event loop is free while the worker computes."""
-        import asyncio  # most programs never need it, and it is slow to load
-
-        future = self.submit(inputs, outputs, timeout_s=timeout_s, priority=priority)
-        return await asyncio.wrap_future(future)
-
     def statistics(self) -> dict[str, Any]:
         """What the model did so far, for all programs that share it, as the worker counts.
 

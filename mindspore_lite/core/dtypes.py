@@ -22,6 +22,13 @@ class DType:
     item_bytes: int
 
     @property
+    def short(self) -> str:
+        """Letters and bits, as most formats write it: bool, i8, u16, f32, bf16, c64."""
+        letters = self.name.rstrip("0123456789")
+        known = {"int": "i", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c"}
+        return known.get(letters, letters) + self.name[len(letters) :]
+
+    @property
     def numpy(self) -> np.dtype:
         """The NumPy type; bfloat16 comes from ml_dtypes, imported only when met."""
         if self.name == "bfloat16":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from mindspore_lite.context import Context
@@ -11,7 +13,7 @@ from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ClosedError, EngineError
 from mindspore_lite.faces.base_model import BaseModel
 from mindspore_lite.serving import feeds, update
-from mindspore_lite.serving.service import Service, existing, warn_unbuilt
+from mindspore_lite.serving.service import Inputs, Service, existing, warn_unbuilt
 from mindspore_lite.settings.formats import ModelType
 from mindspore_lite.tensor import Tensor, TensorMeta
 
@@ -52,6 +54,31 @@ class BaseRunner(BaseModel, Generic[S]):
             warn_unbuilt("get_outputs", self._closed)
             return ()
         return feeds.metas(self._loaded.outputs)
+
+    @abstractmethod
+    def submit(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+        priority: int = 0,
+    ) -> Future[list[Tensor]]:
+        """Begin a run and return at once."""
+
+    async def predict_async(
+        self,
+        inputs: Inputs,
+        outputs: Sequence[Tensor] | None = None,
+        *,
+        timeout_s: float | None = None,
+        priority: int = 0,
+    ) -> list[Tensor]:
+        """predict() for coroutines: the event loop is free while the model computes."""
+        import asyncio  # most programs never need it, and it is slow to load
+
+        future = self.submit(inputs, outputs, timeout_s=timeout_s, priority=priority)
+        return await asyncio.wrap_future(future)
 
     def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
         """Change weights that were named in `variable_weights_file` when the model was built.

@@ -9,17 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mindspore_lite.core.dtypes import BY_NAME
+from mindspore_lite.core.dtypes import TABLE
 from mindspore_lite.core.files import open_file
 from mindspore_lite.core.snapshot import Snapshot
 from mindspore_lite.errors import ModelFileError
 
 # the format's own names; it has others (8 bits and less, complex), which no Tensor can hold
-_TYPES = {
-    "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8",
-    "U16": "uint16", "U32": "uint32", "U64": "uint64", "F16": "float16", "BF16": "bfloat16",
-    "F32": "float32", "F64": "float64",
-}  # fmt: skip
+_TYPES = {d.short.upper(): d for d in TABLE if d.short[0] != "c"}
 _PREFIX = 8  # bytes that hold the length of the header
 
 
@@ -46,7 +42,7 @@ def _arrays(
                 f"tensor {name!r} is of type {kind}, wanted one of {', '.join(_TYPES)}; "
                 "convert it before it is saved"
             )
-        dtype = BY_NAME[_TYPES[kind]].numpy
+        dtype = _TYPES[kind].numpy
         end = at + math.prod(shape) * dtype.itemsize
         yield name, _array(name, data[at:end], dtype, shape)
         at = end

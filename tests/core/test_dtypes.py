@@ -53,3 +53,10 @@ def test_byte_order_and_spelling_of_a_numpy_type_do_not_matter(dtype: str, name:
 @pytest.mark.parametrize("dtype", ["O", "U4", "S4", "M8[s]", "V8", "longdouble"])
 def test_a_numpy_type_without_a_row_gives_none(dtype: str) -> None:
     assert dtypes.from_numpy(np.dtype(dtype)) is None
+
+
+def test_short_names_are_letters_and_bits() -> None:
+    found = [row.short for row in dtypes.TABLE]
+    assert found[:2] == ["bool", "i8"]
+    assert {"u64", "f16", "bf16", "c128"} <= set(found)
+    assert len(set(found)) == len(found)

@@ -268,6 +268,14 @@ def runs() -> list[Vector]:
     ]
 
 
+def _both(message: str, number: int, body: list[Field], answer: list[Field]) -> tuple[Part, Part]:
+    told = frame(_ANSWERS.get(message, "REPLY"), number, *answer)
+    return _asked(*frame(message, number, *body)), _told(*told)
+
+
+_ANSWERS = {"DERIVE": "BUILD_FINISH"}  # others are answered by REPLY
+
+
 def others() -> list[Vector]:
     """Every other request."""
     model = Field("u32", "model", 1)
@@ -312,21 +320,17 @@ def others() -> list[Vector]:
             [model, Field("u64", "drain_us", 2_000_000)], [],
         ),
         (
-            "derive", "model 2 with other weights, as model 5", "DERIVE",
-            [Field("u32", "model", 2), *weights[1:]],
+            "derive", "model 2 with other weights, as model 5",
+            "DERIVE", [Field("u32", "model", 2), *weights[1:]],
             [Field("u32", "model", 5), *_ends(4), Field("u32", "notes", 0)],
         ),
         ("exit", "the client needs nothing any more", "EXIT", [text("words", "bye")], []),
     ]  # fmt: skip
-    answers = {"DERIVE": "BUILD_FINISH"}
     return [
         Vector(
             f"{number + 2:02}-{name}",
             f"{message}: {about}.",
-            (
-                _asked(*frame(message, number, *body)),
-                _told(*frame(answers.get(message, "REPLY"), number, *answer)),
-            ),
+            _both(message, number, body, answer),
         )
         for number, (name, about, message, body, answer) in enumerate(rows, 7)
     ]

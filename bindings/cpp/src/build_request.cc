@@ -4,10 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -26,21 +23,6 @@ using mindspore::GPUDeviceInfo;
 
 Failure Wrong(const std::string &message) {
   return Failure(mindspore::kLiteError, "ValueError", message);
-}
-
-constexpr const char *kTimeout = "timeout_s";
-constexpr double kMostSeconds = 1e9;  // as docs/wire.md has it: 10^15 us
-
-// False where it is no number of seconds that is 0 or more.
-bool IsTime(const std::string &text, uint64_t *microseconds) {
-  char *end = nullptr;
-  const double seconds = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(seconds >= 0)) {
-    return false;
-  }
-  // a time too short to be told is still no "for ever"
-  *microseconds = static_cast<uint64_t>(std::ceil(std::min(seconds, kMostSeconds) * 1e6));
-  return true;
 }
 
 template <class Number>
@@ -205,14 +187,5 @@ BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type)
   request.content = data;
   request.content_size = size;
   return request;
-}
-
-uint64_t TimeoutOf(const BuildRequest &request) {
-  const auto section = request.config.find("parallel");
-  if (section == request.config.end() || section->second.count(kTimeout) == 0) {
-    return 0;
-  }
-  uint64_t found = 0;
-  return IsTime(section->second.at(kTimeout), &found) ? found : 0;
 }
 }  // namespace mslite

@@ -16,9 +16,5 @@ BuildRequest OfContent(const void *data, size_t size, mindspore::ModelType type)
 
 // Adds the settings of a context. Throws Failure (kLiteError) for one that cannot be used.
 void AddContext(const mindspore::Context &context, BuildRequest *request);
-
-// timeout_s of the section "parallel", for the client's own deadline: how long a request may take,
-// in microseconds; 0: as long as it takes, or no time at all, which the worker refuses.
-uint64_t TimeoutOf(const BuildRequest &request);
 }  // namespace mslite
 #endif  // MSLITE_SRC_BUILD_REQUEST_H_

@@ -112,7 +112,7 @@ void ModelImpl::Build(mslite::BuildRequest request, const std::shared_ptr<Contex
   }
   session_ = session;
   model_ = built.model;
-  timeout_us_ = mslite::TimeoutOf(request);
+  timeout_us_ = session->TimeoutUs(model_);
   built_in_.store(mslite::Generation());
   is_on_ascend_ = context->MutableDeviceInfo().front()->GetDeviceType() == kAscend;
   inputs_ = mslite::EmptyTensors(built.description.inputs, session_);

@@ -104,7 +104,7 @@ void SharedRunner::Init(const std::function<BuildRequest()> &make_request,
     LogWarning(note);
   }
   runner->model = built.model;
-  runner->timeout_us = TimeoutOf(request);
+  runner->timeout_us = runner->session->TimeoutUs(runner->model);
   runner->description = std::move(built.description);
   std::lock_guard<std::mutex> guard(lock_);
   runner_ = std::move(runner);

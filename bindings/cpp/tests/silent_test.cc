@@ -165,13 +165,20 @@ TEST(ATimeoutThatIsNoTimeIsRefused) {
     const auto status = model.Build(ModelFile("dense.mindir"), mindspore::kMindIR, Cpu());
     CHECK_CONTAINS(status.ToString(), "[parallel] timeout_s");
   }
-  mslite::BuildRequest request;
-  CHECK_EQ(mslite::TimeoutOf(request), 0u);
-  request.config = {{"parallel", {{"timeout_s", "1e-9"}, {"other", "1"}}}};
-  CHECK_EQ(mslite::TimeoutOf(request), 1u);         // shorter is still no "for ever"
-  CHECK_EQ(request.config["parallel"].size(), 2u);  // what it says is for the worker to judge
-  request.config["parallel"]["timeout_s"] = "1e99";
-  CHECK_EQ(mslite::TimeoutOf(request), 1000000000000000u);
+}
+
+TEST(TheWorkerSaysHowLongARequestMayTake) {
+  const std::pair<const char *, uint64_t> cases[] = {
+      {"0", 0}, {"1e-9", 1}, {" 1.5 ", 1500000}, {"1e99", 1000000000000000}};
+  for (const auto &[text, wanted] : cases) {
+    mslite::BuildRequest request = mslite::OfFile(ModelFile("dense.mindir"), mindspore::kMindIR);
+    mslite::AddContext(*Cpu(), &request);
+    request.config = {{"parallel", {{"timeout_s", text}}}};
+    const auto session = mslite::Session::Current();
+    const uint32_t model = session->Build(request).model;
+    CHECK_EQ(session->TimeoutUs(model), wanted);
+    session->Close(model);
+  }
 }
 
 TEST(TheKernelTellsWhetherAProcessComputes) {

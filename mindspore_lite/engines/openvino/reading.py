@@ -19,7 +19,7 @@ import onnx_ir as ir
 import openvino as ov
 
 from mindspore_lite.core.boundary import engine_failure
-from mindspore_lite.core.dtypes import BY_ONNX, no_strings
+from mindspore_lite.core.dtypes import BY_ONNX, TABLE, no_strings
 from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.engines.openvino.faults import mend
 from mindspore_lite.engines.prepare import variable
@@ -37,14 +37,8 @@ _MOST_TEXT = 4000  # characters of an error that are looked at
 _NEWEST = 1000  # guess: ONNX's own opsets have got to 25 in nine years
 INSTEAD = "use [common_context] engine=onnxruntime for this model"
 _MAX_LEVELS = 16  # of sub-graphs in each other; with each, compiling takes twice as long: 1 s
-_TYPES = {
-    "boolean": "bool",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-    **{f"{sign}{bits}": f"{kind}{bits}" for sign, kind in (("i", "int"), ("u", "uint"))
-       for bits in (8, 16, 32, 64)},
-}  # fmt: skip
+# OpenVINO's own names; it has no complex numbers, and bfloat16 goes over the border as another type
+_TYPES = {"boolean": "bool"} | {d.short: d.name for d in TABLE if d.short[0] in "iuf"}
 
 
 _T = ir.DataType

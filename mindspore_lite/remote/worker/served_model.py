@@ -6,6 +6,7 @@ A run can be ended from another thread: the starting thread attaches what ends i
 from __future__ import annotations
 
 import json
+import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.mindir.decrypt import checked_key
 from mindspore_lite.remote.wire.bodies import MODEL, RUNNER, Build, Description
 from mindspore_lite.remote.wire.faults import RUNNER_FAILED
+from mindspore_lite.remote.wire.fields import MAX_US
 from mindspore_lite.remote.worker.groups import others
 from mindspore_lite.serving import update
 from mindspore_lite.serving.build import check_stateless
@@ -135,7 +137,9 @@ class Served(Hosted):
             return Description(*self._service.resize(shapes))
 
     def info(self, key: str) -> str:
-        """One fact, as get_model_info() has it."""
+        """One fact, as get_model_info() has it, or the time limit of requests."""
+        if key == "timeout_us":  # clients watch their own deadlines, but do not read settings
+            return str(math.ceil(min(self._service.spec.timeout_s * 1e6, MAX_US)))
         more = MODEL_INFO_KEYS if isinstance(self._service, SingleService) else ()
         return fact(self._service, key, more)
 

@@ -107,6 +107,10 @@ std::string Session::Info(uint32_t model, const std::string &key) {
   return fact;
 }
 
+uint64_t Session::TimeoutUs(uint32_t model) {
+  return std::strtoull(Info(model, "timeout_us").c_str(), nullptr, 10);
+}
+
 void Session::Close(uint32_t model) noexcept {
   if (!state_->link->is_ours()) return;
   try {

@@ -84,6 +84,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void UpdateWeights(uint32_t model, const std::vector<std::vector<Filled>> &groups);
   // A fact about a model; of the worker itself when `model` is 0.
   std::string Info(uint32_t model, const std::string &key);
+  // How long a request of a model may take, in microseconds, as the worker read it; 0: no limit.
+  uint64_t TimeoutUs(uint32_t model);
   // Waits for the model's requests under way, then releases it. Nothing when the worker is gone.
   void Close(uint32_t model) noexcept;
   // A piece of shared memory; null when it cannot be had.

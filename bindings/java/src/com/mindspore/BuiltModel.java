@@ -1,7 +1,6 @@
 package com.mindspore;
 
 import com.mindspore.internal.BuildRequest;
-import com.mindspore.internal.BuildRequests;
 import com.mindspore.internal.Description;
 import com.mindspore.internal.Errors;
 import com.mindspore.internal.Filled;
@@ -24,9 +23,9 @@ final class BuiltModel {
   private Description description;
 
   BuiltModel(Model owner, BuildRequest request) {
-    limitMs = BuildRequests.limitMs(request);
     remote = Remote.built(request);
     forgotten = Forgotten.register(owner, remote::close);
+    limitMs = remote.session().limitMs(remote.model());
     description = remote.description();
     inputs = Exchange.describing(description.inputs(), remote.session());
     outputs = Exchange.describing(description.outputs(), remote.session());

@@ -192,8 +192,9 @@ public class ModelParallelRunner implements AutoCloseable {
       }
       Remote remote = Remote.built(request);
       forgotten = Forgotten.register(this, remote::close);
+      long limitMs = remote.session().limitMs(remote.model());
       synchronized (lock) {
-        live = new Live(remote, BuildRequests.limitMs(request));
+        live = new Live(remote, limitMs);
       }
     }
   }

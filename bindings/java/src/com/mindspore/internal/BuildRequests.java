@@ -14,9 +14,6 @@ import java.util.stream.Collectors;
 
 /** What a user says about a model and its devices becomes a request to the worker. */
 public final class BuildRequests {
-  private static final String TIMEOUT = "timeout_s";
-  private static final double MOST_SECONDS = 1e9; // as docs/wire.md has it: 10^15 us
-
   private BuildRequests() {}
 
   /** Of the model in a file. */
@@ -71,25 +68,6 @@ public final class BuildRequests {
     add(request, "cpu.inter_op_parallel_num", context.interOpParallelNum());
     add(request, "cpu.thread_affinity_mode", context.affinityMode());
     add(request, "cpu.thread_affinity_core_list", joined(context.affinityCores()));
-  }
-
-  /**
-   * How long a request may take, for the client's own deadline; 0: as long as it takes, or no time
-   * at all, which the worker refuses.
-   */
-  public static long limitMs(BuildRequest request) {
-    String text = request.config.getOrDefault("parallel", Map.of()).get(TIMEOUT);
-    return text == null ? 0 : Math.max(0, milliseconds(text));
-  }
-
-  /** -1 where it is no number of seconds that is 0 or more; what is shorter than one is one. */
-  private static long milliseconds(String text) {
-    try {
-      double seconds = Double.parseDouble(text);
-      return seconds >= 0 ? (long) Math.ceil(Math.min(seconds, MOST_SECONDS) * 1000) : -1;
-    } catch (NumberFormatException error) {
-      return -1;
-    }
   }
 
   private static boolean isMissing(String path) {

@@ -111,15 +111,5 @@ public final class BuildRequestsTest {
     Check.equal("parallel.workers_num=4 parallel.device_ids=0,1", settings(request));
     Check.equal(
         Map.of("parallel", Map.of("timeout_s", "1.5"), "other", Map.of("a", "b")), request.config);
-    Check.equal(1500L, BuildRequests.limitMs(request));
-  }
-
-  public static void theTimeoutIsReadFromTheConfiguration() {
-    BuildRequest request = new BuildRequest();
-    Check.equal(0L, BuildRequests.limitMs(request));
-    ConfigFile.merge(Map.of("parallel", Map.of("timeout_s", "1e-9")), request.config);
-    Check.equal(1L, BuildRequests.limitMs(request)); // shorter is still no "for ever"
-    ConfigFile.merge(Map.of("parallel", Map.of("timeout_s", "soon")), request.config);
-    Check.equal(0L, BuildRequests.limitMs(request)); // the worker says what is wrong
   }
 }

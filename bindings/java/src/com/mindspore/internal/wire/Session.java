@@ -112,6 +112,11 @@ public final class Session {
     }
   }
 
+  /** How long a request of a model may take, as the worker read it; 0: as long as it takes. */
+  public long limitMs(int model) {
+    return (Long.parseLong(info(model, "timeout_us")) + 999) / 1000;
+  }
+
   /** A fact about a model; of the worker itself when it is 0. */
   public String info(int model, String key) {
     try (Call call = new Call(lanes, Deadline.NEVER)) {
