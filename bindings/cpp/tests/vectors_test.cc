@@ -173,7 +173,7 @@ void CheckMade(const std::vector<mslite::Made> &found, const Part &part) {
 void CheckAnswer(Message request, const Part &part) {
   const std::vector<uint8_t> bytes = part.Body();
   Reader body(bytes.data(), bytes.size());
-  if (request == Message::kBuild) {
+  if (request == Message::kBuild || request == Message::kDerive) {
     const mslite::Built built = mslite::ReadBuilt(&body);
     CHECK_EQ(built.model, part.Number("model"));
     CheckInfos(built.description.inputs, part, "inputs");

@@ -221,7 +221,7 @@ public final class VectorsTest {
   private static void checkAnswer(Message request, Part part) {
     Reader body = new Reader(ByteBuffer.wrap(part.body()));
     switch (request) {
-      case BUILD -> {
+      case BUILD, DERIVE -> {
         Built built = Bodies.built(body);
         Check.equal((int) part.number("model"), built.model());
         checkDescription(part, built.description());
