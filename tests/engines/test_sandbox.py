@@ -382,6 +382,7 @@ def test_weights_are_not_shared_from_a_temporary_folder(
 def test_the_child_refuses_a_file_that_is_not_the_one_that_was_hashed(tmp_path: Path) -> None:
     told = {"engine": "onnxruntime", "precision": "enforce_fp32", "folder": str(tmp_path),
             "kind": "MINDIR", "path": str(DIGITS), "beside": None, "has_weights": False,
+            "strict_bfloat16": False,
             "budget": vars(Budget()), "shapes": None, "digests": ["0" * 64]}  # fmt: skip
     with pytest.raises(ModelFileError, match="changed while it was read"):
         sandbox.compile_task(told, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from support.op_case import K, S
 from support.refusal import Row, assert_refused, named
@@ -10,8 +9,6 @@ from support.refusal import Row, assert_refused, named
 ROWS: list[Row] = [
     ("DivMod", [(2,), (2,), K(3)], {}, "rounding_mode 3 is not supported"),
     ("SmoothL1Loss", [(2,), (2,)], {"reduction": "median"}, "reduction 'median' is not supported"),
-    ("SparseSoftmaxCrossEntropyWithLogits", [(2, 3), np.array([0, 1])], {"is_grad": True},
-     "the gradient of a loss"),
     ("BitwiseOrScalar", [(2,), K(1)], {}, "BitwiseOrScalar of float32 is not supported"),
     ("Histogram", [(9,)], {"bins": 2**30}, "1073741824 bins, at most"),
     ("UniformReal", [K((2**20, 2**20))], {}, "1099511627776 random numbers, at most"),
