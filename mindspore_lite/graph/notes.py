@@ -35,7 +35,10 @@ class Notes:
 
 def write_notes(notes: Notes) -> str:
     """The attribute's value."""
-    return json.dumps(asdict(notes), sort_keys=True)
+    held = asdict(notes)
+    if not held["parameters"]:  # most files need none
+        del held["parameters"]
+    return json.dumps(held, sort_keys=True)
 
 
 def read_notes(text: Any) -> Notes:
