@@ -58,7 +58,8 @@ def test_a_built_model_and_a_runner_tell_their_settings(tmp_path: Path) -> None:
         runner.build_from_file(str(DIGITS), context)
         assert runner.get_model_info("spec") == CASES[2].spec
     with mslite.Model() as model:
-        model.build_from_file(str(DIGITS), mslite.ModelType.MINDIR, None, str(file))
+        with pytest.warns(UserWarning, match="no effect on a Model"):
+            model.build_from_file(str(DIGITS), mslite.ModelType.MINDIR, None, str(file))
         assert model.get_model_info("spec") == CASES[2].spec
 
 
