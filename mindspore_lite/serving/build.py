@@ -115,13 +115,7 @@ def build(
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     session = _carrying(given, session)
-    try:
-        _check_ascend_shapes(spec, session)
-    except BaseException:
-        session.close()
-        if share is not None:
-            share.close()
-        raise
+    _check_ascend_shapes(spec, session, share)
     return Built(
         given=given,
         stamps=stamps,
@@ -136,8 +130,19 @@ def build(
     )
 
 
-def _check_ascend_shapes(spec: Spec, session: Session) -> None:
-    """Refuse shapes of [ascend_context] that do not fit the model, layer by layer."""
+def _check_ascend_shapes(spec: Spec, session: Session, share: Share | None) -> None:
+    """Refuse shapes of [ascend_context] that do not fit the model; it is closed then."""
+    try:
+        _check_shapes(spec, session)
+    except BaseException:
+        session.close()
+        if share is not None:
+            share.close()
+        raise
+
+
+def _check_shapes(spec: Spec, session: Session) -> None:
+    """Refuse shapes of [ascend_context] that do not fit, layer by layer."""
     if not spec.input_shape and not spec.dynamic_dims:
         return
     infos = {info.name: info for info in session.info.inputs}
