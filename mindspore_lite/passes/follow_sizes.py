@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -59,7 +59,8 @@ def follow_sizes(model: ir.Model, shapes: Mapping[str, Dims]) -> int:
     for _ in range(_ROUNDS):
         new = _inferred(proto, symbols)
         found = {
-            (places[id(edit.node)], edit.place): edit for edit in _due(nodes, old, new, changes)
+            (places[id(edit.node)], edit.place): edit
+            for edit in _due(nodes, old, new, changes, shapes)
         }
         if found.keys() <= done:
             return len(done)
@@ -103,17 +104,23 @@ def _changes(model: ir.Model, shapes: Mapping[str, Dims]) -> Changes:
     return {was: frozenset(sizes) for was, sizes in found.items()}
 
 
-def _due(nodes: list[ir.Node], old: Known, new: Known, changes: Changes) -> list[Edit]:
+def _due(
+    nodes: list[ir.Node], old: Known, new: Known, changes: Changes, inputs: Iterable[str]
+) -> list[Edit]:
     """The constants to change of nodes whose inputs are settled."""
     unsettled: set[str] = set()
+    derived = set(inputs)  # what is computed from inputs that get other sizes
     found: list[Edit] = []
     for node in nodes:
         names = [str(value.name) if value is not None else "" for value in node.inputs]
+        depends = bool(derived.intersection(names))
+        if depends:
+            derived.update(str(value.name) for value in node.outputs)
         if unsettled.intersection(names):
             unsettled.update(str(value.name) for value in node.outputs)
             continue
         was, now = ([known.get(name) for name in names] for known in (old, new))
-        if node.domain or was == now:
+        if node.domain or (was == now and not depends):
             continue
         edits = [*_own_sizes(node, was[0], now[0], changes), *joined_constants(node, was, now)]
         for edit in edits:
@@ -128,7 +135,7 @@ def _own_sizes(
     """What a node says in numbers about the sizes of its first input."""
     if node.op_type not in _RULES or was is None or now is None:
         return
-    if len(was) != len(now) or was == now:
+    if len(was) != len(now):
         return
     place, rule = _RULES[node.op_type]
     try:

@@ -47,9 +47,10 @@ def followed(
     # factors of the size that takes what is left
     rest = {at for size, group in zip(target, theirs, strict=True) if size == -1 for at in group}
     for group, was, now in zip(_groups(old, ends), old, new, strict=True):
-        if was == now:
-            continue
+        # also where the product is the same: two sizes that changed places may be merged in it
         changed = _changed([factors[at] for at in group], now, changes)
+        if changed is None and was == now:
+            continue
         if changed is None:
             changed = _absorbed(group, factors, now, rest)
         if changed is None:

@@ -100,3 +100,26 @@ def test_chains_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
     nodes = [node("Reshape", ["x", "s"], ["a"]), node("Reshape", ["a", "t"], ["y"])]
     with pytest.raises(ShapeError, match="more than 1 layers that depend on each other"):
         made(nodes, [2, 6], [1, 6], s=np.array([2, 2, 3]), t=np.array([2, 6]))
+
+
+def test_an_image_that_is_turned_is_no_silent_mistake() -> None:
+    nodes = [
+        node("Reshape", ["x", "flat"], ["a"]),
+        node("Softmax", ["a"], ["b"], axis=-1),
+        node("Reshape", ["b", "back"], ["y"]),
+    ]
+    weights = {"flat": np.array([1, 3, 24]), "back": np.array([1, 3, 4, 6])}
+    with pytest.raises(ShapeError, match="more than one of its sizes could follow"):
+        made(nodes, [1, 3, 4, 6], [1, 3, 6, 4], **weights)
+
+
+def test_weights_of_the_turned_sizes_stay() -> None:
+    nodes = [
+        node("Reshape", ["w", "s"], ["a"]),
+        node("Flatten", ["a"], ["b"], axis=0),
+        node("Flatten", ["x"], ["c"], axis=0),
+        node("Add", ["b", "c"], ["y"]),
+    ]
+    weights = {"w": W[:2, :5].copy().reshape(10), "s": np.array([2, 5])}
+    x, y = made(nodes, [2, 5], [5, 2], **weights)
+    np.testing.assert_allclose(y, W[:2, :5].reshape(1, 10) + x.reshape(1, 10))

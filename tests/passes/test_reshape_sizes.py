@@ -52,6 +52,13 @@ def test_two_answers_are_none() -> None:
         followed([2, 2, 8], [4, 8], [2, 8], TWO_TO_ONE)
 
 
+def test_sizes_that_changed_places_are_not_taken_as_they_were() -> None:
+    turned = {4: frozenset({6}), 6: frozenset({4})}
+    with pytest.raises(AmbiguousError):
+        followed([1, 5, 4, 6], [1, 5, 24], [1, 5, 24], turned)
+    assert followed([1, 24, 5], [1, 24, 5], [1, 24, 5], turned) == [1, 24, 5]
+
+
 def test_many_numbers_are_not_tried_in_all_ways() -> None:
     sizes = [2] * 14
     assert followed(sizes, [2**14], [3**5 * 7], {2: frozenset({3, 5, 7})}) is None
