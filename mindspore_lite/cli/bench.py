@@ -26,14 +26,20 @@ from mindspore_lite.bench.winner import ini_text, python_text, remember
 from mindspore_lite.cli.bench_flags import (
     Options,
     check_tune,
-    check_writable,
     loads_of,
     peers_of,
     plan_of,
 )
 from mindspore_lite.cli.bench_show import show_apart, show_ratios, show_runs, show_tune
 from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
-from mindspore_lite.cli.inputs import check_files, check_names, read_array, read_pairs, read_shape
+from mindspore_lite.cli.inputs import (
+    check_files,
+    check_names,
+    check_writable,
+    read_array,
+    read_pairs,
+    read_shape,
+)
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.cli.run import model_type
 from mindspore_lite.core import cores, synthetic

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,19 +164,6 @@ def check_tune(options: Options) -> None:
         fail(f"--tune does not go with {', '.join(given)}", code=2)
     if options.target != "cpu":
         fail("--tune searches settings of the CPU; it goes with --target cpu", code=2)
-
-
-def check_writable(*files: Path | None) -> None:
-    """Raise OSError before anything is measured, not after."""
-    for file in files:
-        if file is None:
-            continue
-        if file.is_dir():
-            raise IsADirectoryError(f"{str(file)!r} is a folder, wanted a file to write")
-        if not file.absolute().parent.is_dir():
-            raise FileNotFoundError(f"there is no folder for {str(file)!r}; make it first")
-        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-            raise PermissionError(f"{str(file)!r} may not be written")
 
 
 def _listed(flag: str, text: str, kind: Callable[[str], Number], most: Number) -> list[Number]:

@@ -1,4 +1,4 @@
-"""Parses --input and --shape into names, sizes and arrays."""
+"""Parses --input and --shape into names, sizes and arrays; checks files to read and to write."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ def read_pairs(flag: str, given: list[str] | None, *, nameless: bool = False) ->
         name, equals, value = text.rpartition("=")
         if not equals or not name or not value:
             raise ValueError(f"{flag} got {text!r}, wanted NAME={_VALUES.get(flag, 'VALUE')}")
+        if name in found:
+            raise ValueError(
+                f"{flag} got {name!r} twice, {found[name]!r} and {value!r}; leave one out"
+            )
         found[name] = value
     return found
 
@@ -54,6 +58,19 @@ def read_shape(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(f"--shape got {text!r}, wanted sizes like 1,3,224,224") from None
+
+
+def check_writable(*files: Path | None) -> None:
+    """Raise OSError before anything is run, not after."""
+    for file in files:
+        if file is None:
+            continue
+        if file.is_dir():
+            raise IsADirectoryError(f"{str(file)!r} is a folder, wanted a file to write")
+        if not file.absolute().parent.is_dir():
+            raise FileNotFoundError(f"there is no folder for {str(file)!r}; make it first")
+        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            raise PermissionError(f"{str(file)!r} may not be written")
 
 
 def check_files(given: dict[str, str], *, pictures: bool = True) -> None:

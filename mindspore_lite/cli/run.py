@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from mindspore_lite.cli.console import say, steps, working
+from mindspore_lite.cli.console import fail, say, steps, working
 from mindspore_lite.cli.inputs import (
     PICTURES,
     check_files,
     check_names,
+    check_writable,
     read_array,
     read_pairs,
     read_picture,
@@ -84,6 +85,9 @@ def run(
     """
     context, entries = _context(target, device, threads), _entries(engine, sandbox)
     files, shapes = read_pairs("--input", input, nameless=True), read_pairs("--shape", shape)
+    if top < 0:
+        fail(f"--top got {top}, wanted how many values to show, or 0", code=2)
+    check_writable(save)
     check_files(files)  # before the model is built, which may take long
     with Model() as loaded:
         start = time.perf_counter()

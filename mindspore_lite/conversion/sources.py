@@ -53,13 +53,19 @@ class Origin:
 
 
 def framework_of(path: Path) -> str:
-    """The framework that a file belongs to, by its suffix."""
+    """The framework that a file belongs to, by its suffix.
+
+    Raises:
+        ModelFileError: It is of no framework that can be converted; the message says what to do.
+    """
     found = by_suffix(path)
     kind = "" if found is None else _NAMES.get(found.kind, found.kind)
     if kind in _LOADERS or kind == "CAFFE":  # which the converter names, to say what to do instead
         return kind
     if kind:
         raise ModelFileError(f"{str(path)!r}: {_REFUSED[kind]}")
+    if path.is_file():
+        foreign_files.refuse_foreign(path)
     known = ", ".join(suffix for kind in _LOADERS for suffix in SUFFIXES[kind])
     raise ModelFileError(
         f"{str(path)!r} has the suffix {path.suffix!r}, wanted one of {known}; "

@@ -208,6 +208,18 @@ def refuse_damaged(path: Path, wanted: str) -> None:
         raise told(found).prefixed(f"{str(path)!r} cannot be loaded as {wanted}: ")
 
 
+def refuse_foreign(path: Path) -> None:
+    """Refuse a file that is surely of another kind, by its first bytes.
+
+    Raises:
+        ModelFileError: It is such, or cannot be opened.
+    """
+    with open_file(path) as file:
+        found = recognised(file[:HEAD_BYTES])
+    if found is not None:
+        raise told(found).prefixed(f"{str(path)!r} cannot be converted: ")
+
+
 def told(found: Foreign) -> ModelFileError:
     """The error that says so."""
     return ModelFileError(f"it is {found.what}; {found.remedy}")

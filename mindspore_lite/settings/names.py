@@ -10,6 +10,7 @@ from mindspore_lite.settings.read import Layer
 from mindspore_lite.settings.table import ENTRIES, ORIGINAL_KEYS, ORIGINAL_SECTIONS, SECTIONS
 
 _NEAR = 0.75  # of difflib: a slip of the pen; guess
+_SURE = 0.9  # of a key of another section, too; guess
 _LIKE = 0.4  # enough for advice, where the name is wrong anyway; guess
 _MOST = 1000  # unknown names that are compared; the original takes no more keys in a section
 _log = logging.getLogger("mindspore_lite")
@@ -61,11 +62,13 @@ def _check_key(section: str, key: str) -> None:
     known = [name for place, name in ENTRIES if place == section]
     is_shared = section in ORIGINAL_KEYS
     near = nearest(key, known, _NEAR if is_shared else _LIKE)
-    homes = [place for place, name in ENTRIES if name == key]
+    meant = key if near else nearest(key, [name for _, name in ENTRIES], _SURE)
+    homes = [place for place, name in ENTRIES if name == meant]
     if is_shared and not near and not homes:
         return
     advice = f"; did you mean {near!r}?" if near else ""
-    advice = f"; it belongs into [{homes[0]}]" if homes else advice
+    if homes:
+        advice = f"; {'it' if meant == key else repr(meant)} belongs into [{homes[0]}]"
     raise EngineError(
         f"[{section}] has no key {key[:80]!r}, wanted one of {', '.join(known)}{advice}"
     )

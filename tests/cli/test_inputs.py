@@ -56,3 +56,8 @@ def test_commands_say_it_before_they_build(
     done = mslite(command[0], DIGITS_MODEL, *command[1:], "--input", "x=nope.npy")
     assert done.code == 1
     assert done.err.startswith("mslite: --input x: there is no file 'nope.npy'; there is no ")
+
+
+def test_a_name_that_is_given_twice_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"--input got 'x' twice, 'a\.npy' and 'b\.npy'"):
+        read_pairs("--input", ["x=a.npy", "x=b.npy"])

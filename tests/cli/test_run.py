@@ -221,3 +221,20 @@ def test_a_picture_for_another_kind_of_input_says_what_is_wanted(
     dense = written(tmp_path / "dense.mindir", dense_net())
     done = mslite("run", dense, "--input", file)
     assert "is a picture, and the input has shape [2, 3]" in done.err
+
+
+def test_a_negative_top_is_refused(mslite: Run) -> None:
+    done = mslite("run", DIGITS_MODEL, "--top", -1)
+    assert (done.code, done.out) == (2, "")
+    assert "--top got -1, wanted how many values" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("", "is a folder, wanted a file"), ("no/y.npz", "there is no folder for")]
+)
+def test_a_place_that_cannot_be_written_is_said_before_the_run(
+    mslite: Run, tmp_path: Path, name: str, words: str
+) -> None:
+    done = mslite("run", DIGITS_MODEL, "--save", tmp_path / name)
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err

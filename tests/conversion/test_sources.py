@@ -53,6 +53,24 @@ def test_an_unknown_suffix_is_refused_with_those_that_are_known(name: str) -> No
     assert not {".ms", ".om", ".prototxt"} & set(re.findall(r"\.\w+", str(caught.value)))
 
 
+@pytest.mark.parametrize(
+    ("name", "head", "words"),
+    [
+        ("w.safetensors", b'\x08\0\0\0\0\0\0\0{"w":{}}', "without a network; .*load_weights"),
+        ("w.gguf", b"GGUF\3\0\0\0", "a GGUF file"),
+        ("net.h5", b"\x89HDF\r\n\x1a\n", "HDF5.*tf2onnx"),
+        ("net.onnx.gz", b"\x1f\x8b\x08", "compressed; unpack"),
+        ("net", b"<!DOCTYPE html>", "an HTML page"),
+    ],
+)
+def test_a_foreign_file_under_its_own_name_is_named(
+    tmp_path: Path, name: str, head: bytes, words: str
+) -> None:
+    (tmp_path / name).write_bytes(head)
+    with pytest.raises(ModelFileError, match=f"cannot be converted: it is .*{words}"):
+        framework_of(tmp_path / name)
+
+
 @pytest.mark.parametrize("framework", ["CAFFE", "OM", "MSLITE"])
 def test_what_cannot_be_converted_says_what_to_do_instead(framework: str) -> None:
     with pytest.raises(EngineUnavailableError, match=r"'net\.x'.*[Cc]onvert the"):

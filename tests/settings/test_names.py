@@ -19,6 +19,7 @@ from mindspore_lite.settings.table import ORIGINAL_KEYS, ORIGINAL_SECTIONS
         ({"common_context": {"enigne": "torch"}}, "has no key 'enigne', .*did you mean 'engine'"),
         ({"common_context": {"Engine": "torch"}}, "did you mean 'engine'"),
         ({"parallel": {"worker_num": "1"}}, "did you mean 'workers_num'"),
+        ({"common_context": {"worker_num": "1"}}, r"'workers_num' belongs into \[parallel\]"),
         ({"parallel": {"zzz": "1"}}, "has no key 'zzz', wanted one of device_ids, workers_num, t"),
         ({"batching": {"queue_size": "1"}}, r"'queue_size', .*; it belongs into \[parallel\]"),
         ({"gpu_context": {"engine": "torch"}}, r"'engine', .*; it belongs into \[common_context\]"),
