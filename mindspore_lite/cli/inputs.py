@@ -18,7 +18,7 @@ _NAMELESS = ""  # of a file that was given without NAME=
 
 def read_pairs(flag: str, given: list[str] | None, *, nameless: bool = False) -> dict[str, str]:
     """`NAME=VALUE` of each time that a flag was given; a single one may be without a name."""
-    found = {}
+    found: dict[str, str] = {}
     if nameless and given and len(given) == 1 and "=" not in given[0]:
         return {_NAMELESS: given[0]}
     for text in given or []:

@@ -85,9 +85,7 @@ def run(
     """
     context, entries = _context(target, device, threads), _entries(engine, sandbox)
     files, shapes = read_pairs("--input", input, nameless=True), read_pairs("--shape", shape)
-    if top < 0:
-        fail(f"--top got {top}, wanted how many values to show, or 0", code=2)
-    check_writable(save)
+    _check_shown(top, save)
     check_files(files)  # before the model is built, which may take long
     with Model() as loaded:
         start = time.perf_counter()
@@ -117,6 +115,12 @@ def _filled(model: Model, files: dict[str, str], shapes: dict[str, str]) -> list
 def _entries(engine: str | None, sandbox: bool) -> dict[str, dict[str, str]]:
     found = {"common_context": {"engine": engine}} if engine else {}
     return {**found, "build": {"sandbox": "on"}} if sandbox else found
+
+
+def _check_shown(top: int, save: Path | None) -> None:
+    if top < 0:
+        fail(f"--top got {top}, wanted how many values to show, or 0", code=2)
+    check_writable(save)
 
 
 def _show(outputs: list[Tensor], top: int, save: Path | None) -> None:
