@@ -195,6 +195,7 @@ class Tensor:
         """
         if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
             raise checks.wrong_type("array", "an array that has __dlpack__", array)
+        array = foreign_arrays.negated(array)
         try:
             if not foreign_arrays.on_host(array):
                 return cls._on_card("", _memory().from_dlpack(array))
@@ -452,6 +453,10 @@ class Tensor:
         if tuple(shape) != self._shape:
             self._shape = tuple(shape)
             self._drop()
+
+    def _takes_results(self) -> bool:
+        """Whether a result can be written into the memory at hand, or there is none."""
+        return self._data is None or self._data.flags.writeable
 
     def _fill(self, array: Any) -> None:
         """Take a result: into the memory at hand where it fits, else in its place."""

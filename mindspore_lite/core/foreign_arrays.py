@@ -26,7 +26,10 @@ _KINDS = {"b": "b", "i": "iufcV", "u": "iufcV", "f": "fcV", "c": "c"}  # V: bflo
 
 def on_host(array: Any) -> bool:
     """Whether what has DLPack lies on the host, not on a card."""
-    kind, _ = array.__dlpack_device__()
+    try:
+        kind, _ = array.__dlpack_device__()
+    except ValueError as exc:  # PyTorch's, of a tensor on device "meta"
+        raise InputError(f"{_article(array)} holds no numbers that can be read: {exc}") from exc
     return int(kind) in _HOST_KINDS
 
 
@@ -37,7 +40,14 @@ def on_card(value: Any) -> bool:
 
 def detached(array: Any) -> Any:
     """The array without its history: PyTorch exports nothing that wants a gradient."""
-    return array.detach() if getattr(array, "requires_grad", False) is True else array
+    array = array.detach() if getattr(array, "requires_grad", False) is True else array
+    return negated(array)
+
+
+def negated(array: Any) -> Any:
+    """The array with its sign, of which PyTorch keeps a note (`z.conj().imag`) and DLPack none."""
+    is_noted = getattr(array, "is_neg", None)
+    return array.resolve_neg() if callable(is_noted) and is_noted() is True else array
 
 
 def plain(name: str, value: object, wanted: str, take_over: TakeOver) -> np.ndarray:
@@ -89,7 +99,7 @@ def _unmasked(array: np.ndarray) -> np.ndarray:
         raise InputError(
             "a masked array was given, and a model knows no masks; give array.filled(value)"
         )
-    return array
+    return np.asarray(array)  # np.matrix has two dims, whatever shape it is given
 
 
 def _taken_over(value: Any, take_over: TakeOver) -> np.ndarray:
@@ -131,7 +141,7 @@ def _numbers(info: TensorInfo, value: object) -> np.ndarray:
     with np.errstate(over="ignore"):
         cast = found.astype(info.dtype)
     lost = found.dtype.kind in "iu" and info.dtype.kind in "iu" and (cast != found).any()
-    if lost or (found.dtype.kind == "f" and (np.isinf(cast) & np.isfinite(found)).any()):
+    if lost or (info.dtype.kind in "fcV" and (np.isinf(cast) & np.isfinite(found)).any()):
         raise InputError(
             f"input {info.name!r} got numbers that {info.dtype} cannot hold", input_name=info.name
         )

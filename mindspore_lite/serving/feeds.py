@@ -85,6 +85,11 @@ def checked_outputs(infos: Sequence[TensorInfo], outputs: object) -> Sequence[Te
             f"{len(found)} outputs were given, the model has {len(infos)}: "
             f"{[info.name for info in infos]}"
         )
+    for at, tensor in enumerate(found):
+        if not tensor._takes_results():
+            raise InputError(
+                f"outputs[{at}] lies in memory that is read-only; give a Tensor of a copy of it"
+            )
     return found
 
 
@@ -177,7 +182,9 @@ def _shape(info: TensorInfo, shape: tuple[int, ...], any_size: bool) -> tuple[in
     if as_many and not same_rank and layouts.taken_as_it_lies(info.shape, shape):
         return info.shape
     if same_rank:
-        hint = layouts.exchanged(info.shape, shape)
+        # where other sizes pass, pictures in another layout may be more or fewer, too
+        batch = (-1, *info.shape[1:]) if any_size else info.shape
+        hint = layouts.exchanged(batch, shape)
         is_open = all(want in (-1, have) for want, have in zip(info.shape, shape, strict=True))
         if is_open or (any_size and not hint):
             return shape

@@ -60,6 +60,18 @@ def test_gradients_and_strides_do_not_matter(tensor: Any) -> None:
     np.testing.assert_array_equal(one(info(), tensor), X)
 
 
+def test_a_sign_that_torch_only_notes_is_not_lost() -> None:
+    noted = torch.complex(torch.zeros(2, 3), torch.from_numpy(X)).conj().imag
+    np.testing.assert_array_equal(one(info(), noted), -X)
+    np.testing.assert_array_equal(Tensor(noted).get_data_to_numpy(), -X)
+    np.testing.assert_array_equal(Tensor.from_dlpack(noted).get_data_to_numpy(), -X)
+
+
+def test_a_torch_tensor_without_numbers_is_refused() -> None:
+    with pytest.raises(InputError, match="a torch Tensor holds no numbers that can be read"):
+        one(info(), torch.empty(2, 3, device="meta"))
+
+
 def test_a_torch_tensor_of_another_type_is_told_how_to_convert_it() -> None:
     with pytest.raises(InputError, match=r"a torch Tensor of float64 .*\.to\(torch\.float32\)"):
         one(info(), torch.zeros(2, 3, dtype=torch.float64))
@@ -111,6 +123,7 @@ def test_a_number_is_taken_for_a_scalar() -> None:
         (np.uint8, [[0, 1, 2], [3, 4, 256]], "numbers that uint8 cannot hold"),
         (np.uint8, [[0, 1, 2], [3, 4, -1]], "numbers that uint8 cannot hold"),
         (np.float16, [[0, 1, 2], [3, 4, 1e9]], "numbers that float16 cannot hold"),
+        (np.float16, [[0, 1, 2], [3, 4, 70000]], "numbers that float16 cannot hold"),
         (np.float32, [[1, 2, 3]], "data size not equal!"),
     ],
 )

@@ -86,6 +86,23 @@ def test_a_runner_takes_other_sizes_but_no_other_layout() -> None:
     for info in (fixed, TensorInfo("x", F32, (-1, 3, -1, -1))):
         with pytest.raises(ShapeError, match="looks like NHWC, and NCHW is wanted"):
             feeds.arrays([info], [np.zeros((1, 8, 8, 3), np.float32)], any_size=True)
+    with pytest.raises(ShapeError, match="looks like NHWC, and NCHW is wanted"):
+        feeds.arrays([fixed], [np.zeros((2, 8, 8, 3), np.float32)], any_size=True)
+    (found,) = feeds.arrays([fixed], [np.zeros((4, 3, 8, 8), np.float32)], any_size=True)
+    assert found.shape == (4, 3, 8, 8)
+
+
+@pytest.mark.parametrize("wanted", [(6,), (1, 2, 3), (2, 3)])
+def test_a_matrix_of_numpy_is_taken_as_an_array(wanted: tuple[int, ...]) -> None:
+    found = one(TensorInfo("x", F32, wanted), X.view(np.matrix))
+    assert (type(found), found.shape) == (np.ndarray, wanted)
+
+
+def test_outputs_that_cannot_be_written_to_are_refused() -> None:
+    memory = np.zeros((2, 3), np.float32)
+    memory.flags.writeable = False
+    with pytest.raises(InputError, match=r"outputs\[0\] lies in memory that is read-only"):
+        feeds.checked_outputs([FIXED], [Tensor(memory)])
 
 
 def test_a_tensor_without_data_stands_for_zeros_where_the_model_says_so() -> None:
