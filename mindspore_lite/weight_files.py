@@ -78,18 +78,23 @@ def load_lora(
     from mindspore_lite.weights.safetensors_file import open_safetensors
 
     file = Path(checks.path("path", path))
-    if isinstance(scale, bool) or not isinstance(scale, int | float):
+    if isinstance(scale, bool) or not isinstance(scale, int | float | np.integer | np.floating):
         raise checks.wrong_type("scale", "float", scale)
-    if not math.isfinite(scale):
-        raise ValueError(f"scale must be finite, but got {scale}")
+    try:
+        factor = float(scale)
+    except OverflowError:  # an integer beyond all floats
+        factor = math.inf
+    if not math.isfinite(factor):
+        raise ValueError(f"scale must be finite, but got {scale!r:.50}")
     if part is not None and part not in PARTS:
         raise ValueError(f"part must be one of {', '.join(PARTS)}, but got {part!r}")
     with boundary("load_lora failed! "), _named(file):
         if file.suffix.lower() in _PICKLES:
             raise _pickled()
+        _check_kind(file, ".safetensors")
         texts, tensors = open_safetensors(file)
         configs = read_configs(file, texts)
-        return [_tensor(*pair) for pair in products(tensors, float(scale), part or "", configs)]
+        return [_tensor(*pair) for pair in products(tensors, factor, part or "", configs)]
 
 
 @contextmanager

@@ -46,6 +46,8 @@ _FACTOR = re.compile(
 )
 _PLAIN = re.compile(r"\^?[\w.]+")  # a key of alpha_pattern that is no other regular expression
 _SIDES = {"A": "down", "B": "up"}
+# ways to begin in which PEFT takes the first product off the weights of the model
+_OTHER_BASES = ("pissa", "olora", "corda", "loftq", "lora_ga")
 _OTHER_KINDS = {
     "dora_scale": "DoRA", "lora_magnitude_vector": "DoRA", "hada_w": "LoHa", "lokr_w": "LoKr",
     "lora_mid": "LoCon with a middle factor", "lora_embedding_": "LoRA of an embedding",
@@ -125,11 +127,12 @@ def _pairs(
     for name, array in tensors:
         if part and _is_of_another(name, part):
             continue
-        if array.dtype.name not in _FLOATS:
+        is_alpha = name.endswith(".alpha")  # of which PyTorch makes an integer, if it was one
+        if array.dtype.name not in _FLOATS and not (is_alpha and array.dtype.kind in "iu"):
             problems.append(f"{clipped(name)} is of type {array.dtype}, wanted {_FLOATS}")
         elif not np.isfinite(array).all():
             problems.append(f"{clipped(name)} holds numbers that are not finite")
-        elif name.endswith(".alpha"):
+        elif is_alpha:
             alphas[name.removesuffix(".alpha").removesuffix("_lora")] = array
         elif found := _FACTOR.fullmatch(name):
             side = _SIDES.get(found["peft"]) or found["kohya"] or found["diffusers"]
@@ -238,6 +241,13 @@ def _configs(where: str, text: str | bytes) -> list[Config]:
     for key, value in entries.items():
         if key.endswith("use_dora") and value:
             raise ModelFileError(f"{where} says {key}: DoRA is not merged here")
+        if key.endswith("init_lora_weights") and str(value).startswith(_OTHER_BASES):
+            raise ModelFileError(
+                f"{where} says {key} {value!r:.50}: it belongs to weights that PEFT changed at the "
+                "start; save it with path_initial_model_for_weight_conversion, as a plain LoRA"
+            )
+        if key.endswith("alora_invocation_tokens") and value:
+            raise ModelFileError(f"{where} says {key}: aLoRA counts after some tokens only")
     return found
 
 

@@ -93,6 +93,8 @@ def test_factors_of_any_float_are_merged_in_float32(dtype: Any, tmp_path: Path) 
         ({"lora_alpha": 8, "alpha_pattern": {"fc": 2}}, 1.0),
         ({"lora_alpha": 8, "alpha_pattern": {"^enc.fc": 2, "c": 1}}, 1.0),
         ({"lora_alpha": 8, "alpha_pattern": {"c": 2}}, 4.0),
+        ({"lora_alpha": 8, "init_lora_weights": "gaussian"}, 4.0),
+        ({"lora_alpha": 8, "init_lora_weights": True, "alora_invocation_tokens": None}, 4.0),
         ({}, 1.0),
     ],
 )
@@ -138,6 +140,9 @@ def test_diffusers_keeps_the_configuration_of_each_part_in_the_file(tmp_path: Pa
         ('{"lora_alpha": NaN}', "alpha is nan, wanted a number"),
         ('{"lora_alpha": 8, "alpha_pattern": {".*(a+)+$": 1}}', "wanted names of modules"),
         ('{"lora_alpha": 8, "use_dora": true}', "DoRA is not merged here"),
+        ('{"lora_alpha": 8, "init_lora_weights": "pissa_niter_4"}', "weights that PEFT changed"),
+        ('{"lora_alpha": 8, "init_lora_weights": "olora"}', "save it with path_initial_model"),
+        ('{"lora_alpha": 8, "alora_invocation_tokens": [1, 2]}', "aLoRA"),
         (" " * (1 << 20) + "{}", "1048578 bytes, wanted at most 1048576"),
     ],
 )
@@ -170,6 +175,15 @@ def test_a_part_is_taken_without_those_of_others(tmp_path: Path) -> None:
     only = saved(tmp_path / "y.safetensors", pair("unet.a"))
     with pytest.raises(RuntimeError, match="no pair of LoRA factors for part 'text_encoder'"):
         mslite.load_lora(only, part="text_encoder")
+
+
+@pytest.mark.parametrize("alpha", [np.array(4), np.array(4, np.uint8), np.array([4.0])])
+@pytest.mark.parametrize("scale", [np.float32(0.5), 0.5])
+def test_numbers_may_be_of_any_type(alpha: np.ndarray, scale: float, tmp_path: Path) -> None:
+    path = saved(
+        tmp_path / "x.safetensors", {**pair("fc", "lora_down", "lora_up"), "fc.alpha": alpha}
+    )
+    np.testing.assert_array_equal(loaded(path, scale=scale)["fc.lora_delta.weight"], PRODUCT)
 
 
 # --- files that are no LoRA, or a bad one ---------------------------------------------------------
@@ -236,8 +250,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     data = save(pair("fc"))
     for damaged in (b"", data[:-1], b"\xff" * 100):
         path.write_bytes(damaged)
-        with pytest.raises(RuntimeError, match=r"no \.safetensors file"):
+        with pytest.raises(RuntimeError, match=r"no \.safetensors file|an empty file"):
             mslite.load_lora(path)
+    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n")
+    with pytest.raises(RuntimeError, match=r"git lfs pull"):
+        mslite.load_lora(path)
     pickled = tmp_path / "x.pt"
     pickled.write_bytes(b"")
     with pytest.raises(RuntimeError, match="such a file may be a pickle"):
@@ -249,6 +266,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     [
         ({"scale": "1"}, TypeError, "scale must be float"),
         ({"scale": True}, TypeError, "scale must be float"),
+        ({"scale": 10**400}, ValueError, "scale must be finite"),
         ({"scale": float("nan")}, ValueError, "scale must be finite"),
         ({"part": "vae"}, ValueError, "part must be one of unet, text_encoder, text_encoder_2"),
     ],
