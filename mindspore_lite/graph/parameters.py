@@ -9,8 +9,9 @@ keeps what was found in its notes (graph/notes.py).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 _SCOPES = "pkg.torch.onnx.name_scopes"  # of a node: the modules around it, then its own name
 _FX_NODE = "pkg.torch.onnx.fx_node"  # of a node: the call that it was made of
+_RULE = "pkg.onnxscript.rewriter.rule_name"  # of a node: what the exporter made it by
 _CLASSES = "pkg.torch.onnx.class_hierarchy"
 _MAX_TEXT = 10_000  # characters of one metadata entry that are looked at
 # a weight is often turned or converted on its way to the node that uses it
 MOVES = frozenset({"Transpose", "Cast", "Reshape", "Identity"})
 PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
+_CONVS = frozenset({"Conv", "ConvTranspose"})
 _MAX_MOVES = 16  # between a weight and its product; more say nothing about layout
 _OWN = re.compile(r"[^\W\d]\w*(\.\w+)*\.[^\W\d]\w*", re.ASCII)  # `encoder.layers.3.fc1.weight`
 _FX_WEIGHT = re.compile(r"linear\.default\]\(args = \(%\w+, %p_(\w+)", re.ASCII)
@@ -40,12 +43,40 @@ UNKNOWN = Parameter()
 
 
 def parameters_of(model: ir.Model) -> dict[str, Parameter]:
-    """The parameters of all weights of the main graph, by the names of the weights."""
+    """The parameters of all weights of the main graph, by the names of the weights.
+
+    A name that is only a guess, that of the module, is dropped where another weight has it as well.
+    """
     noted = noted_parameters(model)
-    return {
-        name: noted.get(name) or _named(name) or _used(value)
-        for name, value in model.graph.initializers.items()
-    }
+    found: dict[str, Parameter] = {}
+    guessed = set()
+    for name, value in model.graph.initializers.items():
+        known = noted.get(name) or _merged(value) or _named(name)
+        found[name], is_guess = (known, False) if known else _used(value)
+        if is_guess:
+            guessed.add(name)
+    count = Counter(one.name for one in found.values())
+    for name in guessed:
+        if count[found[name].name] > 1:
+            found[name] = replace(found[name], name="")
+    return found
+
+
+def is_own(name: str) -> bool:
+    """Whether a weight's name is one that a parameter has."""
+    return _OWN.fullmatch(name) is not None
+
+
+def is_merged(value: ir.Value, parameter: Parameter) -> bool:
+    """Whether an exporter has merged a weight with others, so that it is no parameter any more.
+
+    A BatchNorm after a Conv goes into its weight and bias. The older exporter gives them new names
+    then, and only then; the newer one says so at the node.
+    """
+    if parameter.name:
+        return False
+    convs = (is_op(node, _CONVS) and place > 0 for node, place in value.uses())
+    return is_own(value.name or "") or any(convs)
 
 
 KEY = "mslite.parameter"  # of a weight's metadata, where a file's notes have said it
@@ -60,8 +91,13 @@ def note_parameter(value: ir.Value, parameter: Parameter) -> None:
 def note_parameters(model: ir.Model) -> None:
     """Keep with each weight what the metadata of nodes says, before that is dropped."""
     for name, parameter in parameters_of(model).items():
-        if parameter.name not in ("", name):
+        if is_worth_noting(name, parameter):
             note_parameter(model.graph.initializers[name], parameter)
+
+
+def is_worth_noting(name: str, parameter: Parameter) -> bool:
+    """Whether more is known of a weight than its name says."""
+    return parameter.name != name if is_own(name) else bool(parameter.name)
 
 
 def noted_parameters(model: ir.Model) -> dict[str, Parameter]:
@@ -122,19 +158,29 @@ def module_of(path: str) -> str:
 
 def _named(name: str) -> Parameter | None:
     """A weight that still has its parameter's name is the parameter, as it is."""
-    return Parameter(name, False) if _OWN.fullmatch(name) else None
+    return Parameter(name, False) if is_own(name) else None
 
 
-def _used(value: ir.Value) -> Parameter:
-    """What the products that use a weight tell; the first name counts, layouts must agree."""
+def _merged(value: ir.Value) -> Parameter | None:
+    """A weight that the exporter merged with a BatchNorm has lost its parameter, not its name."""
+    rules = (node.metadata_props.get(_RULE, "") for node, _ in value.uses())
+    return UNKNOWN if any(rule.startswith("FuseBatchNorm") for rule in rules) else None
+
+
+def _used(value: ir.Value) -> tuple[Parameter, bool]:
+    """What the products that use a weight tell, and whether the name is a guess.
+
+    The first name counts, layouts must agree.
+    """
     found = list(dict.fromkeys(_uses(value)))
     if not found:
-        return UNKNOWN
-    layouts = {one.transposed for one in found}
-    return Parameter(found[0].name, layouts.pop() if len(layouts) == 1 else None)
+        return UNKNOWN, False
+    layouts = {one.transposed for one, _ in found}
+    (first, is_guess), *_ = found
+    return Parameter(first.name, layouts.pop() if len(layouts) == 1 else None), is_guess
 
 
-def _uses(weight: ir.Value) -> Iterator[Parameter]:
+def _uses(weight: ir.Value) -> Iterator[tuple[Parameter, bool]]:
     waiting: list[tuple[ir.Value, bool | None, int]] = [(weight, False, 0)]
     while waiting:
         value, turned, moves = waiting.pop()
@@ -142,9 +188,12 @@ def _uses(weight: ir.Value) -> Iterator[Parameter]:
             if is_op(node, MOVES) and place == 0 and moves < _MAX_MOVES:
                 waiting.append((node.outputs[0], _moved(node, turned), moves + 1))
             elif is_op(node, PRODUCTS) and place < 2:
-                scope = scope_of(node)
-                if scope:
-                    yield Parameter(_parameter(node, scope), _layout(node, place, turned))
+                layout = _layout(node, place, turned)
+                if is_op(node, _CONVS):  # it would have its own name, if it were the parameter
+                    yield Parameter("", layout), False
+                elif scope := scope_of(node):
+                    name, is_guess = _parameter(node, scope)
+                    yield Parameter(name, layout), is_guess
 
 
 def _moved(node: ir.Node, turned: bool | None) -> bool | None:
@@ -159,7 +208,7 @@ def _moved(node: ir.Node, turned: bool | None) -> bool | None:
 
 def _layout(node: ir.Node, place: int, turned: bool | None) -> bool | None:
     """Whether a weight lies turned round, if its parameter is (out, in) as a Linear's is."""
-    if node.op_type in ("Conv", "ConvTranspose"):
+    if node.op_type in _CONVS:
         return False if turned is False else None
     if turned is None or place != 1 or not _is_linear(node):
         return None
@@ -174,14 +223,17 @@ def _is_linear(node: ir.Node) -> bool:
     return not call or "aten.linear." in call or "modules.linear.Linear'" in classes
 
 
-def _parameter(node: ir.Node, scope: str) -> str:
-    """The parameter's name: its module, and what the call says, which writes "_" for "."."""
+def _parameter(node: ir.Node, scope: str) -> tuple[str, bool]:
+    """The parameter's name: its module, and what the call says, which writes "_" for ".".
+
+    Without a call it is a guess.
+    """
     module = module_of(scope)
     called = _FX_WEIGHT.search(node.metadata_props.get(_FX_NODE, "")[:_MAX_TEXT])
     start = module.replace(".", "_") + "_"
     if called and called[1].startswith(start):
-        return f"{module}.{called[1].removeprefix(start)}"
-    return f"{module}.weight"
+        return f"{module}.{called[1].removeprefix(start)}", False
+    return f"{module}.weight", True
 
 
 def is_op(node: ir.Node, kinds: frozenset[str]) -> bool:

@@ -21,7 +21,7 @@ from mindspore_lite.errors import UnsupportedOpError
 from mindspore_lite.graph.bfloat16 import KEY as BORDER
 from mindspore_lite.graph.from_mindir import from_mindir
 from mindspore_lite.graph.notes import NOTES, Notes, type_text, write_notes
-from mindspore_lite.graph.parameters import Parameter, parameters_of
+from mindspore_lite.graph.parameters import Parameter, is_worth_noting, parameters_of
 from mindspore_lite.graph.write_control import CONTROL
 from mindspore_lite.mindir.records import (
     Call,
@@ -174,7 +174,7 @@ class Writing:
         return {
             written: found[name]
             for name, written in pairs
-            if name in found and found[name].name not in ("", name)
+            if name in found and is_worth_noting(name, found[name])
         }
 
     # --- graphs and values ----------------------------------------------------------------------

@@ -7,7 +7,7 @@ happens as a whole or not at all. The arrays are new ones; the caller's memory i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,7 @@ def changed(
             present, wanted = {}, {}
         wanted |= reading.found
         doubtful += reading.doubtful
+        problems += directory.halves([name for name, _ in group], reading.found)
     if problems:
         may = shortened([clipped(variable.name) for variable in variables], room=400)
         raise InputError(f"{shortened(problems, '; ')}. The weights that may change are {may}")
@@ -141,6 +142,17 @@ class _Directory:
                 enough = variable.least if name == variable.parameter.name else whole
                 least[module] = min(enough, least.get(module, whole))
         self.modules = ModuleIndex(modules, least)
+
+    def halves(self, names: Sequence[str], found: Mapping[str, object]) -> Iterator[str]:
+        """Names of parameters that several weights share, and not all of these are given."""
+        for name in names:
+            sharing = [v.name for v in self.variables if name and v.parameter.name == name]
+            left = [clipped(one) for one in sharing if one not in found]
+            if len(sharing) > 1 and left:
+                yield (
+                    f"the parameter {clipped(name)} is in several weights, give "
+                    f"{shortened(left)} in the same list, as it lies in the graph"
+                )
 
     def find(self, name: str, place: int) -> Variable | str:
         """The variable, or what is wrong with the name or the place."""

@@ -13,7 +13,7 @@ A name of the list is, in this order:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,7 +27,9 @@ from mindspore_lite.graph.parameters import (
     PRODUCTS,
     UNKNOWN,
     Parameter,
+    is_merged,
     is_op,
+    is_own,
     layout_text,
     module_of,
     parameters_of,
@@ -102,6 +104,7 @@ def resolve(model: ir.Model, entries: Sequence[tuple[str, str]]) -> list[Found]:
     for weight, names in aliases.items():
         names.update(dict.fromkeys(index.names_of(weight)))
     _check_apart(aliases)
+    _check_tied(aliases, index.parameters)
     return [
         Found(
             weight,
@@ -168,6 +171,25 @@ def _check_apart(aliases: dict[str, dict[str, None]]) -> None:
                 )
 
 
+def _check_tied(
+    aliases: Mapping[str, Mapping[str, None]], parameters: Mapping[str, Parameter]
+) -> None:
+    """A parameter of which the exporter made two weights must not change in one of them alone."""
+    sharing: dict[str, list[str]] = defaultdict(list)
+    for weight, parameter in parameters.items():
+        sharing[parameter.name].append(weight)
+    for weight, names in aliases.items():
+        name = parameters[weight].name
+        left = [other for other in sharing[name] if other not in aliases]
+        if name and left and (name == weight or name in names):
+            raise EngineError(
+                f"the parameter {clipped(name)} is shared by layers, and the exporter made several "
+                f"weights of it: {shortened([clipped(one) for one in sharing[name]], room=_ROOM)}; "
+                f"list {shortened([clipped(one) for one in left], room=_ROOM)} as well, and update "
+                "all of them"
+            )
+
+
 class _Index:
     """Where each name of a graph stands, inner graphs included."""
 
@@ -203,12 +225,14 @@ class _Index:
     def weight(self, name: str, node: str) -> str:
         """The weight that an entry means."""
         found = self.weights_of(node or name)
+        by_parameter = not node and (name in self.weights or not found)
         if node:
             found = found or ({node} & self.weights.keys())
         elif name in self.weights:
             found = {name}
         elif not found:
-            found = set(self.modules.find(name)) or self._ending(name)
+            known = {weight for weight, one in self.parameters.items() if one.name == name != ""}
+            found = known or set(self.modules.find(name)) or self._ending(name)
         if len(found) > 1:
             names = shortened(sorted(map(clipped, found)), room=_ROOM)
             raise _Unfit(f"could be any of {names}; name one of them")
@@ -216,7 +240,20 @@ class _Index:
             raise _Unfit(self._why_not(node or name))
         (weight,) = found
         self.check(weight)
+        if by_parameter:
+            self._check_parameter(name, weight)
         return weight
+
+    def _check_parameter(self, name: str, weight: str) -> None:
+        """Refuse a parameter's name for a weight that has become another on export."""
+        is_graphs = name == weight and not is_own(name)
+        if not is_graphs and is_merged(self.weights[weight], self.parameters[weight]):
+            users = [clipped(node.name) for node in self.users[weight] if node.name]
+            instead = (users or ["its node"])[0]
+            raise _Unfit(
+                "the exporter has merged this parameter with a BatchNorm or the like into "
+                f"{clipped(weight)}; export without that, or name {instead} and give merged values"
+            )
 
     def weights_of(self, name: str) -> set[str]:
         """The weights of the nodes that a name stands for; several where it is not clear."""

@@ -48,13 +48,47 @@ def used(op: str, name: str = "/enc/fc/Op", *moves: str, **attributes: Any) -> P
         (used("Gemm", transB=1), False),
         (used("Gemm"), True),
         (used("Gemm", "/enc/fc/Op", "Transpose", transB=1), True),
-        (used("Conv"), False),
     ],
 )
 def test_the_nodes_around_a_weight_tell_how_it_lies(
     found: Parameter, transposed: bool | None
 ) -> None:
     assert found == Parameter("enc.fc.weight", transposed)
+
+
+def test_a_conv_weight_that_lost_its_name_is_no_parameter_any_more() -> None:
+    assert used("Conv") == Parameter("", False)
+
+
+def test_a_guess_that_fits_two_weights_is_none() -> None:
+    made = model(
+        [
+            node("MatMul", ["x", "onnx::MatMul_1"], ["a"], name="/m/MatMul"),
+            node("MatMul", ["a", "onnx::MatMul_2"], ["y"], name="/m/MatMul_1"),
+        ],
+        [("x", F32, [4, 4])],
+        ["y"],
+        **{"onnx::MatMul_1": ones(4, 4), "onnx::MatMul_2": ones(4, 4)},
+    )
+    found = parameters_of(ir.serde.deserialize_model(made))
+    assert set(found.values()) == {Parameter("", True)}
+
+
+def test_a_weight_merged_with_a_batch_norm_keeps_its_name_alone() -> None:
+    made = model(
+        [node("Conv", ["x", "c.weight", "c.bias"], ["y"], name="node_Conv_8")],
+        [("x", F32, [1, 2, 4, 4])],
+        ["y"],
+        **{"c.weight": ones(3, 2, 1, 1), "c.bias": ones(3)},
+    )
+    assert parameters_of(ir.serde.deserialize_model(made))["c.weight"].name == "c.weight"
+    entry = made.graph.node[0].metadata_props.add()
+    entry.key, entry.value = "pkg.onnxscript.rewriter.rule_name", "FuseBatchNormIntoConv"
+    loaded = ir.serde.deserialize_model(made)
+    assert set(parameters_of(loaded).values()) == {Parameter()}
+    infer_shapes(loaded)
+    again = from_mindir(to_mindir(loaded).model)
+    assert parameters_of(again)["c.weight"] == Parameter()
 
 
 def test_without_a_module_or_a_product_nothing_is_known() -> None:

@@ -194,3 +194,15 @@ def test_an_error_about_many_names_fits_on_a_screen() -> None:
     with pytest.raises(InputError) as caught:
         changed([WIDE], [group], "replace", {})
     assert len(str(caught.value)) < 80 * 24
+
+
+def test_a_parameter_in_two_weights_changes_in_both_or_not_at_all() -> None:
+    both = [variable((3, 2), False, "enc.fc.weight"), variable((2, 3), True)]
+    array = given(3, 2)
+    with pytest.raises(InputError, match=r"is in several weights, give 'onnx::MatMul_1'"):
+        changed(both, [[("enc.fc.weight", array)]], "replace", {})
+    found = changed(both, [[("enc.fc.weight", array), ("onnx::MatMul_1", array.T)]], "replace", {})
+    assert found.keys() == {"enc.fc.weight", "onnx::MatMul_1"}
+    assert changed(both, [[("onnx::MatMul_1", array.T)]], "replace", {}).keys() == {
+        "onnx::MatMul_1"
+    }

@@ -240,3 +240,68 @@ def test_an_operator_that_became_several_nodes_is_found() -> None:
     nodes = [node("Relu", ["x"], ["a"], name="op"), node("MatMul", ["a", "w"], ["y"], name="op.1")]
     made = loaded(model(nodes, [("x", F32, [1, 2])], ["y"], w=ones(2, 2)))
     assert means(made, "op") == "w"
+
+
+def test_a_parameter_that_was_merged_on_export_is_refused() -> None:
+    proto = model(
+        [
+            node("Conv", ["x", "onnx::Conv_1", "b"], ["a"], name="/net/conv/Conv"),
+            node("Conv", ["a", "top.weight", "b"], ["y"], name="node_Conv_2"),
+        ],
+        [("x", F32, [1, 2, 4, 4])],
+        ["y"],
+        **{"onnx::Conv_1": ones(2, 2, 1, 1), "top.weight": ones(2, 2, 1, 1), "b": ones(2)},
+    )
+    entry = proto.graph.node[1].metadata_props.add()
+    entry.key, entry.value = "pkg.onnxscript.rewriter.rule_name", "FuseBatchNormIntoConv"
+    for name, user in (("net.conv.weight", "/net/conv/Conv"), ("top.weight", "node_Conv_2")):
+        with pytest.raises(EngineError, match=f"merged this parameter .* or name '{user}'"):
+            resolve(loaded(proto), [(name, "")])
+    names = ("onnx::Conv_1", "/net/conv", "node_Conv_2")
+    found = [one.name for name in names for one in resolve(loaded(proto), [(name, "")])]
+    assert found == ["onnx::Conv_1", "onnx::Conv_1", "top.weight"]
+
+
+def tied() -> ir.Model:
+    """Embedding and head that share a parameter, as PyTorch's newer exporter writes them."""
+    proto = model(
+        [
+            node("Gather", ["head.weight", "i"], ["a"]),
+            node("MatMul", ["a", "val_0"], ["y"], name="node_linear"),
+        ],
+        [("i", TensorProto.INT64, [3])],
+        ["y"],
+        **{"head.weight": ones(7, 6), "val_0": ones(6, 7)},
+    )
+    for key, value in (
+        ("name_scopes", "['', 'head', 'linear']"),
+        ("fx_node", "call[target=torch.ops.aten.linear.default](args = (%e, %p_head_weight))"),
+    ):
+        entry = proto.graph.node[1].metadata_props.add()
+        entry.key, entry.value = f"pkg.torch.onnx.{key}", value
+    return loaded(proto)
+
+
+def test_a_parameter_in_two_weights_must_be_listed_with_both() -> None:
+    with pytest.raises(EngineError, match=r"'head\.weight' is shared .*list 'val_0' as well"):
+        resolve(tied(), [("head.weight", "")])
+    found = resolve(tied(), [("head.weight", ""), ("val_0", "")])
+    assert [one.name for one in found] == ["head.weight", "val_0"]
+    assert [one.name for one in resolve(tied(), [("val_0", "")])] == ["val_0"]
+
+
+def test_a_parameter_with_a_name_of_its_own_kind_is_found() -> None:
+    proto = model(
+        [node("MatMul", ["x", "val_0"], ["y"], name="node_linear")],
+        [("x", F32, [3, 4])],
+        ["y"],
+        val_0=ones(4, 12),
+    )
+    for key, value in (
+        ("name_scopes", "['', 'attn', 'linear']"),
+        ("fx_node", "call[target=torch.ops.aten.linear.default](args = (%x, %p_attn_in_proj))"),
+    ):
+        entry = proto.graph.node[0].metadata_props.add()
+        entry.key, entry.value = f"pkg.torch.onnx.{key}", value
+    (found,) = resolve(loaded(proto), [("attn.in_proj", "")])
+    assert (found.name, found.parameter) == ("val_0", Parameter("attn.in_proj", True))
