@@ -86,3 +86,41 @@ def test_lists_in_a_branch_are_hidden_too() -> None:
     )
     made.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
     assert _y(inferred(made).graph) == [2 * 10**9]
+
+
+def _lists(**lists: list[int]) -> list[TensorProto]:
+    return [helper.make_tensor(n, TensorProto.INT64, [len(v)], v) for n, v in lists.items()]
+
+
+def _slice(x: list[int | str], **lists: list[int]) -> ModelProto:
+    cut = helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])
+    return _model(cut, x=x, more=_lists(**lists))
+
+
+@pytest.mark.parametrize("dims", [[2, 0], [2, 3], ["n", 3]])
+def test_an_axis_is_turned_round_whatever_its_size(dims: list[int | str]) -> None:
+    """onnx ends the process on an axis without elements."""
+    made = _slice(dims, starts=[-1], ends=[-(2**63)], axes=[1], steps=[-1])
+    found = inferred(made)
+    assert _y(found.graph) == dims
+    assert found.graph.node[0] == made.graph.node[0]
+    assert found.opset_import == made.opset_import
+
+
+@pytest.mark.parametrize("steps", [[-1], [-2], None])
+def test_what_other_slices_backwards_give_is_not_inferred(steps: list[int] | None) -> None:
+    lists = {"starts": [-1], "ends": [1], "axes": [0], "steps": steps or [1]}
+    made = _slice([0], **lists)
+    if steps is None:  # of a value that only a run knows, which inference may follow
+        made.graph.node.insert(0, helper.make_node("Shape", ["x"], ["size"]))
+        made.graph.node.insert(1, helper.make_node("Sub", ["size", "one"], ["back"]))
+        made.graph.initializer.extend(_lists(one=[1]))
+        made.graph.node[2].input[4] = "back"
+    found = inferred(made)
+    assert not found.graph.output[0].type.tensor_type.HasField("shape")
+    assert [n.op_type for n in found.graph.node][-1:] == ["Slice"]
+
+
+def test_slices_forwards_are_inferred() -> None:
+    made = _slice([8, 6], starts=[1], ends=[6], axes=[0], steps=[2])
+    assert _y(inferred(made).graph) == [3, 6]
