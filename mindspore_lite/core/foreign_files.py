@@ -185,17 +185,6 @@ def recognised(head: bytes, *, refused: bool = False) -> Foreign | None:
     return _TEXT if _is_text(head) else _protobuf(head)
 
 
-def refuse(head: bytes) -> None:
-    """Refuse a file that is surely of another kind, by its first bytes.
-
-    Raises:
-        ModelFileError: It is; the message names the kind and what to do.
-    """
-    found = recognised(head)
-    if found is not None:
-        raise told(found)
-
-
 def refuse_damaged(path: Path, wanted: str) -> None:
     """Refuse what nobody can want under any name: pages, pointers, archives.
 

@@ -94,8 +94,6 @@ def source_of(given: ModelInput, input_shapes: Shapes | None = None) -> ModelSou
     make = {"MINDIR": _mindir_parts, "ONNX": _onnx_parts}[given.kind]
     with _naming(given):
         given = _authentic(given)
-        if given.key is None:
-            foreign_files.refuse(_head(given))
         snapshot, translate, storable = make(given, input_shapes)
     recipe = _recipe(given.kind.lower(), input_shapes)
     if given.variable:  # which one compiles apart from the others; their values do not matter

@@ -35,6 +35,7 @@ def compiled(folder: Path, engine: str) -> Path:
         "beside": None,
         "has_weights": False,
         "budget": vars(Budget()),
+        "strict_bfloat16": False,
         "shapes": None,
     }
     assert compile_task(told, []) == {}
