@@ -9,6 +9,7 @@ of the onnx package is not used: it takes protobuf alone, with all tensors insid
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ _RANGES = {
     **dict.fromkeys(("axis", "axes", "batch_axis", "time_axis"), (-_RANK, _RANK)),
     **dict.fromkeys(("batch_dims", "perm"), (0, _RANK)),
 }
+_TERM = r"(?:[A-Za-z ]|\.\.\.)*"
+_EQUATION = re.compile(rf"{_TERM}(?:,{_TERM})*(?:->{_TERM})?")  # on others onnx may never end
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 
@@ -176,6 +179,12 @@ def _loose(node: ir.Node) -> str:
 
 def _out_of_range(node: ir.Node) -> str:
     """Numbers that engines divide by, or count dims with, and which end the process if wrong."""
+    if node.op_type == "Einsum" and (found := node.attributes.get("equation")) is not None:
+        text = found.value if isinstance(found.value, str) else ""
+        if not found.is_ref() and not _EQUATION.fullmatch(text):
+            return (
+                f"its attribute 'equation' is {text[:MAX_NAME]!r}, wanted one such as 'ij,jk->ik'"
+            )
     for name in _RANGES.keys() & node.attributes.keys():
         found = node.attributes[name]
         if found.is_ref() or found.type not in (ir.AttributeType.INT, ir.AttributeType.INTS):

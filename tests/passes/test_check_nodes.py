@@ -128,6 +128,8 @@ def test_a_number_of_heads_that_would_be_divided_by_as_zero_is_refused(
         ("GatherND", 2, {"batch_dims": -16}, "'batch_dims' has -16, wanted 0 to 1000"),
         ("Transpose", 1, {"perm": [0, -1]}, "'perm' has -1, wanted 0 to 1000"),
         ("Transpose", 1, {"perm": [1, 0, 1]}, "'perm' is .1, 0, 1., in which an axis comes twice"),
+        ("Einsum", 2, {"equation": "ij,kj-"}, "'equation' is 'ij,kj-', wanted one such as"),
+        ("Einsum", 2, {"equation": "i..,j->ij"}, "'equation' is 'i..,j->ij', wanted one"),
         ("Softmax", 1, {"axis": 2**40}, "'axis' has 1099511627776, wanted -1000 to 1000"),
     ],
 )
@@ -160,3 +162,10 @@ def test_an_output_that_nothing_makes_is_refused(name: str) -> None:
     model.graph.output.append(info(name, FLOAT, None))
     with pytest.raises(ModelFileError, match=f"the output '{name}' of the graph 'g' is made by"):
         check_nodes(ir.serde.deserialize_model(model))
+
+
+@pytest.mark.parametrize("equation", ["ij,kj", "ij , kj -> ik", "...i,ij->...j", "ii->", "ij->ji"])
+def test_an_equation_of_einsum_is_taken(equation: str) -> None:
+    count = equation.count(",") + 1
+    node = make_node("Einsum", ["x"] * count, ["y"], equation=equation)
+    check_nodes(ir.serde.deserialize_model(model_of([node])))
