@@ -170,13 +170,13 @@ TEST(ATimeoutThatIsNoTimeIsRefused) {
 TEST(TheWorkerSaysHowLongARequestMayTake) {
   const std::pair<const char *, uint64_t> cases[] = {
       {"0", 0}, {"1e-9", 1}, {" 1.5 ", 1500000}, {"1e99", 1000000000000000}};
-  for (const auto &[text, wanted] : cases) {
+  for (const auto &one : cases) {
     mslite::BuildRequest request = mslite::OfFile(ModelFile("dense.mindir"), mindspore::kMindIR);
     mslite::AddContext(*Cpu(), &request);
-    request.config = {{"parallel", {{"timeout_s", text}}}};
+    request.config = {{"parallel", {{"timeout_s", one.first}}}};
     const auto session = mslite::Session::Current();
     const uint32_t model = session->Build(request).model;
-    CHECK_EQ(session->TimeoutUs(model), wanted);
+    CHECK_EQ(session->TimeoutUs(model), one.second);
     session->Close(model);
   }
 }
