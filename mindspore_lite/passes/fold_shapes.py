@@ -15,12 +15,10 @@ import onnx
 import onnx_ir as ir
 from onnx import numpy_helper
 
-from mindspore_lite.passes.infer_shapes import forget_declared, light_proto
+from mindspore_lite.passes.infer_shapes import FAILURES, forget_declared, light_proto
 from mindspore_lite.passes.long_lists import inferred
 
 Dims = tuple[int, ...]
-# what inference raises on models that make no sense: the engine will say so
-FAILURES = (onnx.shape_inference.InferenceError, RuntimeError, TypeError, ValueError)
 
 
 def name_apart(model: ir.Model) -> None:

@@ -28,7 +28,8 @@ from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.passes.edit import attribute, given, graph_nodes, is_op, tensor_of
 from mindspore_lite.passes.element_types import signature
 from mindspore_lite.passes.fold_cost import SIMPLE, Cost, cost_of
-from mindspore_lite.passes.fold_shapes import FAILURES, Dims, dims_of_type, known_shapes, name_apart
+from mindspore_lite.passes.fold_shapes import Dims, dims_of_type, known_shapes, name_apart
+from mindspore_lite.passes.infer_shapes import FAILURES
 from mindspore_lite.passes.node_count import bodies
 
 _LARGEST = (1 << 63) - 1

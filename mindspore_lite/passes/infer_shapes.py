@@ -14,10 +14,14 @@ from contextlib import contextmanager
 import onnx
 import onnx_ir as ir
 
+from mindspore_lite.errors import ModelFileError
 from mindspore_lite.passes.element_types import element_types
 from mindspore_lite.passes.long_lists import inferred
 from mindspore_lite.passes.shapes import round_scales_up
+from mindspore_lite.passes.sliced_shapes import WINDOWS, NegativeSizeError
 
+# what inference raises on models that make no sense: the engine will say so
+FAILURES = (onnx.shape_inference.InferenceError, RuntimeError, TypeError, ValueError)
 SAID = "mslite.said"  # in the metadata of a value: the shape that the file gave
 LARGE_BYTES = 1024  # shapes, axes and scales are smaller, and inference reads them
 
@@ -36,6 +40,27 @@ def infer_shapes(model: ir.Model) -> None:
     for value, dtype in element_types(model).items():
         if value.type is None:
             value.dtype = dtype
+
+
+def refuse_negative_sizes(model: ir.Model) -> None:
+    """Refuse a model in which a Slice follows a window that is larger than what it moves over.
+
+    ONNX Runtime and OpenVINO infer shapes with the same code as onnx, which ends the process then.
+
+    Raises:
+        ModelFileError: It is one.
+    """
+    kinds = {node.op_type for node in model.graph.all_nodes() if not node.domain}
+    if "Slice" not in kinds or kinds.isdisjoint(WINDOWS):
+        return
+    proto = light_proto(model)
+    forget_declared(proto.graph)
+    try:
+        inferred(proto)
+    except NegativeSizeError as exc:
+        raise ModelFileError(f"{exc}; give the model larger inputs") from None
+    except FAILURES:  # the engine says it better
+        return
 
 
 def forget_declared(graph: onnx.GraphProto) -> None:

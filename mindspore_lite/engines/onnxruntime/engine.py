@@ -115,9 +115,11 @@ ENGINE = OnnxRuntimeEngine  # what engines/select.py takes
 def _parts_of(source: ModelSource) -> Parts:
     # these load onnx, as translating does
     from mindspore_lite.passes.check_nodes import check_nodes
+    from mindspore_lite.passes.infer_shapes import refuse_negative_sizes
 
     model = source.translate()
     check_nodes(model)
+    refuse_negative_sizes(model)
     most = folding.settle(model, source.budget)
     names = variable.mark(model, source.variable)
     variable.hold_open(model, names)

@@ -31,6 +31,7 @@ from mindspore_lite.passes.check_nodes import check_nodes
 from mindspore_lite.passes.element_types import Signature
 from mindspore_lite.passes.folding import refuse_unknown
 from mindspore_lite.passes.guard_division import guard_division
+from mindspore_lite.passes.infer_shapes import refuse_negative_sizes
 from mindspore_lite.passes.node_count import levels_of
 
 _MOST_TEXT = 4000  # characters of an error that are looked at
@@ -76,6 +77,7 @@ def parts_of(source: ModelSource) -> Parts:
     """The graph of a source as OpenVINO reads it, and its weights."""
     model = source.translate()
     check_nodes(model)
+    refuse_negative_sizes(model)
     _bound_opsets(model)
     refuse_unknown(model, source.budget, "OpenVINO")
     if (levels := levels_of(model)) > _MAX_LEVELS:
