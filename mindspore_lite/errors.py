@@ -127,9 +127,13 @@ class QueueFullError(LiteError):
 
 
 class RequestTimeoutError(LiteError):
-    """The deadline passed before the work was done."""
+    """The deadline passed before the work was done.
+
+    `was_waiting` is True if the request was still in the queue.
+    """
 
     code = 0x1000000E  # kMDTimeOut
+    was_waiting = False
 
 
 class ClosedError(LiteError):

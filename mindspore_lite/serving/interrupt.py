@@ -66,9 +66,9 @@ class Pace:
         self.quick: set[object] = set()  # the keys of runs that are short
         self._numbers = [at for at, i in enumerate(session.info.inputs) if i.dtype.kind in "iu"]
         try:
-            self._is_steady = _BRANCHES.search(session.skeleton()) is None
+            self.is_steady = _BRANCHES.search(session.skeleton()) is None
         except LiteError:  # inputs of any rank: there is no graph before they are known
-            self._is_steady = False
+            self.is_steady = False
 
     def key(self, inputs: Sequence[np.ndarray]) -> object:
         """What decides how long a run takes."""
@@ -82,7 +82,7 @@ class Pace:
         """Remember how long a run took."""
         if took_s > QUICK_S:
             self.quick.discard(key)
-        elif self._is_steady and key not in self.quick:
+        elif self.is_steady and key not in self.quick:
             if len(self.quick) >= _MANY:
                 self.quick.clear()
             self.quick.add(key)

@@ -184,6 +184,18 @@ class Pool:
         _call(woken)
         return request
 
+    def try_inline(self, call: Call) -> list[np.ndarray] | None:
+        """Compute at once on this thread if that takes microseconds, whatever the values are.
+
+        None if it must be queued. For threads that must not wait, such as that of an event loop.
+        """
+        quick = self._quick
+        if quick is None or call.timeout_s is not None or not quick.takes(call.inputs):
+            return None
+        if self._pace is None:
+            self._pace = interrupt.Pace(self._scheduler.slots[0].place.lanes[-1].session)
+        return quick.run(call) if self._pace.is_steady else None
+
     def cancel(self, request: Request) -> bool:
         """End a request that nobody wants any more, undelivered; False when it has ended.
 
@@ -306,8 +318,9 @@ class Pool:
                 if waiting
                 else "it was running, and was told to stop"
             )
-            text = f"no answer within timeout_s={timeout_s:g}: {what}"
-            if not self._end(request, State.TIMED_OUT, RequestTimeoutError(text)):
+            error = RequestTimeoutError(f"no answer within timeout_s={timeout_s:g}: {what}")
+            error.was_waiting = waiting
+            if not self._end(request, State.TIMED_OUT, error):
                 return
         self._deliver_late([request])
 

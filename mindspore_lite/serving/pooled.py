@@ -132,6 +132,27 @@ class PooledService:
         """Whether it takes calls; nothing has to be asked."""
         return not self._closed
 
+    def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
+        """submit() for an event loop: inputs are checked, and what takes microseconds is run here.
+
+        `ended` may be called on this thread before this returns.
+
+        Raises:
+            LiteError: The inputs do not fit, or the queue is full.
+        """
+        call.inputs = self.arrays(call.inputs)
+        if call.timeout_s is None:
+            call.timeout_s = self.timeout_s
+        try:
+            outputs = self.pool.try_inline(call)
+        except LiteError as exc:
+            ended(exc)
+            return _too_late
+        if outputs is None:
+            return self.submit(call, ended)
+        ended(outputs)
+        return _too_late
+
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
         return self.pool.statistics()
@@ -284,6 +305,11 @@ def _check(spec: Spec) -> None:
     if spec.target == "ascend":
         for number in spec.device_ids:
             ascend.check_device("context.parallel.device_ids", number)
+
+
+def _too_late() -> bool:
+    """Cancels what has ended."""
+    return False
 
 
 def _least_seconds(session: Session, arrays: list[np.ndarray], stop: Stop) -> float:

@@ -1,0 +1,57 @@
+"""Every limit of the server, in one record. All are settings; what crosses one is refused before
+memory is taken for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What clients may ask for. Numbers are guesses unless they say where they come from.
+
+    Attributes:
+        body_bytes: Of a request; also of what a compressed one inflates to.
+        json_bytes: Of a JSON text: 150,528 floats in 1.5 MB hold the interpreter for 7 ms.
+        head_bytes: Of request line and headers together.
+        headers: How many a request may have.
+        url_bytes: Of the request target.
+        json_depth: Of arrays and objects in each other.
+        chunks: Of a chunked body; as many as Triton takes.
+        inflate_ratio: Bytes that one compressed byte may become, beyond the first MiB.
+        id_bytes: Of a request's id.
+        connections: Open at once.
+        flight_bytes: Bodies of all connections together, before they are answered.
+        pipelined: Requests of one connection that may wait for their answers.
+        head_s: Within which a head must be complete, from its first byte on.
+        idle_s: For which a connection may stay open between requests.
+        body_rate: Bytes a second that a client must send at least, after `body_grace_s`.
+        body_grace_s: For which a client may be slow.
+        send_s: For which a client may take nothing of an answer.
+    """
+
+    body_bytes: int = 64 * MIB
+    json_bytes: int = 8 * MIB
+    head_bytes: int = 16 * 1024
+    headers: int = 100
+    url_bytes: int = 8 * 1024
+    json_depth: int = 32
+    chunks: int = 65_536
+    inflate_ratio: int = 100
+    id_bytes: int = 1024
+    connections: int = 4096
+    flight_bytes: int = 512 * MIB
+    pipelined: int = 16
+    head_s: float = 10.0
+    idle_s: float = 75.0
+    body_rate: int = 16 * 1024
+    body_grace_s: float = 10.0
+    send_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ValueError(f"the limit {one.name} must be a number above 0, got {value!r}")
