@@ -37,6 +37,7 @@ from mindspore_lite.llm_engine import (
 from mindspore_lite.model import Model, ModelParallelRunner, ModelType
 from mindspore_lite.model_group import ModelGroup, ModelGroupFlag
 from mindspore_lite.multi_device import MultiDeviceRunner
+from mindspore_lite.server.server import Server
 from mindspore_lite.tensor import DataType, Format, Tensor, TensorMeta
 from mindspore_lite.version import __version__
 from mindspore_lite.weight_files import load_lora, load_weights
@@ -76,6 +77,7 @@ __all__ = [
     "ModelParallelRunner",
     "ModelType",
     "MultiDeviceRunner",
+    "Server",
     "Tensor",
     "TensorMeta",
     "Worker",

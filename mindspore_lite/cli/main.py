@@ -52,6 +52,11 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "mslite doctor resnet50.mindir --workers 4\n\n"
         "What a configuration file says: mslite doctor --config runner.ini --json",
     ),
+    "serve": (
+        "Serve models over HTTP, to every client of the Open Inference Protocol.\n\n"
+        "It prints one line when it is ready, and ends by SIGTERM after the requests under way.",
+        "mslite serve resnet50.mindir --http-port 8000\n\nThe embedded model: mslite serve --demo",
+    ),
     "worker": (
         "Host models in a process of their own, for programs in any language that speak its "
         "protocol.\n\nIt ends with its last client, or by SIGTERM after the requests under way.",

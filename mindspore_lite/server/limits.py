@@ -3,7 +3,9 @@ memory is taken for it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 MIB = 1 << 20
 
@@ -24,7 +26,7 @@ class Limits:
         id_bytes: Of a request's id.
         connections: Open at once.
         flight_bytes: Bodies of all connections together, before they are answered.
-        pipelined: Requests of one connection that may wait for their answers.
+        pipelined_bytes: Of one connection that wait until the request before is answered.
         head_s: Within which a head must be complete, from its first byte on.
         idle_s: For which a connection may stay open between requests.
         body_rate: Bytes a second that a client must send at least, after `body_grace_s`.
@@ -43,7 +45,7 @@ class Limits:
     id_bytes: int = 1024
     connections: int = 4096
     flight_bytes: int = 512 * MIB
-    pipelined: int = 16
+    pipelined_bytes: int = 64 * 1024
     head_s: float = 10.0
     idle_s: float = 75.0
     body_rate: int = 16 * 1024
@@ -55,3 +57,16 @@ class Limits:
             value = getattr(self, one.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise ValueError(f"the limit {one.name} must be a number above 0, got {value!r}")
+
+
+def limits_of(values: Mapping[str, Any]) -> Limits:
+    """The limits, with other values for some of them.
+
+    Raises:
+        ValueError: There is no such limit, or a value makes no sense.
+    """
+    known = [one.name for one in fields(Limits)]
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise ValueError(f"there are no limits {unknown}; there are {', '.join(known)}")
+    return Limits(**values)

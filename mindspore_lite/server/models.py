@@ -129,6 +129,11 @@ class Models:
         self._lock = threading.Lock()
         self._leases: dict[tuple[str, str], Lease[PoolLike]] = {}
         self._table: dict[str, dict[str, ServedModel]] = {}  # newest version first
+        self._expected: frozenset[str] = frozenset()
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Say which models will be loaded: until then they are not ready, rather than unknown."""
+        self._expected = frozenset(names)
 
     def load(
         self,
@@ -174,6 +179,8 @@ class Models:
             RequestError: There is none.
         """
         versions = self._table.get(name)
+        if versions is None and name in self._expected:
+            raise RequestError(Kind.UNAVAILABLE, f"model {name!r} is being loaded", 1)
         if versions is None:
             raise RequestError(Kind.NOT_FOUND, f"unknown model {name!r}; GET /v2/models lists all")
         if not version:

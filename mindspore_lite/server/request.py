@@ -206,20 +206,24 @@ def values_reader(values: Sequence[Any]) -> Read:
 def converted(values: Sequence[Any], datatype: Datatype) -> np.ndarray:
     """Numbers as an array of a type; integers that the type cannot hold are refused."""
     try:
-        if datatype.kind != "int":
+        if datatype.kind == "float":
             halved = datatype.item_bytes == _HALF_BYTES  # NumPy makes no bfloat16 of a list
             with np.errstate(over="ignore"):  # 1e40 is infinity as FP32, as in Triton
                 array = np.array(values, np.float32 if halved else datatype.dtype)
                 return array.astype(datatype.dtype, copy=False)
         wide = np.uint64 if datatype.name == "UINT64" else np.int64
         array = np.array(values, wide)
-    except (OverflowError, ValueError, TypeError) as exc:
+    except OverflowError as exc:
         raise invalid(f"a number does not fit {datatype.name}") from exc
+    except (ValueError, TypeError) as exc:  # lists of several lengths
+        raise invalid("data is nested raggedly") from exc
     if wide is datatype.dtype.type or not array.size:
         return array.astype(datatype.dtype, copy=False)
-    known = np.iinfo(datatype.dtype)
-    if array.min() < known.min or array.max() > known.max:
-        raise invalid(f"a number does not fit {datatype.name}: {known.min} to {known.max}")
+    least, most = 0, 1
+    if datatype.kind == "int":
+        least, most = np.iinfo(datatype.dtype).min, np.iinfo(datatype.dtype).max
+    if array.min() < least or array.max() > most:
+        raise invalid(f"a number does not fit {datatype.name}: {least} to {most}")
     return array.astype(datatype.dtype)
 
 

@@ -1,0 +1,223 @@
+"""`mslite serve`: models over HTTP, until a signal ends it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from mindspore_lite.cli.console import complain, fail
+from mindspore_lite.cli.demo import DIGITS_MODEL
+from mindspore_lite.context import Context
+from mindspore_lite.server.server import GRACE_S, Server
+
+_MOST_FILES = 65_536
+_FLAG = Parameter(negative="")
+
+
+def serve(
+    *models: str,
+    demo: Annotated[bool, _FLAG] = False,
+    host: str = "127.0.0.1",
+    http_port: int = 8000,
+    workers: int = 0,
+    threads: int = 0,
+    target: Literal["cpu", "gpu", "ascend"] = "cpu",
+    config: Path | None = None,
+    sandbox: Annotated[bool, _FLAG] = False,
+    token_file: Path | None = None,
+    admin_token_file: Path | None = None,
+    tls_cert: str = "",
+    tls_key: str = "",
+    tls_client_ca: str = "",
+    allow_host: tuple[str, ...] = (),
+    allow_origin: tuple[str, ...] = (),
+    limit: tuple[str, ...] = (),
+    access_log: Annotated[bool, _FLAG] = False,
+    grace_s: float = GRACE_S,
+) -> None:
+    """Serve models with the Open Inference Protocol (KServe v2, Triton's extensions).
+
+    Parameters
+    ----------
+    models
+        Model files, each served under its name without the suffix; or NAME=FILE.
+    demo
+        Serve the embedded model of handwritten digits, as `digits`.
+    host
+        The address to listen on; others than the loopback's are open to the network.
+    http_port
+        The port of HTTP; 0 is any.
+    workers
+        How many requests of a model run at the same time; 0 decides by the machine.
+    threads
+        Number of threads of each; 0 decides by the machine.
+    target
+        Where the models run.
+    config
+        A configuration file with settings for the models.
+    sandbox
+        Build the models in a jailed process: for files that are not trusted.
+    token_file
+        A file of tokens, one a line: clients must send one of them.
+    admin_token_file
+        The same for administrators.
+    tls_cert
+        A PEM file with the certificate chain, for HTTPS.
+    tls_key
+        Its key, if it is in another file.
+    tls_client_ca
+        A PEM file of authorities: clients need a certificate of one of them.
+    allow_host
+        A name that requests may be for, in the Host header; may be repeated.
+    allow_origin
+        The origin of pages in browsers that may use the server; may be repeated.
+    limit
+        Another limit, as NAME=NUMBER, such as body_bytes=1000000; may be repeated.
+    access_log
+        Write a line of JSON to stderr for each request.
+    grace_s
+        For how long requests under way may go on after SIGTERM; a second signal ends at once.
+    """
+    logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
+    if access_log:
+        _log_access()
+    if demo:
+        models = (*models, f"digits={DIGITS_MODEL}")
+    if not models:
+        fail("serve wants models, or --demo (see mslite serve --help)", code=2)
+    from mindspore_lite.server.access import read_tokens  # when it is sure to be needed
+
+    server = Server(
+        _by_name(models),
+        host=host,
+        http_port=http_port,
+        context=_context(workers, threads, target, config, sandbox),
+        tokens=read_tokens(token_file) if token_file else (),
+        admin_tokens=read_tokens(admin_token_file) if admin_token_file else (),
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls_client_ca=tls_client_ca,
+        allow_hosts=allow_host or None,
+        allow_origins=allow_origin,
+        limits=_limits(limit),
+        access_log=access_log,
+    )
+    _raise_file_limit()
+    signals = _caught_signals()
+    _warn_of_network(server, bool(token_file), bool(tls_cert))
+    server.start()
+    print(_ready_line(server, host, bool(tls_cert)), flush=True)  # noqa: T201
+    signals.recv(1)
+    threading.Thread(target=_end_at_once, args=(signals,), daemon=True).start()
+    if not server.drain(grace_s):
+        complain(f"some requests were not answered within {grace_s:g} s, and were cut off")
+    sys.exit(0)
+
+
+def _by_name(models: tuple[str, ...]) -> dict[str, str]:
+    """NAME=FILE, or FILE."""
+    found: dict[str, str] = {}
+    for text in models:
+        name, equals, path = text.partition("=")
+        if not equals or os.path.exists(text):
+            name, path = Path(text).stem, text
+        if name in found:
+            fail(f"two models are called {name!r}; give one as NAME={path}", code=2)
+        found[name] = path
+    return found
+
+
+def _context(
+    workers: int, threads: int, target: str, config: Path | None, sandbox: bool
+) -> Context:
+    context = Context()
+    context.target = [target]
+    context.parallel.workers_num, context.cpu.thread_num = workers, threads
+    if config is not None:
+        context.parallel.config_path = str(config)
+    if sandbox:
+        context.parallel.config_info = {"build": {"sandbox": "on"}}
+    return context
+
+
+def _limits(texts: tuple[str, ...]) -> dict[str, float]:
+    from dataclasses import fields
+
+    from mindspore_lite.server.limits import Limits
+
+    known = {one.name: one.type for one in fields(Limits)}
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in known:
+            fail(f"there is no limit {name!r}; there are {', '.join(known)}", code=2)
+        try:
+            found[name] = int(value) if known[name] == "int" else float(value)
+        except ValueError:
+            fail(f"--limit {text}: wanted a number, such as {name}=100", code=2)
+    return found
+
+
+def _warn_of_network(server: Server, has_tokens: bool, has_tls: bool) -> None:
+    """Say what it means that an address is open to the network."""
+    if server.is_local:
+        return
+    missing = [
+        text
+        for text, given in (
+            ("anybody who reaches it can use the models (--token-file)", has_tokens),
+            ("what is sent can be read on the way (--tls-cert)", has_tls),
+        )
+        if not given
+    ]
+    if missing:
+        complain(f"the server is open to the network: {'; '.join(missing)}")
+
+
+def _ready_line(server: Server, host: str, has_tls: bool) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    scheme = "https" if has_tls else "http"
+    return f"ready: {scheme}://{shown}:{server.http_port}"
+
+
+def _raise_file_limit() -> None:
+    """Every connection takes a descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _caught_signals() -> socket.socket:
+    """Where a byte comes in for each signal that asks the process to end."""
+    read, write = socket.socketpair()
+    write.setblocking(False)
+    signal.set_wakeup_fd(write.detach(), warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    return read
+
+
+def _end_at_once(signals: socket.socket) -> None:
+    signals.recv(1)
+    os._exit(1)
+
+
+def _log_access() -> None:
+    log = logging.getLogger("mindspore_lite.server.access")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False

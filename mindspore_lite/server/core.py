@@ -1,0 +1,121 @@
+"""What HTTP and gRPC share: models, gate, limits, the bytes in flight, and whether it is ending."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mindspore_lite.server.access import Gate
+from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.limits import Limits
+from mindspore_lite.server.models import Models
+from mindspore_lite.server.request import Read, Write
+from mindspore_lite.version import __version__
+
+# what the server metadata lists; others are added by what implements them
+EXTENSIONS = ("binary_tensor_data", "classification", "parameters", "schedule_policy")
+
+
+class Regions(Protocol):
+    """Shared memory that clients registered; the extension system_shared_memory.
+
+    Both refuse by RequestError what is unknown or out of range, before the run.
+    """
+
+    def reader(self, region: str, offset: int, byte_size: int) -> Read:
+        """What reads an input from there."""
+
+    def writer(self, region: str, offset: int, byte_size: int) -> Write:
+        """What writes an output there."""
+
+
+class Flight:
+    """Counts the bytes of requests that are not answered yet, over all connections."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self.bytes = 0
+
+    def take(self, count: int) -> None:
+        """Count bytes that a request is about to take.
+
+        Raises:
+            RequestError: There is no room now.
+        """
+        with self._lock:
+            if self.bytes + count > self._most:
+                raise RequestError(
+                    Kind.UNAVAILABLE,
+                    f"the requests under way take all of the {self._most} bytes that they may; "
+                    "try again",
+                    retry_after_s=1,
+                )
+            self.bytes += count
+
+    def give(self, count: int) -> None:
+        """They are free again."""
+        with self._lock:
+            self.bytes -= count
+
+
+@dataclass
+class Core:
+    """The server behind its ports.
+
+    Attributes:
+        models: What is served.
+        gate: Who may do what.
+        limits: Of requests.
+        extensions: Which the server metadata lists.
+        regions: Shared memory of clients; None if that is off.
+        is_starting: Until all models of the start were loaded.
+        is_ending: From the first signal on: not ready, and connections are closed after an answer.
+        refuses: No new work is taken any more.
+    """
+
+    models: Models = field(default_factory=Models)
+    gate: Gate = field(default_factory=Gate)
+    limits: Limits = field(default_factory=Limits)
+    extensions: list[str] = field(default_factory=lambda: list(EXTENSIONS))
+    regions: Regions | None = None
+    is_starting: bool = False
+    is_ending: bool = False
+    refuses: bool = False
+    flight: Flight = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.flight = Flight(self.limits.flight_bytes)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests should come here."""
+        return not self.is_starting and not self.is_ending and self.models.are_ready()
+
+    def check_takes_work(self) -> None:
+        """Refuse work after the drain has begun.
+
+        Raises:
+            RequestError: It has.
+        """
+        if self.refuses:
+            raise RequestError(
+                Kind.UNAVAILABLE, "the server is ending; send the request to another", 1
+            )
+
+    def shared(self) -> Regions:
+        """Shared memory of clients.
+
+        Raises:
+            RequestError: It is off.
+        """
+        if self.regions is None:
+            raise RequestError(
+                Kind.UNSUPPORTED, "shared memory is off; start the server with --allow-client-shm"
+            )
+        return self.regions
+
+    def metadata(self) -> dict[str, object]:
+        """What the protocol tells of the server."""
+        return {"name": "mslite", "version": __version__, "extensions": self.extensions}

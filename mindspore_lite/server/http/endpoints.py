@@ -1,0 +1,174 @@
+"""What the server answers: the handlers of the protocol's routes, and their table."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from mindspore_lite.server.access import Need
+from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.http.coding import inflated, is_coded
+from mindspore_lite.server.http.exchange import Exchange
+from mindspore_lite.server.http.infer import LENGTH, number_header, read_infer, write_infer
+from mindspore_lite.server.http.openapi import document
+from mindspore_lite.server.http.reply import Reply, json_reply
+from mindspore_lite.server.http.routes import Endpoint, Route, Routes, versioned
+from mindspore_lite.server.models import ServedModel
+from mindspore_lite.server.request import Job, prepare
+
+_HEAVY_BYTES = 32 * 1024  # of JSON, about 0.2 ms: more would hold up all other connections; guess
+_HEAVY_VALUES = 4096  # of an answer in JSON; guess
+
+
+def live(exchange: Exchange) -> Reply:
+    """The process answers."""
+    return json_reply({"live": True})
+
+
+def ready(exchange: Exchange) -> Reply:
+    """Whether requests should come here; both keys, since the specification has the wrong one."""
+    if not exchange.core.is_ready:
+        raise RequestError(Kind.UNAVAILABLE, "the server is not ready", retry_after_s=1)
+    return json_reply({"ready": True, "live": True})
+
+
+def model_ready(exchange: Exchange) -> Reply:
+    """Whether a model can be used."""
+    model = exchange.core.models.usable(*_named(exchange))
+    return json_reply({"name": model.name, "ready": True})
+
+
+def server_metadata(exchange: Exchange) -> Reply:
+    """Name, version and extensions of the server."""
+    return json_reply(exchange.core.metadata())
+
+
+def model_list(exchange: Exchange) -> Reply:
+    """The names of all models."""
+    return json_reply({"models": exchange.core.models.names()})
+
+
+def model_metadata(exchange: Exchange) -> Reply:
+    """Inputs and outputs of a model."""
+    models, (name, version) = exchange.core.models, _named(exchange)
+    model = models.find(name, version)
+    return json_reply(model.metadata([model.version] if version else models.versions(name)))
+
+
+def infer(exchange: Exchange) -> None:
+    """Run a model; the answer comes when it has ended."""
+    core, head = exchange.core, exchange.head
+    core.check_takes_work()
+    model = core.models.usable(*_named(exchange))
+    coding = head.headers.get(b"content-encoding")
+    coded = is_coded(coding)
+    length = number_header(head, LENGTH)
+    text_bytes = exchange.body.nbytes if length is None else length
+    if not coded and text_bytes <= _HEAVY_BYTES:
+        _run(exchange, _read(exchange, model, exchange.body))
+        return
+    body = exchange.body
+
+    def read() -> Job:
+        plain = body
+        if coded and coding is not None:
+            plain = memoryview(inflated(body, coding, core.limits))
+        return _read(exchange, model, plain)
+
+    exchange.apart(read, partial(_run, exchange))
+
+
+def openapi(exchange: Exchange) -> Reply:
+    """The description of all this for machines."""
+    return json_reply(_DOCUMENT)
+
+
+def _named(exchange: Exchange) -> tuple[str, str]:
+    return exchange.params["model"], exchange.params.get("version", "")
+
+
+def _read(exchange: Exchange, model: ServedModel, body: memoryview) -> Job:
+    version = exchange.params.get("version", "")
+    return prepare(model, read_infer(exchange.core, model, version, exchange.head, body))
+
+
+def _run(exchange: Exchange, job: Job) -> None:
+    def ended(outputs: list[np.ndarray] | None, error: BaseException | None) -> None:
+        exchange.soon(lambda: exchange.go_on(lambda: _ended(exchange, job, outputs, error)))
+
+    cancel = job.model.service.submit(job.call, ended)
+    if not exchange.is_over:
+        exchange.cancel = cancel
+
+
+def _ended(
+    exchange: Exchange,
+    job: Job,
+    outputs: list[np.ndarray] | None,
+    error: BaseException | None,
+) -> None:
+    exchange.cancel = None
+    if outputs is None:
+        assert error is not None
+        exchange.fail(error)
+        return
+    accepted = exchange.head.headers.get(b"accept-encoding")
+
+    def write() -> Reply:
+        return write_infer(job.response(outputs), accepted)
+
+    if _is_heavy(job, outputs, accepted):
+        exchange.apart(write, exchange.answer)
+    else:
+        exchange.answer(write())
+
+
+def _is_heavy(job: Job, outputs: list[np.ndarray], accepted: bytes | None) -> bool:
+    """Whether to write an answer takes long: many numbers as text, or compressing."""
+    size = sum(array.size for array in outputs)
+    if size <= _HEAVY_VALUES:
+        return False
+    as_text = not all(one.binary for one in job.wanted) if job.wanted else not job.request.binary
+    return as_text or bool(accepted)
+
+
+def _get(handler: object, summary: str, gives: str, **more: object) -> dict[str, Endpoint]:
+    return {"GET": Endpoint(handler, summary=summary, gives=gives, **more)}  # type: ignore[arg-type]
+
+
+ROUTES = Routes(
+    [
+        Route("/v2/health/live", _get(live, "Is the process alive?", "Live", need=Need.OPEN)),
+        Route(
+            "/v2/health/ready",
+            _get(ready, "Should requests come here?", "Ready", need=Need.OPEN, fails=(503,)),
+        ),
+        Route("/v2", _get(server_metadata, "What the server is and can do", "ServerMetadata")),
+        Route("/v2/", _get(server_metadata, "What the server is and can do", "ServerMetadata")),
+        Route("/v2/models", _get(model_list, "The names of all models", "ModelList")),
+        *versioned(
+            "",
+            _get(model_metadata, "Inputs and outputs of a model", "ModelMetadata", fails=(404,)),
+        ),
+        *versioned(
+            "/ready",
+            _get(model_ready, "Can the model be used?", "ModelReady", fails=(404, 503)),
+        ),
+        *versioned(
+            "/infer",
+            {
+                "POST": Endpoint(
+                    infer,
+                    summary="Run a model",
+                    takes="InferRequest",
+                    gives="InferResponse",
+                    fails=(400, 404, 408, 413, 415, 500, 501, 503, 504),
+                    most_body=None,
+                )
+            },
+        ),
+        Route("/openapi.json", _get(openapi, "This document", "Any")),
+    ]
+)
+_DOCUMENT = document(ROUTES)

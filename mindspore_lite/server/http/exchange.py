@@ -1,0 +1,139 @@
+"""One HTTP request and its answer, as the handlers of routes see it.
+
+It lives on the event loop's thread. Work that holds the interpreter for long, such as a large JSON
+text, goes to a thread of its own (`apart`); the model runs on the service's threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from mindspore_lite.server.core import Core
+from mindspore_lite.server.errors import answer_to
+from mindspore_lite.server.http.head import Head
+from mindspore_lite.server.http.reply import Reply, error_reply
+
+if TYPE_CHECKING:
+    from mindspore_lite.server.http.connection import Connection
+    from mindspore_lite.server.http.routes import Endpoint
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """The threads behind an HTTP port: the loop's own, and one for heavy work."""
+
+    loop: asyncio.AbstractEventLoop
+    loop_thread: int  # what threading.get_ident() returns there
+    heavy: Executor
+
+
+class Exchange:
+    """A request that was received whole, until it is answered.
+
+    Attributes:
+        core: The server.
+        head: Of the request.
+        endpoint: What it asks for.
+        params: Of the path, such as the model's name.
+        body: Of the request.
+        cancel: What ends the run that is under way for it, if there is one.
+    """
+
+    __slots__ = (
+        "_connection", "_counted", "_threads", "body", "cancel", "core", "endpoint", "head",
+        "is_over", "params", "started_s",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        connection: Connection,
+        threads: Threads,
+        core: Core,
+        head: Head,
+        endpoint: Endpoint,
+        params: Mapping[str, str],
+        counted: int,
+    ) -> None:
+        self._connection = connection
+        self._threads = threads
+        self._counted = counted  # bytes in flight
+        self.core = core
+        self.head = head
+        self.endpoint = endpoint
+        self.params = params
+        self.body = memoryview(b"")
+        self.cancel: Callable[[], bool] | None = None
+        self.is_over = False
+        self.started_s = time.perf_counter()
+
+    def begin(self) -> None:
+        """Let the endpoint's handler answer it, now or later."""
+        try:
+            reply = self.endpoint.handler(self)
+        except Exception as exc:  # noqa: BLE001 - the client is told, the loop goes on
+            self.fail(exc)
+            return
+        if reply is not None:
+            self.answer(reply)
+
+    def answer(self, reply: Reply) -> None:
+        """Send the answer; only once, and only on the loop's thread."""
+        if not self.is_over:
+            self._end()
+            self._connection.answered(self, reply)
+
+    def fail(self, exc: BaseException) -> None:
+        """Answer that it failed."""
+        self.answer(error_reply(answer_to(exc)))
+
+    def hung_up(self) -> None:
+        """The client is gone: nobody wants the answer any more."""
+        cancel = self.cancel
+        self._end()
+        if cancel is not None:
+            cancel()
+
+    def apart(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do work on the thread for heavy work, then go on here; an error is answered."""
+
+        def do() -> None:
+            try:
+                result = work()
+            except Exception as exc:  # noqa: BLE001 - the client is told
+                self.soon(lambda exc=exc: self.fail(exc))  # type: ignore[misc]
+            else:
+                self.soon(lambda: self.go_on(lambda: then(result)))
+
+        self._threads.heavy.submit(do)
+
+    def go_on(self, act: Callable[[], None]) -> None:
+        """Do something for it on the loop's thread, unless it is over; an error is answered."""
+        if self.is_over:
+            return
+        try:
+            act()
+        except Exception as exc:  # noqa: BLE001 - the client is told, the loop goes on
+            self.fail(exc)
+
+    def soon(self, act: Callable[[], None]) -> None:
+        """Do something on the loop's thread, at once if this is it."""
+        if threading.get_ident() == self._threads.loop_thread:
+            act()
+            return
+        with suppress(RuntimeError):  # the loop has ended, and with it the connection
+            self._threads.loop.call_soon_threadsafe(act)
+
+    def _end(self) -> None:
+        self.is_over = True
+        self.cancel = None
+        self.body = memoryview(b"")
+        self.core.flight.give(self._counted)

@@ -1,0 +1,215 @@
+"""POST .../infer: an HTTP body becomes an InferRequest, an InferResponse becomes an HTTP body.
+
+Body = JSON of `Inference-Header-Content-Length` bytes, then the blocks of those inputs that carry
+`binary_data_size`, in their order; without the header all of it is JSON; with 0 all of it is the
+only input. Answers are laid out the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from mindspore_lite.server.core import Core
+from mindspore_lite.server.datatypes import DATATYPES
+from mindspore_lite.server.http.coding import chosen, deflated
+from mindspore_lite.server.http.head import Head
+from mindspore_lite.server.http.json_body import InputHead, OutputHead, json_reader, read_request
+from mindspore_lite.server.http.reply import BINARY, Reply
+from mindspore_lite.server.models import ServedModel
+from mindspore_lite.server.request import (
+    InferInput,
+    InferOutput,
+    InferRequest,
+    InferResponse,
+    Read,
+    RequestedOutput,
+    Write,
+    invalid,
+    raw_reader,
+    unsigned,
+)
+
+LENGTH, TIMEOUT = b"inference-header-content-length", b"x-request-timeout-ms"
+_DIGITS = re.compile(rb"[0-9]{1,18}", re.ASCII)
+_REGION = "shared_memory_region"
+
+
+def number_header(head: Head, name: bytes) -> int | None:
+    """A header that is a number of 0 or more; None if there is none.
+
+    Raises:
+        RequestError: It is something else.
+    """
+    value = head.headers.get(name)
+    if value is None:
+        return None
+    if not _DIGITS.fullmatch(value):
+        raise invalid(f"the header {name.decode()} must be digits")
+    return int(value)
+
+
+def read_infer(
+    core: Core, model: ServedModel, version: str, head: Head, body: memoryview
+) -> InferRequest:
+    """What an inference request asks for.
+
+    Raises:
+        RequestError: It is no such request.
+    """
+    length = number_header(head, LENGTH)
+    request = InferRequest(model.name, version)
+    timeout_ms = number_header(head, TIMEOUT)
+    if timeout_ms:
+        request.deadline_s = request.arrived_s + timeout_ms / 1e3
+    request.trace_id = head.text(b"x-request-id") or ""
+    if length == 0:
+        request.inputs, request.binary = [_only_input(model, body)], True
+        return request
+    if length is None:
+        length = body.nbytes
+    if length > body.nbytes:
+        raise invalid(f"the JSON header has {length} bytes, the body only {body.nbytes}")
+    if not length:
+        raise invalid("the body is empty; send an inference request")
+    asked = read_request(bytes(body[:length]), core.limits)
+    if len(asked.id.encode()) > core.limits.id_bytes:
+        raise invalid(f"the id is longer than the {core.limits.id_bytes} bytes allowed")
+    request.id = asked.id
+    if asked.parameters is not msgspec.UNSET:
+        request.parameters = asked.parameters
+        request.binary = _truth(asked.parameters, "binary_data_output")
+    request.inputs = _inputs(core, asked.inputs, body[length:])
+    request.outputs = [_output(core, one) for one in asked.outputs]
+    return request
+
+
+def _inputs(core: Core, heads: list[InputHead], blocks: memoryview) -> list[InferInput]:
+    found, at = [], 0
+    for one in heads:
+        parameters = {} if one.parameters is msgspec.UNSET else one.parameters
+        size, has_data = parameters.get("binary_data_size"), one.data is not msgspec.UNSET
+        if (size is not None) + has_data + (_REGION in parameters) != 1:
+            raise invalid(
+                f"input {one.name!r} must have exactly one of data, the parameter "
+                "binary_data_size, and the parameter shared_memory_region"
+            )
+        read: Read
+        if size is not None:
+            end = at + unsigned("binary_data_size", size)
+            if end > blocks.nbytes:
+                raise invalid(
+                    f"the body ends within input {one.name!r}: {blocks.nbytes - at} bytes are "
+                    f"there, binary_data_size is {size}"
+                )
+            read, at = raw_reader(blocks[at:end]), end
+        elif has_data:
+            read = json_reader(one.data)
+        else:
+            read = core.shared().reader(*_region(parameters))
+        found.append(InferInput(one.name, one.datatype, tuple(one.shape), read))
+    if at != blocks.nbytes:
+        raise invalid(f"{blocks.nbytes - at} bytes are left behind the last input's block")
+    return found
+
+
+def _output(core: Core, one: OutputHead) -> RequestedOutput:
+    parameters = {} if one.parameters is msgspec.UNSET else one.parameters
+    binary = _truth(parameters, "binary_data")
+    write: Write | None = None
+    if _REGION in parameters:
+        if binary:
+            raise invalid(f"output {one.name!r} is either binary data or in shared memory")
+        write = core.shared().writer(*_region(parameters))
+    count = unsigned("classification", parameters.get("classification", 0))
+    return RequestedOutput(one.name, binary, count, write)
+
+
+def _region(parameters: Mapping[str, Any]) -> tuple[str, int, int]:
+    name = parameters[_REGION]
+    if not isinstance(name, str):
+        raise invalid(f"{_REGION} must be a string")
+    sizes = ("shared_memory_offset", "shared_memory_byte_size")
+    offset, size = (unsigned(key, parameters.get(key, 0)) for key in sizes)
+    return name, offset, size
+
+
+def _truth(parameters: Mapping[str, Any], key: str) -> bool:
+    value = parameters.get(key, False)
+    if not isinstance(value, bool):
+        raise invalid(f"{key} must be true or false")
+    return value
+
+
+def _only_input(model: ServedModel, body: memoryview) -> InferInput:
+    """The input of a request that is nothing but its bytes."""
+    if len(model.inputs) != 1:
+        raise invalid(f"a raw request needs a model of one input, this has {len(model.inputs)}")
+    (port,) = model.inputs.values()
+    shape = list(port.shape)
+    if model.max_batch_size:
+        shape[0] = 1
+    if min(shape, default=0) < -1 or shape.count(-1) > 1:
+        raise invalid(f"the shape {list(port.shape)} cannot be known from bytes alone; send JSON")
+    if -1 in shape:
+        row = -math.prod(shape) * DATATYPES[port.datatype].item_bytes
+        if not row or body.nbytes % row:
+            raise invalid(f"input byte size mismatch: {body.nbytes} bytes are no multiple of {row}")
+        shape[shape.index(-1)] = body.nbytes // row
+    return InferInput(port.name, port.datatype, tuple(shape), raw_reader(body))
+
+
+def write_infer(response: InferResponse, accepted: bytes | None) -> Reply:
+    """The answer; `accepted` is the client's Accept-Encoding."""
+    outputs, blocks = [], []
+    for one in response.outputs:
+        described: dict[str, Any] = {
+            "name": one.name,
+            "datatype": one.datatype,
+            "shape": one.shape,
+        }
+        if one.binary and not one.written:
+            block = one.raw()
+            described["parameters"] = {"binary_data_size": block.nbytes}
+            if block.nbytes:
+                blocks.append(block)
+        elif not one.written:
+            described["data"] = _values(one)
+        outputs.append(described)
+    answer: dict[str, Any] = {"id": response.id} if response.id else {}
+    answer["model_name"] = response.model_name
+    answer["model_version"] = response.model_version
+    answer["outputs"] = outputs
+    text = msgspec.json.encode(answer)
+    reply = Reply(200, [text, *blocks])
+    if blocks:
+        reply.content_type = BINARY
+        reply.headers.append((LENGTH, b"%d" % len(text)))
+    # the aio client offers two codings by default, and floats hardly shrink
+    if coding := chosen(accepted, alone=bool(blocks)):
+        reply.parts = [deflated(reply.parts, coding)]
+        reply.headers.append((b"content-encoding", coding))
+    return reply
+
+
+def _values(output: InferOutput) -> Any:
+    """The values of an output for JSON, flat."""
+    if output.texts is not None:
+        return [text.decode("utf-8", "replace") for text in output.texts]
+    array = output.array
+    assert array is not None
+    if DATATYPES[output.datatype].kind != "float":
+        return array.reshape(-1).tolist()
+    if array.itemsize == 2:
+        array = array.astype(np.float32)
+    values = array.reshape(-1).tolist()
+    if np.isfinite(array).all():
+        return values
+    # bare NaN and Infinity, as Triton writes them; msgspec would write null
+    return msgspec.Raw(json.dumps(values, separators=(",", ":")).encode())

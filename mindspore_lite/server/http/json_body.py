@@ -1,0 +1,181 @@
+"""JSON of requests: heads by msgspec, tensors by msgspec with the type that the input names.
+
+msgspec has no NaN and Infinity, which Triton's clients send as bare words: a text that it refuses
+is read once more by Python's own reader, which has them. Integers stay integers on both ways.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from mindspore_lite.server.datatypes import Datatype
+from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.limits import Limits
+from mindspore_lite.server.request import Read, Shape, converted, invalid
+
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_NO_NUMBER = re.compile(rb"(?<![\w.])-?(?:NaN|Infinity)\b")
+_NESTED = re.compile(rb"\s*\[\s*\[")
+_UNSET = msgspec.UNSET
+
+
+class InputHead(msgspec.Struct):
+    """An input as it stands in the JSON; unknown fields are ignored."""
+
+    name: str
+    shape: list[Annotated[int, msgspec.Meta(ge=0)]]
+    datatype: str
+    parameters: dict[str, Any] | msgspec.UnsetType = _UNSET
+    data: msgspec.Raw | msgspec.UnsetType = _UNSET
+
+
+class OutputHead(msgspec.Struct):
+    """An output that is asked for."""
+
+    name: str
+    parameters: dict[str, Any] | msgspec.UnsetType = _UNSET
+
+
+class RequestHead(msgspec.Struct):
+    """The JSON of an inference request; unknown fields are ignored, as the kserve client needs."""
+
+    inputs: list[InputHead]
+    id: str = ""
+    parameters: dict[str, Any] | msgspec.UnsetType = _UNSET
+    outputs: list[OutputHead] = []
+
+
+class _PlainInput(InputHead):
+    """The same, read by Python."""
+
+    data: Any = _UNSET
+
+
+class _PlainRequest(RequestHead):
+    inputs: list[_PlainInput]  # type: ignore[assignment]
+
+
+_HEAD = msgspec.json.Decoder(RequestHead)
+
+
+def read_request(text: Any, limits: Limits) -> RequestHead:
+    """The head of a request, its tensors still as text.
+
+    Raises:
+        RequestError: It is too long, too deep, or no request.
+    """
+    if len(text) > limits.json_bytes:
+        raise RequestError(
+            Kind.TOO_LARGE,
+            f"the JSON is longer than the {limits.json_bytes} bytes allowed; send tensors as "
+            "binary data",
+        )
+    if text[:1] not in (b"{", b" ", b"\n", b"\t", b"\r"):
+        raise invalid("the body is no JSON object")
+    check_depth(text, limits.json_depth)
+    try:
+        return _HEAD.decode(text)
+    except msgspec.ValidationError as exc:
+        raise invalid(_words(exc)) from None
+    except msgspec.DecodeError as exc:
+        if not _NO_NUMBER.search(text):
+            raise invalid(f"the JSON is malformed: {exc}") from None
+    except (RecursionError, UnicodeDecodeError):
+        raise invalid("the JSON is malformed") from None
+    try:
+        return msgspec.convert(json.loads(bytes(text)), _PlainRequest)
+    except msgspec.ValidationError as exc:
+        raise invalid(_words(exc)) from None
+    except (ValueError, RecursionError):
+        raise invalid("the JSON is malformed") from None
+
+
+def check_depth(text: Any, most: int) -> None:
+    """Refuse what is nested deeper than allowed.
+
+    Raises:
+        RequestError: It is.
+    """
+    opened = text.count(b"[") + text.count(b"{")
+    if opened <= most:
+        return
+    found = np.frombuffer(text, np.uint8)
+    steps = np.zeros(len(found), np.int8)
+    steps[(found == 0x5B) | (found == 0x7B)] = 1
+    steps[(found == 0x5D) | (found == 0x7D)] = -1
+    if int(np.cumsum(steps, dtype=np.int32).max()) <= most:
+        return
+    depth = 0  # strings may hold brackets, too: look closely
+    for match in _TOKENS.finditer(text):
+        token = match[0]
+        if token in b"[{":
+            depth += 1
+            if depth > most:
+                raise invalid(f"the JSON is nested deeper than the {most} levels allowed")
+        elif token in b"]}":
+            depth -= 1
+
+
+def json_reader(data: Any) -> Read:
+    """Reads an input from the `data` of its JSON, flat or nested exactly as its shape."""
+
+    def read(datatype: Datatype, shape: Shape) -> np.ndarray:
+        depth = len(shape) if len(shape) > 1 and _is_nested(data) else 1
+        try:
+            values = _decoder(datatype.kind, depth)(data)
+        except msgspec.ValidationError as exc:
+            raise invalid(f"data of {datatype.name}: {_words(exc)}") from None
+        except (msgspec.DecodeError, OverflowError, RecursionError):
+            raise invalid(f"data of {datatype.name}: no list of such values") from None
+        if depth > 1:
+            return _nested(values, datatype, shape)
+        if len(values) != math.prod(shape):
+            raise invalid(
+                f"got {len(values)} elements, shape {list(shape)} takes {math.prod(shape)}"
+            )
+        return converted(values, datatype).reshape(shape)
+
+    return read
+
+
+def _nested(values: list[Any], datatype: Datatype, shape: Shape) -> np.ndarray:
+    """Lists in lists, which must have exactly this shape."""
+    array = converted(values, datatype)
+    if array.shape != shape:
+        raise invalid(f"data is nested as {list(array.shape)}, the shape is {list(shape)}")
+    return array
+
+
+def _is_nested(data: Any) -> bool:
+    if isinstance(data, msgspec.Raw):
+        return _NESTED.match(bytes(memoryview(data)[:64])) is not None
+    return isinstance(data, list) and bool(data) and isinstance(data[0], list)
+
+
+@cache
+def _decoder(kind: str, depth: int) -> Callable[[Any], Any]:
+    """What reads values of a kind, in so many lists, from text or from Python objects."""
+    element: Any = {"bool": bool | int, "int": int, "float": float}[kind]
+    for _ in range(depth):
+        element = list[element]
+    decode = msgspec.json.Decoder(element).decode
+
+    def read(data: Any) -> Any:
+        if isinstance(data, msgspec.Raw):
+            return decode(data)
+        return msgspec.convert(data, element)
+
+    return read
+
+
+def _words(exc: msgspec.ValidationError) -> str:
+    """What msgspec says, which begins with a capital and ends with the place."""
+    return str(exc).replace("$", "the request", 1) if " - at " in str(exc) else str(exc)

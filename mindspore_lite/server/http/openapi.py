@@ -1,0 +1,147 @@
+"""The OpenAPI 3.1 document, made from the table of routes."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Any
+
+from mindspore_lite.server.access import Need
+from mindspore_lite.server.datatypes import BYTES, DATATYPES
+from mindspore_lite.server.http.routes import Endpoint, Routes
+from mindspore_lite.version import __version__
+
+_EVERY = (400, 401, 403, 413, 421, 431)  # statuses that any request may get
+_STRING: dict[str, Any] = {"type": "string"}
+_SHAPE: dict[str, Any] = {"type": "array", "items": {"type": "integer"}}
+_PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "number", "boolean"]},
+}
+_TYPES: dict[str, Any] = {"enum": [*DATATYPES, BYTES]}
+
+
+def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+    }
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TENSOR = {"name": _STRING, "datatype": _TYPES, "shape": _SHAPE}
+_DIMS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "Error": _object({"error": _STRING}),
+    "Live": _object({"live": {"type": "boolean"}}),
+    "Ready": _object({"ready": {"type": "boolean"}, "live": {"type": "boolean"}}),
+    "ModelReady": _object({"name": _STRING, "ready": {"type": "boolean"}}),
+    "ModelList": _object({"models": _list(_STRING)}),
+    "ServerMetadata": _object({"name": _STRING, "version": _STRING, "extensions": _list(_STRING)}),
+    "ModelMetadata": _object(
+        {
+            "name": _STRING,
+            "versions": _list(_STRING),
+            "platform": _STRING,
+            "inputs": _list(_object(_TENSOR)),
+            "outputs": _list(_object(_TENSOR)),
+        }
+    ),
+    "InferRequest": _object(
+        {
+            "inputs": _list(
+                _object(
+                    {"name": _STRING, "shape": _DIMS, "datatype": _TYPES},
+                    {"data": {"type": "array"}, "parameters": _PARAMETERS},
+                )
+            )
+        },
+        {
+            "id": _STRING,
+            "parameters": _PARAMETERS,
+            "outputs": _list(_object({"name": _STRING}, {"parameters": _PARAMETERS})),
+        },
+    ),
+    "InferResponse": _object(
+        {
+            "model_name": _STRING,
+            "model_version": _STRING,
+            "outputs": _list(
+                _object(_TENSOR, {"data": {"type": "array"}, "parameters": _PARAMETERS})
+            ),
+        },
+        {"id": _STRING},
+    ),
+    "Any": {"type": "object"},
+}
+
+
+def document(routes: Routes) -> dict[str, Any]:
+    """The document of all routes."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "mslite serve",
+            "version": __version__,
+            "summary": "Open Inference Protocol (KServe v2) with Triton's extensions",
+        },
+        "paths": {
+            route.path: {
+                **({"parameters": _parameters(route.path)} if "{" in route.path else {}),
+                **{
+                    method.lower(): _operation(route.path, method, endpoint)
+                    for method, endpoint in route.methods.items()
+                },
+            }
+            for route in routes.all
+        },
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _parameters(path: str) -> list[dict[str, Any]]:
+    def schema(name: str) -> dict[str, Any]:
+        return {**_STRING, "pattern": "^[0-9]{1,18}$"} if name == "version" else _STRING
+
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema(name)}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
+
+
+def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": re.sub(r"\W+", "_", f"{method.lower()}{path}").strip("_"),
+        "summary": endpoint.summary,
+        "security": [{}] if endpoint.need is Need.OPEN else [{}, {"token": []}],
+        "responses": {
+            "200": _answer("it worked", endpoint.gives, endpoint.takes != ""),
+            **{
+                str(status): _answer(HTTPStatus(status).phrase, "Error")
+                for status in sorted({*_EVERY, *endpoint.fails})
+            },
+        },
+    }
+    if endpoint.takes:
+        found["requestBody"] = {"required": True, "content": _content(endpoint.takes, True)}
+    return found
+
+
+def _answer(text: str, schema: str, binary: bool = False) -> dict[str, Any]:
+    return {"description": text, "content": _content(schema, binary)}
+
+
+def _content(schema: str, binary: bool = False) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}
+    }
+    if binary:  # JSON, and raw tensors behind it
+        found["application/octet-stream"] = {}
+    return found

@@ -1,0 +1,281 @@
+"""Server: models that clients use over a network, for programs and for `mslite serve`.
+
+Who owns what. The Core holds what all ports share. Each port has threads of its own; the models run
+on the threads of their services. `start` opens the ports before it loads the models, so that probes
+are answered meanwhile; `drain` and `close` take it all down in the other order.
+
+A further protocol is one more Port: a class with the methods below that takes the Core, and a line
+in `_ports`. It asks `core.gate` before anything else, finds models by `core.models.usable`, makes an
+InferRequest (request.py), and answers errors by the table of errors.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from mindspore_lite.context import Context
+from mindspore_lite.core import checks
+from mindspore_lite.core.boundary import boundary
+from mindspore_lite.errors import ClosedError, EngineUnavailableError
+from mindspore_lite.graph.source import ModelInput
+from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.serving.service import existing, unnamed
+from mindspore_lite.settings.formats import model_kind
+from mindspore_lite.settings.read import read_layers
+from mindspore_lite.settings.spec import settle
+
+if TYPE_CHECKING:
+    from mindspore_lite.server.core import Core
+
+GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
+_IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
+_FAILED = "the server cannot be started! "
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_PLATFORMS = {"ONNX": "onnx_onnxv1", "MINDIR": "mslite_mindir"}
+
+Models = Mapping[str, str | os.PathLike[str]] | Sequence[str | os.PathLike[str]]
+
+
+class Port(Protocol):
+    """One protocol's door."""
+
+    number: int
+
+    def start(self) -> int:
+        """Open it; returns the number of its port."""
+
+    def stop_accepting(self, idle_s: float) -> None:
+        """Take no new connections; close those that stay idle for so long."""
+
+    def wait_idle(self, limit_s: float) -> bool:
+        """Wait until all that was under way is answered; whether it was in time."""
+
+    def close(self) -> None:
+        """Close at once. Harmless when repeated."""
+
+
+class Server:
+    """Serves models over HTTP with the Open Inference Protocol.
+
+    The ports are open from start() to close(). Everything may be called from any thread.
+
+    Examples:
+        >>> import json, urllib.request
+        >>> import mindspore_lite as mslite
+        >>> from mindspore_lite.cli.demo import DIGITS_MODEL
+        >>> with mslite.Server([DIGITS_MODEL], http_port=0) as server:
+        ...     url = f"http://127.0.0.1:{server.http_port}/v2/models/digits"
+        ...     json.load(urllib.request.urlopen(url))["inputs"]
+        [{'name': 'x', 'datatype': 'FP32', 'shape': [-1, 1, 8, 8]}]
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        *,
+        host: str = "127.0.0.1",
+        http_port: int = 8000,
+        context: Context | None = None,
+        tokens: Sequence[str] = (),
+        admin_tokens: Sequence[str] = (),
+        tls_cert: str | os.PathLike[str] = "",
+        tls_key: str | os.PathLike[str] = "",
+        tls_client_ca: str | os.PathLike[str] = "",
+        allow_hosts: Sequence[str] | None = None,
+        allow_origins: Sequence[str] = (),
+        limits: Mapping[str, float] | None = None,
+        access_log: bool = False,
+    ) -> None:
+        """Say what to serve, and how; nothing is opened yet.
+
+        Args:
+            models: Model files by the name to serve them under, or a list of files, each under the
+                name of the file without its suffix.
+            host: The address to listen on. Others than the loopback's are open to the network.
+            http_port: 0 is any.
+            context: How the models run, as for ModelParallelRunner.
+            tokens: Of clients, who send one as `Authorization: Bearer TOKEN`; none lets all in.
+            admin_tokens: Of administrators; without one, nobody is.
+            tls_cert: A PEM file with the certificate chain, for HTTPS.
+            tls_key: Its key; "" if it is in the same file.
+            tls_client_ca: A PEM file of authorities: clients need a certificate of one of them.
+            allow_hosts: Names that requests may be for; None is any, or only localhost where the
+                address is the loopback's. Addresses are always allowed.
+            allow_origins: Of pages in browsers that may use the server.
+            limits: Other values for the limits of mindspore_lite/server/limits.py, by name.
+            access_log: Log each request as a line of JSON, to the logger of that name.
+
+        Raises:
+            TypeError: An argument is of the wrong type.
+            ValueError: A name, limit or file makes no sense.
+            RuntimeError: The extra `serve` is not installed.
+        """
+        _check_installed()
+        from mindspore_lite.server.access import Gate
+        from mindspore_lite.server.core import Core
+        from mindspore_lite.server.http.port import HttpOptions
+        from mindspore_lite.server.limits import limits_of
+        from mindspore_lite.server.models import check_name
+        from mindspore_lite.server.tls import server_context
+
+        self._files = _named(models)
+        for name in self._files:
+            check_name(name, "1")
+        self._context = Context() if context is None else context
+        checks.instance("context", self._context, Context)
+        self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
+        self._core.models.expect(list(self._files))
+        self._http = HttpOptions(
+            host=checks.string("host", host),
+            port=checks.non_negative("http_port", http_port),
+            tls=server_context(os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca)),
+            hosts=allow_hosts,
+            origins=allow_origins,
+            logs=access_log,
+        )
+        self._lock = threading.Lock()
+        self._open: dict[str, Port] = {}
+        self._is_closed = False
+
+    @property
+    def core(self) -> Core:
+        """What its ports share."""
+        return self._core
+
+    @property
+    def http_port(self) -> int:
+        """The number of the HTTP port; 0 before start()."""
+        return self._open["http"].number if "http" in self._open else 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all models are loaded and passed their probes, and it is not ending."""
+        return bool(self._open) and self._core.is_ready
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        from mindspore_lite.server.http.port import is_loopback
+
+        return is_loopback(self._http.host)
+
+    def start(self) -> Self:
+        """Open the ports, then load the models; returns when they are ready.
+
+        A start that fails leaves nothing open.
+
+        Raises:
+            RuntimeError: A port cannot be opened, or a model cannot be loaded.
+        """
+        with self._lock:
+            if self._is_closed or self._open:
+                raise ClosedError("a server is started once; make another")
+            self._core.is_starting = True
+            try:
+                for name, port in self._ports().items():
+                    port.start()
+                    self._open[name] = port
+                with boundary(_FAILED):
+                    for name, path in self._files.items():
+                        self._load(name, path)
+            except BaseException:
+                self._end(0.0)
+                raise
+            self._core.is_starting = False
+        return self
+
+    def drain(self, grace_s: float = GRACE_S) -> bool:
+        """Stop being ready, take no new connections, and finish what is under way.
+
+        Then everything is closed. Returns whether all requests were answered within grace_s.
+        """
+        due_s = time.monotonic() + checks.seconds("grace_s", grace_s)
+        self._core.is_ending = True
+        with self._lock:
+            for port in self._open.values():
+                port.stop_accepting(min(_IDLE_S, grace_s / 2))
+            done = True
+            for port in self._open.values():
+                done &= port.wait_idle(max(0.0, due_s - time.monotonic()))
+            self._end(max(0.0, due_s - time.monotonic()))
+        return done
+
+    def close(self) -> None:
+        """End at once: requests under way are cut off. Harmless when repeated."""
+        self._core.is_ending = True
+        with self._lock:
+            self._end(0.0)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ports(self) -> dict[str, Port]:
+        """All ports, by name, not open yet."""
+        from mindspore_lite.server.http.port import HttpPort
+
+        return {"http": HttpPort(self._core, self._http)}
+
+    def _load(self, name: str, path: Path) -> None:
+        from mindspore_lite.server.models import ModelOptions
+
+        kind = model_kind(path)
+        given = ModelInput(kind, path)
+        asked = self._context.parallel
+        layers = read_layers("serve", asked.config_path, asked.config_info)
+        spec = unnamed(settle(self._context, layers, stacklevel=4))
+        options = ModelOptions(platform=_PLATFORMS.get(kind, "mslite"))
+        self._core.models.load(name, "1", lambda: PooledService(given, spec), options)
+
+    def _end(self, drain_s: float) -> None:
+        self._is_closed = self._core.is_ending = self._core.refuses = True
+        for port in self._open.values():
+            port.close()
+        self._open = {}
+        self._core.models.close(drain_s)
+
+
+def _named(models: Any) -> dict[str, Path]:
+    """The files to serve, by name."""
+    if isinstance(models, str | os.PathLike):
+        models = [models]
+    if not isinstance(models, Mapping):
+        paths = [Path(checks.path("models element", path)) for path in models]
+        names = [_NO_NAME.sub("-", path.stem).lstrip(".") for path in paths]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the names {twice} are there twice; give models as name=path")
+        models = dict(zip(names, paths, strict=True))
+    if not models:
+        raise ValueError("there are no models to serve; give at least one")
+    found = {}
+    for name, path in models.items():
+        text = checks.path("models element", path)
+        if os.path.isdir(text):
+            raise ValueError(f"{text!r} is a directory, wanted a model file")
+        found[checks.string("models key", name)] = Path(existing(text)).absolute()
+    return found
+
+
+def _check_installed() -> None:
+    for package in ("httptools", "msgspec"):
+        try:
+            __import__(package)
+        except ImportError as exc:
+            raise EngineUnavailableError(
+                f"the server needs the package {package}: pip install 'mslite[serve]'"
+            ) from exc

@@ -1,0 +1,33 @@
+"""TLS for the server's ports."""
+
+from __future__ import annotations
+
+import ssl
+
+
+def server_context(cert: str, key: str = "", client_ca: str = "") -> ssl.SSLContext | None:
+    """What a port needs for TLS 1.2 and later; None without a certificate.
+
+    With authorities in `client_ca`, clients must show a certificate of one of them.
+
+    Raises:
+        ValueError: The files do not fit, or are missing.
+    """
+    if not cert:
+        if key or client_ca:
+            raise ValueError("TLS needs a certificate; give tls_cert as well")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(cert, key or None)
+        if client_ca:
+            context.load_verify_locations(client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (ssl.SSLError, OSError) as exc:
+        raise ValueError(
+            f"the TLS files cannot be used: {getattr(exc, 'reason', None) or exc}; wanted PEM files"
+            " with a certificate and its key"
+        ) from exc
+    return context
