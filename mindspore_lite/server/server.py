@@ -5,8 +5,8 @@ on the threads of their services. `start` opens the ports before it loads the mo
 are answered meanwhile; `drain` and `close` take it all down in the other order.
 
 A further protocol is one more Port: a class with the methods below that takes the Core, and a line
-in `_ports`. It asks `core.gate` before anything else, finds models by `core.models.usable`, makes an
-InferRequest (request.py), and answers errors by the table of errors.py.
+in `_ports`. It asks `core.gate` before anything else, finds models by `core.models.usable`, makes
+an InferRequest (request.py), and answers errors by the table of errors.py.
 """
 
 from __future__ import annotations

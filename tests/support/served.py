@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+from support.fake_engine import LIMIT_S, Compute, FakeSession, double
 from support.onnx_graphs import model, node
 
 from mindspore_lite.context import Context
 from mindspore_lite.graph.source import ModelInput
+from mindspore_lite.server.access import Gate
+from mindspore_lite.server.core import Core
+from mindspore_lite.server.http.port import HttpOptions, HttpPort
+from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.models import ModelOptions, Models
-from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.layout import Layout
+from mindspore_lite.serving.pool import Pool
+from mindspore_lite.serving.pooled import Cancel, Ended, PooledService
+from mindspore_lite.serving.scheduler import WorkerPlace
+from mindspore_lite.serving.statistics import Statistics
+from mindspore_lite.serving.thread_widths import WidthOption
 from mindspore_lite.settings.spec import settle
 
 F32 = onnx.TensorProto.FLOAT
@@ -51,3 +67,143 @@ def identities(folder: Path) -> Models:
 
 def floats(*values: float) -> bytes:
     return np.array(values, np.float32).tobytes()
+
+
+class FakeService:
+    """A pool of fake sessions, as the server sees a service: `compute` says what a run does."""
+
+    def __init__(self, compute: Compute = double, workers: int = 1, queue_size: int = 100) -> None:
+        self.session = FakeSession(compute)
+        self.spec = settle()
+        self.inputs, self.outputs = self.session.info.inputs, self.session.info.outputs
+        shared = (WidthOption(workers, self.session),)
+        places = [WorkerPlace(index, shared) for index in range(workers)]
+        layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
+        self.pool = Pool(places, layout, queue_size=queue_size)
+
+    def run(self, call: Call) -> list[np.ndarray]:
+        return self.pool.run(call)
+
+    def submit(self, call: Call, ended: Ended) -> Cancel:
+        request = self.pool.submit(call, lambda r: ended(r.outputs, r.error))
+        return lambda: self.pool.cancel(request)
+
+    def warm_up_shapes(self) -> None:
+        return None
+
+    def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        raise AssertionError("it has no sizes to warm up with")
+
+    def statistics(self) -> Statistics:
+        return self.pool.statistics()
+
+    def close(self, drain_s: float | None) -> None:
+        self.pool.close(drain_s)
+
+
+@contextmanager
+def port_of(
+    models: Models, limits: Limits | None = None, gate: Gate | None = None, **options: Any
+) -> Iterator[HttpPort]:
+    """An HTTP port of these models on the loopback; they stay open."""
+    core = Core(models, gate or Gate(), limits or Limits())
+    port = HttpPort(core, HttpOptions(port=0, **options))
+    port.start()
+    try:
+        yield port
+    finally:
+        port.close()
+
+
+@contextmanager
+def fake_port(
+    service: FakeService, limits: Limits | None = None, **options: Any
+) -> Iterator[HttpPort]:
+    """A port that serves a fake as `fake`: x float32 [-1, 2] becomes y."""
+    models = Models()
+    models.load("fake", "1", lambda: service)
+    try:
+        with port_of(models, limits, **options) as port:
+            yield port
+    finally:
+        models.close(0.0)
+
+
+@dataclass
+class Reply:
+    """An answer as it came."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    raw_head: bytes = b""
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        return str(self.json["error"])
+
+
+class Wire:
+    """A connection to a port, on which a test sends whatever bytes it likes."""
+
+    def __init__(self, port: HttpPort | int) -> None:
+        number = port if isinstance(port, int) else port.number
+        self.sock = socket.create_connection(("127.0.0.1", number), timeout=LIMIT_S)
+        self._file = self.sock.makefile("rb")
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+        self.sock.close()
+
+    def send(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+    def reply(self, has_body: bool = True) -> Reply:
+        """The next answer."""
+        lines = []
+        while (line := self._file.readline()) not in (b"\r\n", b""):
+            lines.append(line)
+        if not lines:
+            raise EOFError
+        status = int(lines[0].split()[1])
+        pairs = [line.decode("latin-1").strip().partition(": ") for line in lines[1:]]
+        headers = {name.lower(): value for name, _, value in pairs}
+        length = int(headers.get("content-length", 0)) if has_body else 0
+        return Reply(status, headers, self._file.read(length), b"".join(lines))
+
+    def at_end(self) -> bool:
+        """Whether the server closed it; waits for that."""
+        try:
+            return self._file.read(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def ask(self, data: bytes, **more: Any) -> Reply:
+        self.send(data)
+        return self.reply(**more)
+
+
+def post(
+    path: str, body: bytes | dict[str, Any], *headers: str, length: int | None = None
+) -> bytes:
+    """The bytes of a POST."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", *headers]
+    if not any(line.lower().startswith(("content-length", "transfer-enc")) for line in headers):
+        lines.append(f"Content-Length: {len(data) if length is None else length}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + data
+
+
+def get(path: str, *headers: str, method: str = "GET") -> bytes:
+    """The bytes of a GET."""
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
