@@ -16,7 +16,6 @@ from mindspore_lite.server.limits import Limits
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e]*)?", re.ASCII)
 _TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*", re.ASCII)
 _MOST_LINE = 256  # bytes of a chunk's first line, extensions included; guess
-_STEP = 1 << 20  # by which memory is counted as it grows
 
 
 class ChunkedBody:
@@ -83,12 +82,10 @@ class ChunkedBody:
                 Kind.INVALID,
                 f"the body has more than {self._limits.chunks} chunks; send larger ones",
             )
-        total = len(self.content) + size
-        if total > self._limits.body_bytes:
+        if len(self.content) + size > self._limits.body_bytes:
             raise too_large(self._limits.body_bytes)
-        while self.counted < total:
-            self._flight.take(_STEP)
-            self.counted += _STEP
+        self._flight.take(size)
+        self.counted += size
         self._left = size + 2
 
     def _check_trailer(self, line: bytes) -> None:

@@ -335,7 +335,8 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse(self, exc: RequestError, closes: bool = False) -> None:
         """Answer a request before its body was read; then the connection stays if it can."""
         self._give_back()
-        reply = error_reply(answer_to(exc))
+        skipping, self._refusal = self._refusal, None
+        reply = skipping or error_reply(answer_to(exc))
         if isinstance(exc, WrongMethodError):
             reply.headers.append((b"allow", exc.allow))
         head = self._head

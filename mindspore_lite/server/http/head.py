@@ -23,12 +23,13 @@ _BAD = re.compile(
     rb"|[ \t]:|\n:"  # space before the colon of a header's name, or no name; see _has_bad_colon
 )
 _LINE_BAD = re.compile(rb"(?<!\r)\n|\r(?![\n])(?!$)|\x00")  # in a head that is not complete yet
+_FIRST_LINE = re.compile(rb"[A-Z]{3,16} [\x21-\x7e]+ HTTP/[0-9]\.[0-9]\r\n")
 _NUMBER = re.compile(rb"[0-9]{1,19}", re.ASCII)
 _ONCE = frozenset(
     (b"content-length", b"transfer-encoding", b"host", b"authorization", b"content-encoding",
      b"inference-header-content-length", b"expect", b"origin", b"x-request-timeout-ms")
 )  # fmt: skip
-METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"))
+_LISTS = frozenset((b"connection", b"accept-encoding"))
 
 
 @dataclass(slots=True)
@@ -100,6 +101,8 @@ def read_head(raw: bytes, limits: Limits) -> Head:
     """
     if _BAD.search(raw) and (found := _fault(raw)):
         raise bad(found)
+    if not _FIRST_LINE.match(raw):
+        raise bad("the first line must be METHOD TARGET HTTP/VERSION")
     if raw.count(b"\r\n") - 2 > limits.headers:
         raise RequestError(
             Kind.HEAD_TOO_LARGE, f"more than {limits.headers} headers; send fewer of them"
@@ -140,8 +143,11 @@ def _checked(seen: _Seen, parser: Any, is_old: bool, limits: Limits) -> Head:
         raise RequestError(Kind.URI_TOO_LONG, f"the URL is longer than {limits.url_bytes} bytes")
     headers: dict[bytes, bytes] = {}
     for name, value in seen.headers:
-        if name in headers and name in _ONCE:
-            raise bad(f"the header {name.decode('latin-1')} is there twice")
+        if name in headers:
+            if name in _ONCE:
+                raise bad(f"the header {name.decode('latin-1')} is there twice")
+            if name in _LISTS:
+                value = headers[name] + b", " + value
         headers[name] = value
     path, authority = _target(seen.url, parser)
     host = headers.get(b"host")
@@ -153,7 +159,7 @@ def _checked(seen: _Seen, parser: Any, is_old: bool, limits: Limits) -> Head:
         authority or ("" if host is None else host.decode("latin-1")),
         headers,
         is_old,
-        bool(parser.should_keep_alive()),
+        _keeps_alive(headers.get(b"connection"), is_old),
         _length(headers, is_old),
         _expects(headers, is_old),
     )
@@ -174,6 +180,13 @@ def _target(url: bytes, parser: Any) -> tuple[str, str]:
     if url == b"*" and parser.get_method() == b"OPTIONS":
         return "*", ""
     raise bad("the request target is neither a path nor a URL")
+
+
+def _keeps_alive(connection: bytes | None, is_old: bool) -> bool:
+    if connection is None:
+        return not is_old
+    words = [word.strip() for word in connection.lower().split(b",")]
+    return b"close" not in words and (not is_old or b"keep-alive" in words)
 
 
 def _length(headers: dict[bytes, bytes], is_old: bool) -> int | None:
