@@ -21,10 +21,11 @@ _MOST_LINE = 256  # bytes of a chunk's first line, extensions included; guess
 class ChunkedBody:
     """Joins the chunks of one body. What it counted in `flight` is `counted`."""
 
-    def __init__(self, limits: Limits, flight: Flight) -> None:
+    def __init__(self, limits: Limits, flight: Flight, most_bytes: int | None = None) -> None:
         self.content = bytearray()
         self.counted = 0
         self._limits, self._flight = limits, flight
+        self._most = limits.body_bytes if most_bytes is None else most_bytes
         self._line = b""  # of which the end is missing
         self._left = 0  # bytes of the chunk under way, with the CR LF behind it
         self._chunks = 0
@@ -82,8 +83,8 @@ class ChunkedBody:
                 Kind.INVALID,
                 f"the body has more than {self._limits.chunks} chunks; send larger ones",
             )
-        if len(self.content) + size > self._limits.body_bytes:
-            raise too_large(self._limits.body_bytes)
+        if len(self.content) + size > self._most:
+            raise too_large(self._most)
         self._flight.take(size)
         self.counted += size
         self._left = size + 2

@@ -264,7 +264,7 @@ class Connection(asyncio.BufferedProtocol):
         core = self._port.core
         most = core.limits.body_bytes if endpoint.most_body is None else endpoint.most_body
         if head.length is None:
-            self._chunked = ChunkedBody(core.limits, core.flight)
+            self._chunked = ChunkedBody(core.limits, core.flight, most)
             self._state = _CHUNKED
         else:
             if head.length > most:

@@ -22,6 +22,7 @@ Handler = Callable[[Exchange], Reply | None]
 
 _BAD_SEGMENT = re.compile(r"[\x00-\x1f\x7f/\\]|^\.{0,2}$")
 _VERSION = re.compile(r"[0-9]{1,18}", re.ASCII)
+SMALL_BODY = 64 * 1024  # where a body means nothing it is ignored, up to this; guess
 _KNOWN_PATHS = 1024  # that are remembered
 
 
@@ -45,7 +46,7 @@ class Endpoint:
     takes: str = ""
     gives: str = ""
     fails: tuple[int, ...] = ()
-    most_body: int | None = 0
+    most_body: int | None = SMALL_BODY
 
 
 @dataclass(frozen=True, eq=False)

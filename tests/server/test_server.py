@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.fake_engine import Client
+from support.fake_engine import Gate as RunGate
+from support.served import FakeService, Wire, get, identity, post
+
+import mindspore_lite as mslite
+from mindspore_lite.cli.demo import DIGITS_MODEL
+from mindspore_lite.errors import ClosedError, LiteError
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    return identity(tmp_path / "my net.v1.onnx")
+
+
+def test_a_program_serves_a_model(net: Path) -> None:
+    server = mslite.Server([net], http_port=0)
+    assert not server.is_ready and server.http_port == 0
+    with server:
+        assert server.is_ready and server.is_local
+        with Wire(server.http_port) as wire:
+            assert wire.ask(get("/v2/models")).json == {"models": ["my-net.v1"]}
+            reply = wire.ask(get("/v2/models/my-net.v1")).json
+            assert (reply["platform"], reply["versions"]) == ("onnx_onnxv1", ["1"])
+    assert not server.is_ready
+    server.close()
+    with pytest.raises(ClosedError, match="once"):
+        server.start()
+
+
+def test_names_may_be_chosen(net: Path) -> None:
+    with (
+        mslite.Server({"a": net, "b": DIGITS_MODEL}, http_port=0) as server,
+        Wire(server.http_port) as wire,
+    ):
+        assert wire.ask(get("/v2/models")).json == {"models": ["a", "b"]}
+
+
+@pytest.mark.parametrize("models", [[], {}, {"stats": "x"}, {"a/b": "x"}, ["x", "sub/x"]])
+def test_models_that_cannot_be_served_are_refused(net: Path, models: object) -> None:
+    if isinstance(models, dict):
+        models = dict.fromkeys(models, net)
+    with pytest.raises(ValueError, match=r"models|served|twice"):
+        mslite.Server(models, http_port=0)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LiteError, match="does not exist"):
+        mslite.Server([tmp_path / "x.onnx"])
+    with pytest.raises(ValueError, match="directory"):
+        mslite.Server([tmp_path])
+
+
+def test_a_start_that_fails_leaves_nothing_open(tmp_path: Path) -> None:
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(b"\x08\x07broken")
+    server = mslite.Server([path], http_port=0)
+    with pytest.raises(LiteError, match="the server cannot be started"):
+        server.start()
+    assert server.http_port == 0
+
+
+@pytest.mark.parametrize(("limits", "words"), [({"x": 1}, "no limits"), ({"chunks": 0}, "above 0")])
+def test_limits_are_checked(net: Path, limits: dict[str, float], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mslite.Server([net], limits=limits)
+
+
+def test_a_model_that_is_being_loaded_is_not_ready_yet(net: Path) -> None:
+    server = mslite.Server([net], http_port=0)
+    models = server.core.models
+    with pytest.raises(LiteError, match="being loaded"):
+        models.find("my-net.v1")
+    server.close()
+
+
+def test_a_drain_finishes_what_is_under_way(net: Path) -> None:
+    gate = RunGate()
+    body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+    server = mslite.Server([net], http_port=0).start()
+    server.core.models.load("fake", "1", lambda: FakeService(gate))
+    with Wire(server.http_port) as busy, Wire(server.http_port) as idle:
+        assert idle.ask(get("/v2/health/ready")).status == 200
+        busy.send(post("/v2/models/fake/infer", body))
+        gate.entered()
+        drain = Client(lambda: server.drain(60))
+        while not server.core.is_ending:
+            pass
+        reply = idle.ask(get("/v2/health/ready"))  # those who are here learn of it
+        assert (reply.status, reply.headers["connection"]) == (503, "close")
+        gate.open()
+        reply = busy.reply()
+        assert (reply.status, reply.headers["connection"]) == (200, "close")
+    assert drain.ended().result is True
+
+
+def test_a_drain_ends_in_time(net: Path) -> None:
+    gate = RunGate()
+    server = mslite.Server([net], http_port=0).start()
+    server.core.models.load("fake", "1", lambda: FakeService(gate))
+    with Wire(server.http_port) as wire:
+        body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+        wire.send(post("/v2/models/fake/infer", body))
+        gate.entered()
+        assert server.drain(0.05) is False
+        assert wire.at_end()
+    gate.open()
+
+
+def certificate(folder: Path, name: str, signer: str = "") -> None:
+    """A key and a certificate, signed by itself or by another."""
+    command = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+        "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}",
+        "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+    ]  # fmt: skip
+    if signer:
+        command += ["-CA", f"{signer}.pem", "-CAkey", f"{signer}.key"]
+        command += ["-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def test_tls_and_client_certificates(net: Path, tmp_path: Path) -> None:
+    certificate(tmp_path, "ca")
+    for name in ("server", "client"):
+        certificate(tmp_path, name, "ca")
+    files = {"tls_cert": tmp_path / "server.pem", "tls_key": tmp_path / "server.key"}
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    image = np.zeros((1, 1, 8, 8)).reshape(-1).tolist()
+    body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1, 8, 8], "data": image}]}
+    with mslite.Server([DIGITS_MODEL], http_port=0, **files) as server:  # type: ignore[arg-type]
+        url = f"https://localhost:{server.http_port}/v2/models/digits/infer"
+        data = json.dumps(body).encode()
+        with urllib.request.urlopen(url, data, context=trusted) as answer:
+            assert json.load(answer)["outputs"][0]["shape"] == [1, 10]
+    with mslite.Server([net], http_port=0, tls_client_ca=tmp_path / "ca.pem", **files) as server:  # type: ignore[arg-type]
+        url = f"https://localhost:{server.http_port}/v2"
+        with pytest.raises(OSError, match=r"certificate|reset|closed|EOF"):
+            urllib.request.urlopen(url, context=trusted)
+        trusted.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
+        with urllib.request.urlopen(url, context=trusted) as answer:
+            assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "files", [{"tls_key": "x"}, {"tls_client_ca": "x"}, {"tls_cert": "/nowhere.pem"}]
+)
+def test_tls_files_are_checked(net: Path, files: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="TLS"):
+        mslite.Server([net], **files)  # type: ignore[arg-type]
