@@ -83,7 +83,7 @@ def test_other_spellings_lead_nowhere(guarded: HttpPort, route: Route) -> None:
                 continue
             for method in ("GET", "POST"):
                 assert asked(wire, path, method, None) == 401, (name, method)
-                assert asked(wire, path, method, CLIENT) == 404, (name, method)
+                assert asked(wire, path, method, CLIENT) in (404, 405), (name, method)
 
 
 @pytest.mark.parametrize("route", ROUTES.all, ids=lambda route: route.path)

@@ -1,0 +1,266 @@
+"""`mslite serve` as a process, used by curl and by Triton's clients."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http as triton
+import tritonclient.http.aio as triton_aio
+from support.fake_engine import wait_for
+from support.served import Wire, get, post
+
+from mindspore_lite.cli.demo import samples
+
+LIMIT_S = 120
+NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+OUTPUT = "Default/Softmax-op0"
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "mindspore_lite", "serve", *arguments, "--http-port", "0"]
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    try:
+        assert child.stdout is not None
+        line = child.stdout.readline()
+        assert line.startswith("ready: "), child.communicate(timeout=LIMIT_S)
+        yield child, int(line.rpartition(":")[2])
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.communicate(timeout=LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[int]:
+    with served("--demo") as (_, port):
+        yield port
+
+
+def right(answer: np.ndarray | None) -> bool:
+    assert answer is not None
+    return bool((answer.argmax(1) == samples()[1][: len(answer)]).all())
+
+
+def tensor(rows: int = 4, **more: Any) -> list[triton.InferInput]:
+    images = samples()[0][:rows]
+    found = triton.InferInput("x", list(images.shape), "FP32")
+    found.set_data_from_numpy(images, **more)
+    return [found]
+
+
+# --- Triton's clients ---
+
+
+def test_the_http_client_of_triton(demo: int) -> None:
+    with triton.InferenceServerClient(f"127.0.0.1:{demo}") as client:
+        assert client.is_server_live() and client.is_server_ready()
+        assert client.is_model_ready("digits") and client.is_model_ready("digits", "1")
+        assert not client.is_model_ready("x")
+        assert client.get_server_metadata()["name"] == "mslite"
+        assert client.get_model_metadata("digits")["outputs"][0]["name"] == OUTPUT
+        assert right(client.infer("digits", tensor()).as_numpy(OUTPUT))
+        assert right(client.infer("digits", tensor(binary_data=False)).as_numpy(OUTPUT))
+        result = client.infer("digits", tensor(), request_id="7", priority=1, timeout=60_000_000)
+        assert result.get_response()["id"] == "7"
+        for binary in (True, False):
+            wanted = [triton.InferRequestedOutput(OUTPUT, binary_data=binary)]
+            assert right(client.infer("digits", tensor(), outputs=wanted).as_numpy(OUTPUT))
+            classes = [triton.InferRequestedOutput(OUTPUT, binary_data=binary, class_count=3)]
+            found = client.infer("digits", tensor(1), outputs=classes).as_numpy(OUTPUT)
+            assert found is not None and found.shape == (3,)
+        for coding in ("gzip", "deflate"):
+            result = client.infer(
+                "digits",
+                tensor(),
+                request_compression_algorithm=coding,
+                response_compression_algorithm=coding,
+            )
+            assert right(result.as_numpy(OUTPUT))
+        pending = [client.async_infer("digits", tensor(n + 1)) for n in range(4)]
+        assert all(right(one.get_result().as_numpy(OUTPUT)) for one in pending)
+        with pytest.raises(triton.InferenceServerException, match="unknown model 'x'") as info:
+            client.infer("x", tensor())
+        assert info.value.status() == "404"
+        with pytest.raises(triton.InferenceServerException, match="unexpected shape"):
+            wrong = triton.InferInput("x", [2, 32], "FP32")
+            wrong.set_data_from_numpy(np.zeros((2, 32), np.float32))
+            client.infer("digits", [wrong])
+
+
+def test_the_asynchronous_client_of_triton(demo: int) -> None:
+    async def use() -> None:
+        async with triton_aio.InferenceServerClient(f"127.0.0.1:{demo}") as client:
+            assert await client.is_server_live() and await client.is_server_ready()
+            assert await client.is_model_ready("digits")
+            assert (await client.get_server_metadata())["name"] == "mslite"
+            assert (await client.get_model_metadata("digits"))["name"] == "digits"
+            answers = await asyncio.gather(
+                *(client.infer("digits", tensor(n % 8 + 1)) for n in range(32))
+            )
+            assert all(right(answer.as_numpy(OUTPUT)) for answer in answers)
+            with pytest.raises(triton.InferenceServerException, match="unknown model"):
+                await client.infer("x", tensor())
+
+    asyncio.run(use())
+
+
+# --- curl ---
+
+
+def curl(port: int, path: str, *arguments: str, data: bytes | None = None) -> bytes:
+    command = ["curl", "-sS", "--fail-with-body", *arguments, f"http://127.0.0.1:{port}{path}"]
+    return subprocess.run(command, input=data, capture_output=True, check=True).stdout
+
+
+def asked(rows: int = 1) -> bytes:
+    images = samples()[0][:rows]
+    values = {"name": "x", "datatype": "FP32", "shape": images.shape, "data": images.tolist()}
+    return json.dumps({"inputs": [values]}).encode()
+
+
+@NEEDS_CURL
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [],
+        ["-H", "Transfer-Encoding: chunked"],
+        ["-H", "Expect: 100-continue"],
+        ["--http1.0"],
+        ["--compressed"],
+        ["-H", "Content-Type: application/json"],
+    ],
+)
+def test_curl_sends_json(demo: int, flags: list[str]) -> None:
+    answer = curl(demo, "/v2/models/digits/infer", "-d", "@-", *flags, data=asked())
+    assert right(np.array(json.loads(answer)["outputs"][0]["data"]).reshape(-1, 10))
+
+
+@NEEDS_CURL
+def test_curl_sends_more_than_a_megabyte_and_expects(demo: int) -> None:
+    data = asked(len(samples()[0]))
+    data += b" " * (1_200_000 - len(data))
+    answer = curl(demo, "/v2/models/digits/infer", "--data-binary", "@-", data=data)
+    assert json.loads(answer)["outputs"][0]["shape"] == [len(samples()[0]), 10]
+
+
+@NEEDS_CURL
+def test_curl_sends_bytes_and_gzip(demo: int) -> None:
+    raw = samples()[0][:2].tobytes()
+    length = ["-H", "Inference-Header-Content-Length: 0"]
+    path = "/v2/models/digits/infer"
+    plain = curl(demo, path, "--data-binary", "@-", *length, data=raw)
+    packed = [*length, "-H", "Content-Encoding: gzip"]
+    assert curl(demo, path, "--data-binary", "@-", *packed, data=gzip.compress(raw)) == plain
+    assert right(np.frombuffer(plain[-80:], np.float32).reshape(2, 10))
+
+
+# --- the process ---
+
+
+def test_sigterm_drains_and_ends_well() -> None:
+    with served("--demo", "--access-log", "--grace-s", "60") as (child, port):
+        answered, failed = [], []
+        begun = threading.Event()
+
+        def load() -> None:
+            with Wire(port) as wire:
+                while True:
+                    try:
+                        reply = wire.ask(post("/v2/models/digits/infer", asked()))
+                    except (OSError, EOFError) as exc:
+                        failed.append(exc)
+                        return
+                    answered.append(reply.status)
+                    begun.set()
+                    if reply.headers.get("connection") == "close":
+                        return
+
+        clients = [threading.Thread(target=load) for _ in range(4)]
+        for client in clients:
+            client.start()
+        assert begun.wait(LIMIT_S)
+        child.send_signal(signal.SIGTERM)
+        for client in clients:
+            client.join(LIMIT_S)
+        assert child.wait(LIMIT_S) == 0
+        assert failed == [] and set(answered) == {200}
+        assert child.stderr is not None
+        lines = [json.loads(line) for line in child.stderr.read().splitlines()]
+        assert len(lines) == len(answered)
+
+
+def accepts(port: int) -> bool:
+    try:
+        Wire(port).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_second_signal_ends_at_once() -> None:
+    flags = ("--demo", "--grace-s", "600", "--limit", "body_grace_s=600")
+    with served(*flags) as (child, port), Wire(port) as wire:
+        wire.send(post("/v2/models/digits/infer", b"x", length=1000))  # it never comes to an end
+        child.send_signal(signal.SIGTERM)
+        wait_for(lambda: not accepts(port))
+        child.send_signal(signal.SIGINT)
+        assert child.wait(LIMIT_S) == 1
+
+
+def test_tokens_and_limits_and_names(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("0123456789abcdef\n")
+    model = Path(__file__).parents[2] / "mindspore_lite/cli/data/digits.mindir"
+    flags = ["--token-file", str(tokens), "--limit", "body_bytes=100", "--sandbox"]
+    with served(f"other={model}", *flags) as (_, port), Wire(port) as wire:
+        assert wire.ask(get("/v2/models")).status == 401
+        token = "Authorization: Bearer 0123456789abcdef"
+        assert wire.ask(get("/v2/models", token)).json == {"models": ["other"]}
+        assert wire.ask(post("/v2/models/other/infer", b"x" * 101, token)).status == 413
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "wants models, or --demo"),
+        (["nowhere.onnx"], 1, "does not exist"),
+        (["--demo", "--limit", "x=1"], 2, "no limit 'x'"),
+        (["--demo", "--limit", "chunks=many"], 2, "wanted a number"),
+        (["--demo", "--http-port", "-1"], 1, "non-negative"),
+        (["--demo", "--host", "256.0.0.1"], 1, "cannot be opened"),
+        (["--demo", "--token-file", os.devnull], 1, "wanted a plain file"),
+        (["a=x", "a=y"], 2, "two models"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_line(arguments: list[str], code: int, words: str) -> None:
+    command = [sys.executable, "-m", "mindspore_lite", "serve", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_address_of_the_network_says_what_that_means() -> None:
+    with served("--demo", "--host", "0.0.0.0") as (child, port):
+        with Wire(port) as wire:
+            reply = wire.ask(b"GET /v2 HTTP/1.1\r\nHost: any.example\r\n\r\n")
+            assert reply.status == 200
+        child.send_signal(signal.SIGTERM)
+        assert child.stderr is not None
+        assert "open to the network" in child.stderr.read()
