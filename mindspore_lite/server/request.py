@@ -160,7 +160,8 @@ def prepare(model: ServedModel, request: InferRequest) -> Job:
     Raises:
         RequestError: The request does not fit, or its time is up already.
     """
-    _check_parameters(request.parameters)
+    if request.parameters:
+        _check_parameters(request.parameters)
     inputs = _arrays(model, request.inputs)
     call = Call(inputs, _timeout_s(request), _priority(request.parameters))
     call.trace_id = request.trace_id
@@ -274,13 +275,10 @@ def _array(model: ServedModel, port: Port, one: InferInput) -> np.ndarray:
 
 
 def _check_shape(model: ServedModel, port: Port, shape: Shape) -> None:
-    if any(dim < 0 for dim in shape) or len(shape) > _MOST_DIMS:
+    if min(shape, default=0) < 0 or len(shape) > _MOST_DIMS:
         raise invalid(f"input {port.name!r} has shape {list(shape)}; dims are 0 or more")
     wanted = port.shape
-    if wanted != ANY_RANK and (
-        len(shape) != len(wanted)
-        or any(want not in (-1, have) for want, have in zip(wanted, shape, strict=True))
-    ):
+    if shape != wanted and wanted != ANY_RANK and not _fits(wanted, shape):
         raise invalid(
             f"unexpected shape for input {port.name!r} of model {model.name!r}: got {list(shape)}, "
             f"wanted {list(wanted)}, where -1 is any size"
@@ -290,6 +288,12 @@ def _check_shape(model: ServedModel, port: Port, shape: Shape) -> None:
             f"batch-size must be <= {model.max_batch_size} and at least 1 for model "
             f"{model.name!r}, input {port.name!r} has {shape[0]}"
         )
+
+
+def _fits(wanted: Shape, shape: Shape) -> bool:
+    return len(shape) == len(wanted) and all(
+        want in (-1, have) for want, have in zip(wanted, shape, strict=True)
+    )
 
 
 def _truths(array: np.ndarray) -> np.ndarray:
@@ -308,9 +312,7 @@ def _check_parameters(parameters: Mapping[str, Parameter]) -> None:
             raise invalid(f"parameter {key!r} must be a string, number or truth value")
         if key.startswith(_RESERVED):
             raise invalid(f"parameter {key!r} is reserved")
-    if parameters.get("sequence_id") or any(
-        parameters.get(key) for key in ("sequence_start", "sequence_end")
-    ):
+    if any(parameters.get(key) for key in ("sequence_id", "sequence_start", "sequence_end")):
         raise invalid("sequences are not supported: models here keep no state between requests")
 
 

@@ -43,8 +43,6 @@ _JOINED_BYTES = 32 * 1024  # of an answer that are copied together: one write is
 _LINGER_S = 2.0  # for a refused client to read the answer; guess
 _FOREVER = float("inf")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_ID_BYTES = 128  # of a request id that is sent back; guess
-_PRINTABLE = frozenset(range(0x21, 0x7F))
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -249,11 +247,14 @@ class Connection(asyncio.BufferedProtocol):
             check_part(ahead)
             self.due_s = min(self.due_s, self._port.loop.time() + limits.head_s)
             return False
-        self._ahead, self._head = ahead[end + 4 :], None
-        head = self._head = read_head(ahead[: end + 4], limits)
+        raw, self._ahead, self._head = ahead[: end + 4], ahead[end + 4 :], None
+        known = self._port.known.get(raw)
         self.due_s = _FOREVER
+        self._head = head = read_head(raw, limits) if known is None else known[0]
         try:
-            self._endpoint, self._params = self._port.admitted(head)
+            if known is None:
+                known = self._port.admitted(raw, head)
+            _, self._endpoint, self._params = known
             self._begin_body(head, self._endpoint)
         except RequestError as exc:
             self._refuse(exc)
@@ -269,33 +270,26 @@ class Connection(asyncio.BufferedProtocol):
         else:
             if head.length > most:
                 raise too_large(most)
-            if not head.length:
+            if head.length:
+                core.flight.take(head.length)
+                self._counted = head.length
+            if head.length <= len(self._ahead):  # it is there already, and is copied if it must be
+                self._whole = memoryview(self._ahead)[: head.length]
+                self._ahead = self._ahead[head.length :]
                 self._dispatch()
                 return
-            core.flight.take(head.length)
-            self._counted = head.length
-            self._receive(head)
-            if self._state == _HEAD:
-                return  # it was there already
+            self._receive(head, head.length)
         self._from_s = self._port.loop.time()
         if head.expects and not self._ahead:
             self._transport.write(_CONTINUE)
 
-    def _receive(self, head: Head) -> None:
-        """Take what is there of a body, and lay memory out for the rest."""
-        length, ahead = head.length, self._ahead
-        assert length is not None
-        body = _aligned(length, head.headers.get(b"inference-header-content-length"))
-        have = min(length, len(ahead))
-        body[:have] = ahead[:have]
-        self._ahead = ahead[have:]
-        self._chunked, self._length = None, length
-        self._whole = body
-        self._body = body[have:]
-        if have == length:
-            self._dispatch()
-        else:
-            self._state = _BODY
+    def _receive(self, head: Head, length: int) -> None:
+        """Lay memory out for a body, and take what is there of it."""
+        have = len(self._ahead)
+        self._whole = _aligned(length, head.headers.get(b"inference-header-content-length"))
+        self._whole[:have] = self._ahead
+        self._ahead, self._body = b"", self._whole[have:]
+        self._length, self._state = length, _BODY
 
     def _dispatch(self) -> None:
         """The request is complete: answer it."""
@@ -358,10 +352,11 @@ class Connection(asyncio.BufferedProtocol):
         """Write an answer; whether the connection must be closed behind it."""
         port = self._port
         closes = closes or head is None or not head.keeps_alive or port.core.is_ending
-        request_id = None if head is None else head.headers.get(b"x-request-id")
-        if request_id and len(request_id) <= _ID_BYTES and _PRINTABLE.issuperset(request_id):
-            reply.headers.append((b"x-request-id", request_id))
-        port.finish(reply, head)
+        if head is not None:
+            if head.request_id is not None:
+                reply.headers.append((b"x-request-id", head.request_id))
+            if b"origin" in head.headers:
+                port.allow_origin(reply, head.headers[b"origin"])
         self.due_s = self._now() + port.core.limits.idle_s
         self._write(reply, head, closes=closes)
         if port.logs:
@@ -369,10 +364,11 @@ class Connection(asyncio.BufferedProtocol):
         return closes
 
     def _write(self, reply: Reply, head: Head | None, *, closes: bool) -> None:
-        start = head_bytes(reply, is_old=head is not None and head.is_old, closes=closes)
+        length = reply.length
+        start = head_bytes(reply, length, is_old=head is not None and head.is_old, closes=closes)
         if head is not None and head.method == "HEAD":
             self._transport.write(start)
-        elif reply.length <= _JOINED_BYTES:
+        elif length <= _JOINED_BYTES:
             self._transport.write(b"".join([start, *reply.parts]))
         else:
             self._transport.write(b"".join([start, reply.parts[0]]))

@@ -8,13 +8,12 @@ import numpy as np
 
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.errors import Kind, RequestError
-from mindspore_lite.server.http.coding import inflated, is_coded
+from mindspore_lite.server.http.coding import inflated
 from mindspore_lite.server.http.exchange import Exchange
-from mindspore_lite.server.http.infer import LENGTH, number_header, read_infer, write_infer
+from mindspore_lite.server.http.infer import infer_head, read_infer, write_infer
 from mindspore_lite.server.http.openapi import document
 from mindspore_lite.server.http.reply import Reply, json_reply
 from mindspore_lite.server.http.routes import Endpoint, Route, Routes, versioned
-from mindspore_lite.server.models import ServedModel
 from mindspore_lite.server.request import Job, prepare
 
 _HEAVY_BYTES = 32 * 1024  # of JSON, about 0.2 ms: more would hold up all other connections; guess
@@ -58,23 +57,22 @@ def model_metadata(exchange: Exchange) -> Reply:
 
 def infer(exchange: Exchange) -> None:
     """Run a model; the answer comes when it has ended."""
-    core, head = exchange.core, exchange.head
+    core, head = exchange.core, infer_head(exchange.head)
     core.check_takes_work()
-    model = core.models.usable(*_named(exchange))
-    coding = head.headers.get(b"content-encoding")
-    coded = is_coded(coding)
-    length = number_header(head, LENGTH)
-    text_bytes = exchange.body.nbytes if length is None else length
-    if not coded and text_bytes <= _HEAVY_BYTES:
-        _run(exchange, _read(exchange, model, exchange.body))
-        return
+    params = exchange.params
+    version = params.get("version", "")
+    model = core.models.usable(params["model"], version)
     body = exchange.body
+    text_bytes = body.nbytes if head.length is None else head.length
+    if not head.coding and text_bytes <= _HEAVY_BYTES:
+        _run(exchange, prepare(model, read_infer(core, model, version, head, body)))
+        return
 
     def read() -> Job:
         plain = body
-        if coded and coding is not None:
-            plain = memoryview(inflated(body, coding, core.limits))
-        return _read(exchange, model, plain)
+        if head.coding:
+            plain = memoryview(inflated(body, head.coding, core.limits))
+        return prepare(model, read_infer(core, model, version, head, plain))
 
     exchange.apart(read, partial(_run, exchange))
 
@@ -88,14 +86,9 @@ def _named(exchange: Exchange) -> tuple[str, str]:
     return exchange.params["model"], exchange.params.get("version", "")
 
 
-def _read(exchange: Exchange, model: ServedModel, body: memoryview) -> Job:
-    version = exchange.params.get("version", "")
-    return prepare(model, read_infer(exchange.core, model, version, exchange.head, body))
-
-
 def _run(exchange: Exchange, job: Job) -> None:
     def ended(outputs: list[np.ndarray] | None, error: BaseException | None) -> None:
-        exchange.soon(lambda: exchange.go_on(lambda: _ended(exchange, job, outputs, error)))
+        exchange.soon(_ended, exchange, job, outputs, error)
 
     cancel = job.model.service.submit(job.call, ended)
     if not exchange.is_over:
@@ -114,19 +107,22 @@ def _ended(
         exchange.fail(error)
         return
     accepted = exchange.head.headers.get(b"accept-encoding")
-
-    def write() -> Reply:
-        return write_infer(job.response(outputs), accepted)
-
     if _is_heavy(job, outputs, accepted):
-        exchange.apart(write, exchange.answer)
+        work = partial(_written, job, outputs, accepted)
+        exchange.apart(work, exchange.answer)
     else:
-        exchange.answer(write())
+        exchange.answer(_written(job, outputs, accepted))
+
+
+def _written(job: Job, outputs: list[np.ndarray], accepted: bytes | None) -> Reply:
+    return write_infer(job.response(outputs), accepted)
 
 
 def _is_heavy(job: Job, outputs: list[np.ndarray], accepted: bytes | None) -> bool:
     """Whether to write an answer takes long: many numbers as text, or compressing."""
-    size = sum(array.size for array in outputs)
+    size = 0
+    for array in outputs:
+        size += array.size
     if size <= _HEAVY_VALUES:
         return False
     as_text = not all(one.binary for one in job.wanted) if job.wanted else not job.request.binary

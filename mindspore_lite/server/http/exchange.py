@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import answer_to
@@ -109,28 +109,27 @@ class Exchange:
             try:
                 result = work()
             except Exception as exc:  # noqa: BLE001 - the client is told
-                self.soon(lambda exc=exc: self.fail(exc))  # type: ignore[misc]
+                self.soon(self.fail, exc)
             else:
-                self.soon(lambda: self.go_on(lambda: then(result)))
+                self.soon(then, result)
 
         self._threads.heavy.submit(do)
 
-    def go_on(self, act: Callable[[], None]) -> None:
-        """Do something for it on the loop's thread, unless it is over; an error is answered."""
+    def soon(self, act: Callable[..., None], *arguments: Any) -> None:
+        """Do something for it on the loop's thread, at once if this is it."""
+        if threading.get_ident() == self._threads.loop_thread:
+            self._do(act, arguments)
+            return
+        with suppress(RuntimeError):  # the loop has ended, and with it the connection
+            self._threads.loop.call_soon_threadsafe(self._do, act, arguments)
+
+    def _do(self, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         if self.is_over:
             return
         try:
-            act()
+            act(*arguments)
         except Exception as exc:  # noqa: BLE001 - the client is told, the loop goes on
             self.fail(exc)
-
-    def soon(self, act: Callable[[], None]) -> None:
-        """Do something on the loop's thread, at once if this is it."""
-        if threading.get_ident() == self._threads.loop_thread:
-            act()
-            return
-        with suppress(RuntimeError):  # the loop has ended, and with it the connection
-            self._threads.loop.call_soon_threadsafe(act)
 
     def _end(self) -> None:
         self.is_over = True

@@ -25,6 +25,7 @@ _BAD = re.compile(
 _LINE_BAD = re.compile(rb"(?<!\r)\n|\r(?![\n])(?!$)|\x00")  # in a head that is not complete yet
 _FIRST_LINE = re.compile(rb"[A-Z]{3,16} [\x21-\x7e]+ HTTP/[0-9]\.[0-9]\r\n")
 _NUMBER = re.compile(rb"[0-9]{1,19}", re.ASCII)
+_ID = re.compile(rb"[\x21-\x7e]{1,128}")  # of a request that is sent back
 _ONCE = frozenset(
     (b"content-length", b"transfer-encoding", b"host", b"authorization", b"content-encoding",
      b"inference-header-content-length", b"expect", b"origin", b"x-request-timeout-ms")
@@ -45,6 +46,8 @@ class Head:
         keeps_alive: The client wants to send more.
         length: Of the body; None if it is chunked.
         expects: The client waits for a 100 before it sends the body.
+        request_id: As it is sent back; None for none, or one that is not fit for a header.
+        notes: What handlers worked out of the head; repeated heads are read only once.
     """
 
     method: str
@@ -55,6 +58,8 @@ class Head:
     keeps_alive: bool
     length: int | None
     expects: bool
+    request_id: bytes | None = None
+    notes: Any = None
 
     def text(self, name: bytes) -> str | None:
         """A header as text; None if there is none."""
@@ -162,6 +167,7 @@ def _checked(seen: _Seen, parser: Any, is_old: bool, limits: Limits) -> Head:
         _keeps_alive(headers.get(b"connection"), is_old),
         _length(headers, is_old),
         _expects(headers, is_old),
+        _request_id(headers.get(b"x-request-id")),
     )
 
 
@@ -203,6 +209,10 @@ def _length(headers: dict[bytes, bytes], is_old: bool) -> int | None:
     if not _NUMBER.fullmatch(length):
         raise bad("Content-Length must be digits")
     return int(length)
+
+
+def _request_id(value: bytes | None) -> bytes | None:
+    return value if value is not None and _ID.fullmatch(value) else None
 
 
 def _expects(headers: dict[bytes, bytes], is_old: bool) -> bool:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ import numpy as np
 
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.datatypes import DATATYPES
-from mindspore_lite.server.http.coding import chosen, deflated
+from mindspore_lite.server.http.coding import chosen, deflated, is_coded
 from mindspore_lite.server.http.head import Head
 from mindspore_lite.server.http.json_body import InputHead, OutputHead, json_reader, read_request
 from mindspore_lite.server.http.reply import BINARY, Reply
@@ -38,15 +39,47 @@ from mindspore_lite.server.request import (
 
 LENGTH, TIMEOUT = b"inference-header-content-length", b"x-request-timeout-ms"
 _DIGITS = re.compile(rb"[0-9]{1,18}", re.ASCII)
+BINARY_OUTPUT = "binary_data_output"
 _REGION = "shared_memory_region"
 
 
-def number_header(head: Head, name: bytes) -> int | None:
-    """A header that is a number of 0 or more; None if there is none.
+@dataclass(frozen=True, slots=True)
+class InferHead:
+    """What the HTTP head of an inference request says.
+
+    Attributes:
+        length: Of the JSON in front of the tensors; None if all of the body is JSON.
+        timeout_s: Within which the client wants its answer; None is no limit.
+        coding: Of the body; b"" if it is not compressed.
+        trace_id: For logs.
+    """
+
+    length: int | None
+    timeout_s: float | None
+    coding: bytes
+    trace_id: str
+
+
+def infer_head(head: Head) -> InferHead:
+    """Read the headers that count; once, however often the same head comes.
 
     Raises:
-        RequestError: It is something else.
+        RequestError: One of them makes no sense.
     """
+    found = head.notes
+    if not isinstance(found, InferHead):
+        coding = head.headers.get(b"content-encoding", b"")
+        timeout_ms = _number(head, TIMEOUT)
+        found = head.notes = InferHead(
+            _number(head, LENGTH),
+            timeout_ms / 1e3 if timeout_ms else None,
+            coding if is_coded(coding) else b"",
+            head.text(b"x-request-id") or "",
+        )
+    return found
+
+
+def _number(head: Head, name: bytes) -> int | None:
     value = head.headers.get(name)
     if value is None:
         return None
@@ -56,37 +89,37 @@ def number_header(head: Head, name: bytes) -> int | None:
 
 
 def read_infer(
-    core: Core, model: ServedModel, version: str, head: Head, body: memoryview
+    core: Core, model: ServedModel, version: str, head: InferHead, body: memoryview
 ) -> InferRequest:
     """What an inference request asks for.
 
     Raises:
         RequestError: It is no such request.
     """
-    length = number_header(head, LENGTH)
-    request = InferRequest(model.name, version)
-    timeout_ms = number_header(head, TIMEOUT)
-    if timeout_ms:
-        request.deadline_s = request.arrived_s + timeout_ms / 1e3
-    request.trace_id = head.text(b"x-request-id") or ""
-    if length == 0:
+    request = InferRequest(model.name, version, trace_id=head.trace_id)
+    if head.timeout_s is not None:
+        request.deadline_s = request.arrived_s + head.timeout_s
+    size = body.nbytes
+    length = size if head.length is None else head.length
+    if head.length == 0:
         request.inputs, request.binary = [_only_input(model, body)], True
         return request
-    if length is None:
-        length = body.nbytes
-    if length > body.nbytes:
-        raise invalid(f"the JSON header has {length} bytes, the body only {body.nbytes}")
+    if length > size:
+        raise invalid(f"the JSON header has {length} bytes, the body only {size}")
     if not length:
         raise invalid("the body is empty; send an inference request")
     asked = read_request(bytes(body[:length]), core.limits)
-    if len(asked.id.encode()) > core.limits.id_bytes:
-        raise invalid(f"the id is longer than the {core.limits.id_bytes} bytes allowed")
-    request.id = asked.id
+    if asked.id:
+        if len(asked.id.encode()) > core.limits.id_bytes:
+            raise invalid(f"the id is longer than the {core.limits.id_bytes} bytes allowed")
+        request.id = asked.id
     if asked.parameters is not msgspec.UNSET:
-        request.parameters = asked.parameters
-        request.binary = _truth(asked.parameters, "binary_data_output")
+        request.binary = _truth(asked.parameters, BINARY_OUTPUT)
+        if len(asked.parameters) > (BINARY_OUTPUT in asked.parameters):
+            request.parameters = asked.parameters
     request.inputs = _inputs(core, asked.inputs, body[length:])
-    request.outputs = [_output(core, one) for one in asked.outputs]
+    if asked.outputs:
+        request.outputs = [_output(core, one) for one in asked.outputs]
     return request
 
 
@@ -192,7 +225,7 @@ def write_infer(response: InferResponse, accepted: bytes | None) -> Reply:
         reply.content_type = BINARY
         reply.headers.append((LENGTH, b"%d" % len(text)))
     # the aio client offers two codings by default, and floats hardly shrink
-    if coding := chosen(accepted, alone=bool(blocks)):
+    if accepted is not None and (coding := chosen(accepted, alone=bool(blocks))):
         reply.parts = [deflated(reply.parts, coding)]
         reply.headers.append((b"content-encoding", coding))
     return reply

@@ -24,10 +24,12 @@ from mindspore_lite.server.http.reply import Reply
 from mindspore_lite.server.http.routes import Endpoint, Routes, endpoint_of, not_found
 
 T = TypeVar("T")
+Known = tuple[Head, Endpoint, Mapping[str, str]]
 
 _LOG = logging.getLogger(__name__)
 _BACKLOG = 1024
 _SCRATCH_BYTES = 16 * 1024  # for heads; of a large body, so much is copied at most
+_KNOWN_HEADS, _KNOWN_BYTES = 512, 2048  # that are remembered, and how long they may be; guess
 _LOOK_S = 1.0  # how often times are looked at
 
 
@@ -62,6 +64,7 @@ class HttpPort:
         self.logs = options.logs
         self.connections: set[Connection] = set()
         self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
+        self.known: dict[bytes, Known] = {}  # by the bytes of the head
         self.number = 0  # the port, once it is open
         self._options, self._routes = options, routes
         self._hosts = _known_hosts(options)
@@ -135,8 +138,12 @@ class HttpPort:
 
     # --- for connections, on the loop's thread ---
 
-    def admitted(self, head: Head) -> tuple[Endpoint, Mapping[str, str]]:
+    def admitted(self, raw: bytes, head: Head) -> Known:
         """What a request asks for, if it may.
+
+        Whatever decides that is in the head, or does not change while the port is open: so what is
+        found is remembered by the head's bytes, tokens included, and clients that send the same
+        head again are spared all of this.
 
         Raises:
             RequestError: It may not, or there is no such thing.
@@ -144,7 +151,7 @@ class HttpPort:
         self._check_host(head)
         found = self._routes.find(head.path)
         endpoint: Endpoint | None = None
-        refusal: RequestError = not_found()
+        refusal: RequestError | None = None
         if found is not None:
             try:
                 endpoint = endpoint_of(found[0], head.method)
@@ -153,13 +160,17 @@ class HttpPort:
         need = endpoint.need if endpoint is not None else Endpoint.need
         self.core.gate.check(need, head.text(b"authorization"))
         if endpoint is None or found is None:
-            raise refusal
-        return endpoint, found[1]
+            raise refusal or not_found()
+        known = head, endpoint, found[1]
+        if len(raw) <= _KNOWN_BYTES:
+            if len(self.known) >= _KNOWN_HEADS:
+                self.known.clear()
+            self.known[raw] = known
+        return known
 
-    def finish(self, reply: Reply, head: Head | None) -> None:
-        """Add what all answers to a page in a browser need."""
-        origin = None if head is None else head.headers.get(b"origin")
-        if origin is not None and self._allows(origin.decode("latin-1")):
+    def allow_origin(self, reply: Reply, origin: bytes) -> None:
+        """Tell a browser that a page may read the answer, if it may."""
+        if self._allows(origin.decode("latin-1")):
             reply.headers.append((b"access-control-allow-origin", origin))
             reply.headers.append((b"vary", b"origin"))
 

@@ -30,9 +30,10 @@ class Reply:
     @property
     def length(self) -> int:
         """Of the body."""
-        return sum(
-            part.nbytes if isinstance(part, memoryview) else len(part) for part in self.parts
-        )
+        length = 0
+        for part in self.parts:
+            length += len(part)  # views are of bytes
+        return length
 
 
 def json_reply(value: Mapping[str, Any] | Sequence[Any]) -> Reply:
@@ -52,20 +53,20 @@ def error_reply(answer: Answer) -> Reply:
     return reply
 
 
-def head_bytes(reply: Reply, *, is_old: bool, closes: bool) -> bytes:
+def head_bytes(reply: Reply, length: int, *, is_old: bool, closes: bool) -> bytes:
     """The head of an answer."""
-    parts = [
+    more = b"".join([b"%b: %b\r\n" % header for header in reply.headers])
+    if closes:
+        more += b"connection: close\r\n"
+    elif is_old:
+        more += b"connection: keep-alive\r\n"
+    return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\n%b\r\n" % (
         _status_line(reply.status, is_old),
         _date(int(time.time())),
-        b"content-type: %b\r\ncontent-length: %d\r\n" % (reply.content_type, reply.length),
-    ]
-    parts += [b"%b: %b\r\n" % header for header in reply.headers]
-    if closes:
-        parts.append(b"connection: close\r\n")
-    elif is_old:
-        parts.append(b"connection: keep-alive\r\n")
-    parts.append(b"\r\n")
-    return b"".join(parts)
+        reply.content_type,
+        length,
+        more,
+    )
 
 
 @cache
