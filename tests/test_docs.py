@@ -40,11 +40,47 @@ def run_python(code: str, names: dict[str, object]) -> str:
     return out.getvalue()
 
 
-def run_shell(code: str) -> Iterator[str]:
+class Servers:
+    """Servers that a page starts in the background, on other ports than it says."""
+
+    def __init__(self) -> None:
+        self._children: list[subprocess.Popen[str]] = []
+        self._ports: dict[str, str] = {}
+
+    def start(self, arguments: list[str]) -> str:
+        """Start one; what it says when it is ready."""
+        command = [sys.executable, "-m", "mindspore_lite", *arguments, "--http-port", "0"]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._children.append(child)
+        assert child.stdout is not None
+        line = child.stdout.readline()
+        port = line.strip().rpartition(":")[2]
+        self._ports["localhost:8000"] = f"127.0.0.1:{port}"
+        return line.replace(f":{port}", ":8000")
+
+    def known(self, text: str) -> str:
+        """A text with the ports as they are."""
+        for said, found in self._ports.items():
+            text = text.replace(said, found)
+        return text
+
+    def end(self) -> None:
+        for child in self._children:
+            child.kill()
+            child.communicate()
+
+
+def run_shell(code: str, servers: Servers) -> Iterator[str]:
     """Our own commands are run; make and slow scripts are checked to be there."""
     for line in shell_lines(code):
-        command = shlex.split(line, comments=True)
-        if command[0] in _COMMANDS:
+        command = shlex.split(servers.known(line), comments=True)
+        if command[:2] == ["mslite", "serve"] and command[-1] == "&":
+            yield servers.start(command[1:-1])
+        elif command[0] == "curl":
+            if shutil.which("curl") is None:
+                pytest.skip("no curl; install it to run this page")
+            yield subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        elif command[0] in _COMMANDS:
             code = f"from {_COMMANDS[command[0]]} import main; main()"
             command = [sys.executable, "-c", code, *command[1:]]
             yield subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -68,13 +104,20 @@ def test_code_blocks_run_and_print_what_they_say(
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     names: dict[str, object] = {"__name__": "docs"}
-    for language, code, wanted in blocks(page):
-        if is_about_cpp(language, code) or is_about_java(language, code):
-            continue  # test_docs_cpp.py, test_docs_java.py
-        assert language in ("python", "bash"), f"{page.name}: a block in {language!r}"
-        printed = run_python(code, names) if language == "python" else "".join(run_shell(code))
-        if wanted is not None:
-            assert_same_output(printed, wanted)
+    servers = Servers()
+    try:
+        for language, code, wanted in blocks(page):
+            if is_about_cpp(language, code) or is_about_java(language, code):
+                continue  # test_docs_cpp.py, test_docs_java.py
+            assert language in ("python", "bash"), f"{page.name}: a block in {language!r}"
+            if language == "python":
+                printed = run_python(servers.known(code), names)
+            else:
+                printed = "".join(run_shell(code, servers))
+            if wanted is not None:
+                assert_same_output(printed, wanted)
+    finally:
+        servers.end()
 
 
 def test_blocks_that_need_a_card_are_sound_without_one() -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import subprocess
 import urllib.request
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from support.served import FakeService, Wire, get, identity, post
 import mindspore_lite as mslite
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.errors import ClosedError, LiteError
+from mindspore_lite.server.limits import Limits
 
 
 @pytest.fixture
@@ -157,3 +160,9 @@ def test_tls_and_client_certificates(net: Path, tmp_path: Path) -> None:
 def test_tls_files_are_checked(net: Path, files: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="TLS"):
         mslite.Server([net], **files)  # type: ignore[arg-type]
+
+
+def test_the_page_lists_every_limit_with_its_default() -> None:
+    text = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", text, re.MULTILINE))
+    assert rows == {one.name: str(one.default) for one in fields(Limits)}

@@ -118,7 +118,7 @@ def _parameters(path: str) -> list[dict[str, Any]]:
 
 def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": re.sub(r"\W+", "_", f"{method.lower()}{path}").strip("_"),
+        "operationId": re.sub(r"\W+", "_", f"{method.lower()}{path}"),
         "summary": endpoint.summary,
         "security": [{}] if endpoint.need is Need.OPEN else [{}, {"token": []}],
         "responses": {
