@@ -29,8 +29,8 @@ def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) ->
     }
 
 
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
+def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
+    return {"type": "array", "items": items, **({"minItems": least} if least else {})}
 
 
 _TENSOR = {"name": _STRING, "datatype": _TYPES, "shape": _SHAPE}
@@ -57,7 +57,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 _object(
                     {"name": _STRING, "shape": _DIMS, "datatype": _TYPES},
                     {"data": {"type": "array"}, "parameters": _PARAMETERS},
-                )
+                ),
+                least=1,
             )
         },
         {
