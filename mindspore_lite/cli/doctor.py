@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import platform
 import re
 import time
@@ -78,6 +79,7 @@ def doctor(
     _show_cores()
     _show_cache()
     _show_sandbox()
+    _show_server()
     if model is None:
         show_layout(layout(cores.usable(), Wanted(workers, threads)))
         _test_embedded_model()
@@ -174,6 +176,17 @@ def _show_sandbox() -> None:
     say(f"  files: {f'Landlock, ABI {abi}' if abi else 'not confined, the kernel has no Landlock'}")
     confined = "seccomp filter" if seccomp.available() else "not confined, no seccomp filter here"
     say(f"  network and processes: {confined}")
+
+
+def _show_server() -> None:
+    say("server (mslite serve):")
+    missing = [one for one in ("httptools", "msgspec") if importlib.util.find_spec(one) is None]
+    if missing:
+        say(f"  not available: {' and '.join(missing)} missing, pip install 'mslite[serve]'")
+    elif importlib.util.find_spec("uvloop") is None:
+        say("  HTTP: on asyncio's event loop; pip install uvloop for a faster one")
+    else:
+        say("  HTTP: on uvloop")
 
 
 def show_layout(plan: Layout) -> None:

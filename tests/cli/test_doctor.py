@@ -298,3 +298,20 @@ def test_doctor_ends_with_1_on_a_slip_of_the_pen(mslite: Run, tmp_path: Path) ->
     assert done.code == 1
     assert "did you mean [parallel]?" in done.err
     assert mslite("doctor", "--json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("", "on uvloop"), ("uvloop", "asyncio's event loop"), ("msgspec", "mslite[serve]")],
+)
+def test_doctor_tells_how_models_are_served(
+    monkeypatch: pytest.MonkeyPatch, missing: str, words: str
+) -> None:
+    def found(name: str) -> object:
+        return None if name == missing else name
+
+    said: list[str] = []
+    monkeypatch.setattr("importlib.util.find_spec", found)
+    monkeypatch.setattr(doctor_module, "say", said.append)
+    doctor_module._show_server()
+    assert words in said[-1]

@@ -49,26 +49,10 @@ class Connection(asyncio.BufferedProtocol):
     """A client; see the module's text."""
 
     __slots__ = (
-        "_ahead",
-        "_body",
-        "_chunked",
-        "_counted",
-        "_endpoint",
-        "_exchange",
-        "_from_s",
-        "_head",
-        "_is_pumping",
-        "_length",
-        "_params",
-        "_port",
-        "_reads_paused",
-        "_refusal",
-        "_state",
-        "_transport",
-        "_whole",
-        "_write_paused",
-        "due_s",
-    )  # fmt: skip
+        "_ahead", "_body", "_chunked", "_counted", "_endpoint", "_exchange", "_from_s", "_head",
+        "_is_pumping", "_length", "_params", "_port", "_reads_paused", "_refusal", "_state",
+        "_transport", "_unsent", "_whole", "_write_paused", "due_s",
+    )  # fmt: skip  # fmt: skip
 
     def __init__(self, port: HttpPort) -> None:
         self._port = port
@@ -86,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self._refusal: Reply | None = None  # to send when the body was skipped
         self._is_pumping = self._reads_paused = self._write_paused = False
         self._from_s = 0.0  # when the body began
+        self._unsent = 0  # bytes of answers that the client has not taken
         self.due_s = _FOREVER  # when the client must have done something
 
     # --- what the transport calls ---
@@ -138,7 +123,8 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """The client reads too slowly."""
         self._write_paused = True
-        self.due_s = self._port.loop.time() + self._port.core.limits.send_s
+        self._unsent = self._transport.get_write_buffer_size()
+        self.due_s = self._now() + self._port.core.limits.send_s
 
     def resume_writing(self) -> None:
         """It took some."""
@@ -162,6 +148,9 @@ class Connection(asyncio.BufferedProtocol):
             if slow_s > 0 and self._got_bytes() < slow_s * limits.body_rate:
                 self._refuse(RequestError(Kind.TOO_SLOW, "the body came too slowly"), closes=True)
             return
+        if self._write_paused and self._transport.get_write_buffer_size() < self._unsent:
+            self._unsent = self._transport.get_write_buffer_size()
+            self.due_s = now_s + limits.send_s
         if now_s < self.due_s or self._exchange is not None:
             return
         if self._state == _HEAD and self._ahead and not self._write_paused:

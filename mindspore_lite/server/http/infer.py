@@ -7,7 +7,6 @@ only input. Answers are laid out the same way.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -21,7 +20,13 @@ from mindspore_lite.server.core import Core
 from mindspore_lite.server.datatypes import DATATYPES
 from mindspore_lite.server.http.coding import chosen, deflated, is_coded
 from mindspore_lite.server.http.head import Head
-from mindspore_lite.server.http.json_body import InputHead, OutputHead, json_reader, read_request
+from mindspore_lite.server.http.json_body import (
+    InputHead,
+    OutputHead,
+    json_reader,
+    number_text,
+    read_request,
+)
 from mindspore_lite.server.http.reply import BINARY, Reply
 from mindspore_lite.server.models import ServedModel
 from mindspore_lite.server.request import (
@@ -237,12 +242,6 @@ def _values(output: InferOutput) -> Any:
         return [text.decode("utf-8", "replace") for text in output.texts]
     array = output.array
     assert array is not None
-    if DATATYPES[output.datatype].kind != "float":
-        return array.reshape(-1).tolist()
-    if array.itemsize == 2:
+    if array.itemsize == 2 and DATATYPES[output.datatype].kind == "float":
         array = array.astype(np.float32)
-    values = array.reshape(-1).tolist()
-    if np.isfinite(array).all():
-        return values
-    # bare NaN and Infinity, as Triton writes them; msgspec would write null
-    return msgspec.Raw(json.dumps(values, separators=(",", ":")).encode())
+    return number_text(array)

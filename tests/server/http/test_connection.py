@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.served import FakeService, HttpPort, Wire, fake_port, get, port_of,
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import EngineError
+from mindspore_lite.server.http.connection import Connection
 from mindspore_lite.server.limits import MIB, Limits
 from mindspore_lite.server.models import Models
 
@@ -153,6 +155,21 @@ def test_many_requests_good_and_bad_share_a_connection(wire: Wire) -> None:
     for number in range(2000):
         request, status = kinds[number % len(kinds)]
         assert wire.ask(request).status == status
+
+
+def test_the_loop_of_asyncio_serves_as_well(
+    models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    with port_of(models) as port, Wire(port) as wire:
+        assert type(port.loop).__module__.startswith("asyncio")
+        wire.send(infer(1) * 50)
+        assert [values(wire.reply()) for _ in range(50)] == [[1]] * 50
+        array = np.arange(300_000, dtype=np.float32)
+        reply = wire.ask(post(FP32, array.tobytes(), "Inference-Header-Content-Length: 0"))
+        assert reply.body.endswith(array.tobytes())
+        assert wire.ask(post(FP32, b"", length=10**12)).status == 413
+        assert wire.at_end()
 
 
 # --- a run under way ---
@@ -362,6 +379,33 @@ def test_a_client_that_reads_nothing_is_cut_off(models: Models) -> None:
         wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.send(request)
         wait_for(lambda: not port.connections)
+
+
+class SlowTransport:
+    """A transport whose client takes what the test says."""
+
+    def __init__(self) -> None:
+        self.unsent, self.is_aborted = 1000, False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def test_a_client_that_reads_slowly_is_not_cut_off(port: HttpPort) -> None:
+    connection, transport = Connection(port), SlowTransport()
+    connection.connection_made(transport)
+    connection.pause_writing()
+    now_s, step_s = port.loop.time(), 2 * port.core.limits.send_s
+    for number in range(1, 5):
+        transport.unsent -= 1
+        connection.look(now_s + number * step_s)
+        assert not transport.is_aborted
+    connection.look(now_s + 5 * step_s)
+    assert transport.is_aborted
+    connection.connection_lost(None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
