@@ -98,6 +98,7 @@ BENCHMARKS = {  # in the order of the README; of less than three rounds there ar
     "weight_sharing": Benchmark("--processes 1 3 --rounds 3 --seconds 0.7"),
     "model_group": Benchmark("--rounds 3 --seconds 0.7"),
     "gpu": Benchmark("--rounds 3 --ahead-s 0", lacks=lacks_card),
+    "server": Benchmark("--rounds 3 --seconds 0.5 --clients 4"),
     "soak": Benchmark("--minutes 0.4 --warm-up-s 12", "--minutes 20"),
 }
 

@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,33 +25,13 @@ _MOST_FILES = 65_536
 _FLAG = Parameter(negative="")
 
 
-def serve(
-    *models: str,
-    demo: Annotated[bool, _FLAG] = False,
-    host: str = "127.0.0.1",
-    http_port: int = 8000,
-    workers: int = 0,
-    threads: int = 0,
-    target: Literal["cpu", "gpu", "ascend"] = "cpu",
-    config: Path | None = None,
-    sandbox: Annotated[bool, _FLAG] = False,
-    token_file: Path | None = None,
-    admin_token_file: Path | None = None,
-    tls_cert: str = "",
-    tls_key: str = "",
-    tls_client_ca: str = "",
-    allow_host: tuple[str, ...] = (),
-    allow_origin: tuple[str, ...] = (),
-    limit: tuple[str, ...] = (),
-    access_log: Annotated[bool, _FLAG] = False,
-    grace_s: float = GRACE_S,
-) -> None:
-    """Serve models with the Open Inference Protocol (KServe v2, Triton's extensions).
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Options:
+    """How to serve.
 
-    Parameters
+    Attributes
     ----------
-    models
-        Model files, each served under its name without the suffix; or NAME=FILE.
     demo
         Serve the embedded model of handwritten digits, as `digits`.
     host
@@ -88,40 +69,75 @@ def serve(
     grace_s
         For how long requests under way may go on after SIGTERM; a second signal ends at once.
     """
+
+    demo: Annotated[bool, _FLAG] = False
+    host: str = "127.0.0.1"
+    http_port: int = 8000
+    workers: int = 0
+    threads: int = 0
+    target: Literal["cpu", "gpu", "ascend"] = "cpu"
+    config: Path | None = None
+    sandbox: Annotated[bool, _FLAG] = False
+    token_file: Path | None = None
+    admin_token_file: Path | None = None
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+    allow_host: tuple[str, ...] = ()
+    allow_origin: tuple[str, ...] = ()
+    limit: tuple[str, ...] = ()
+    access_log: Annotated[bool, _FLAG] = False
+    grace_s: float = GRACE_S
+
+
+def serve(*models: str, options: Options | None = None) -> None:
+    """Serve models with the Open Inference Protocol (KServe v2, Triton's extensions).
+
+    Parameters
+    ----------
+    models
+        Model files, each served under its name without the suffix; or NAME=FILE.
+    options
+        How to serve.
+    """
+    options = options or Options()
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
-    if access_log:
+    if options.access_log:
         _log_access()
-    if demo:
+    if options.demo:
         models = (*models, f"digits={DIGITS_MODEL}")
     if not models:
         fail("serve wants models, or --demo (see mslite serve --help)", code=2)
-    from mindspore_lite.server.access import read_tokens  # when it is sure to be needed
-
-    server = Server(
-        _by_name(models),
-        host=host,
-        http_port=http_port,
-        context=_context(workers, threads, target, config, sandbox),
-        tokens=read_tokens(token_file) if token_file else (),
-        admin_tokens=read_tokens(admin_token_file) if admin_token_file else (),
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_client_ca=tls_client_ca,
-        allow_hosts=allow_host or None,
-        allow_origins=allow_origin,
-        limits=_limits(limit),
-        access_log=access_log,
-    )
+    server = _server(models, options)
     _raise_file_limit()
     signals = _caught_signals()
-    _warn_of_network(server, bool(token_file), bool(tls_cert))
+    _warn_of_network(server, options)
     server.start()
-    print(_ready_line(server, host, bool(tls_cert)), flush=True)  # noqa: T201
+    print(_ready_line(server, options), flush=True)  # noqa: T201
     signals.recv(1)
     threading.Thread(target=_end_at_once, args=(signals,), daemon=True).start()
-    if not server.drain(grace_s):
-        complain(f"some requests were not answered within {grace_s:g} s, and were cut off")
-    sys.exit(0)
+    if not server.drain(options.grace_s):
+        complain(f"some requests were not answered within {options.grace_s:g} s, and were cut off")
+
+
+def _server(models: tuple[str, ...], options: Options) -> Server:
+    from mindspore_lite.server.access import read_tokens  # when it is sure to be needed
+
+    return Server(
+        _by_name(models),
+        host=options.host,
+        http_port=options.http_port,
+        context=_context(options),
+        tokens=read_tokens(options.token_file) if options.token_file else (),
+        admin_tokens=read_tokens(options.admin_token_file) if options.admin_token_file else (),
+        tls_cert=options.tls_cert,
+        tls_key=options.tls_key,
+        tls_client_ca=options.tls_client_ca,
+        allow_hosts=options.allow_host or None,
+        allow_origins=options.allow_origin,
+        limits=_limits(options.limit),
+        access_log=options.access_log,
+    )
 
 
 def _by_name(models: tuple[str, ...]) -> dict[str, str]:
@@ -137,22 +153,18 @@ def _by_name(models: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _context(
-    workers: int, threads: int, target: str, config: Path | None, sandbox: bool
-) -> Context:
+def _context(options: Options) -> Context:
     context = Context()
-    context.target = [target]
-    context.parallel.workers_num, context.cpu.thread_num = workers, threads
-    if config is not None:
-        context.parallel.config_path = str(config)
-    if sandbox:
+    context.target = [options.target]
+    context.parallel.workers_num, context.cpu.thread_num = options.workers, options.threads
+    if options.config is not None:
+        context.parallel.config_path = str(options.config)
+    if options.sandbox:
         context.parallel.config_info = {"build": {"sandbox": "on"}}
     return context
 
 
 def _limits(texts: tuple[str, ...]) -> dict[str, float]:
-    from dataclasses import fields
-
     from mindspore_lite.server.limits import Limits
 
     known = {one.name: one.type for one in fields(Limits)}
@@ -168,15 +180,15 @@ def _limits(texts: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-def _warn_of_network(server: Server, has_tokens: bool, has_tls: bool) -> None:
+def _warn_of_network(server: Server, options: Options) -> None:
     """Say what it means that an address is open to the network."""
     if server.is_local:
         return
     missing = [
         text
         for text, given in (
-            ("anybody who reaches it can use the models (--token-file)", has_tokens),
-            ("what is sent can be read on the way (--tls-cert)", has_tls),
+            ("anybody who reaches it can use the models (--token-file)", options.token_file),
+            ("what is sent can be read on the way (--tls-cert)", options.tls_cert),
         )
         if not given
     ]
@@ -184,9 +196,9 @@ def _warn_of_network(server: Server, has_tokens: bool, has_tls: bool) -> None:
         complain(f"the server is open to the network: {'; '.join(missing)}")
 
 
-def _ready_line(server: Server, host: str, has_tls: bool) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    scheme = "https" if has_tls else "http"
+def _ready_line(server: Server, options: Options) -> str:
+    shown = f"[{options.host}]" if ":" in options.host else options.host
+    scheme = "https" if options.tls_cert else "http"
     return f"ready: {scheme}://{shown}:{server.http_port}"
 
 

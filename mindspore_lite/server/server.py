@@ -66,6 +66,28 @@ class Server:
 
     The ports are open from start() to close(). Everything may be called from any thread.
 
+    Args:
+        models: Model files by the name to serve them under, or a list of files, each under the
+            name of the file without its suffix.
+        host: The address to listen on. Others than the loopback's are open to the network.
+        http_port: 0 is any.
+        context: How the models run, as for ModelParallelRunner.
+        tokens: Of clients, who send one as `Authorization: Bearer TOKEN`; none lets all in.
+        admin_tokens: Of administrators; without one, nobody is.
+        tls_cert: A PEM file with the certificate chain, for HTTPS.
+        tls_key: Its key; "" if it is in the same file.
+        tls_client_ca: A PEM file of authorities: clients need a certificate of one of them.
+        allow_hosts: Names that requests may be for; None is any, or only localhost where the
+            address is the loopback's. Addresses are always allowed.
+        allow_origins: Of pages in browsers that may use the server.
+        limits: Other values for the limits of mindspore_lite/server/limits.py, by name.
+        access_log: Log each request as a line of JSON, to the logger of that name.
+
+    Raises:
+        TypeError: An argument is of the wrong type.
+        ValueError: A name, limit or file makes no sense.
+        RuntimeError: The extra `serve` is not installed.
+
     Examples:
         >>> import json, urllib.request
         >>> import mindspore_lite as mslite
@@ -93,30 +115,6 @@ class Server:
         limits: Mapping[str, float] | None = None,
         access_log: bool = False,
     ) -> None:
-        """Say what to serve, and how; nothing is opened yet.
-
-        Args:
-            models: Model files by the name to serve them under, or a list of files, each under the
-                name of the file without its suffix.
-            host: The address to listen on. Others than the loopback's are open to the network.
-            http_port: 0 is any.
-            context: How the models run, as for ModelParallelRunner.
-            tokens: Of clients, who send one as `Authorization: Bearer TOKEN`; none lets all in.
-            admin_tokens: Of administrators; without one, nobody is.
-            tls_cert: A PEM file with the certificate chain, for HTTPS.
-            tls_key: Its key; "" if it is in the same file.
-            tls_client_ca: A PEM file of authorities: clients need a certificate of one of them.
-            allow_hosts: Names that requests may be for; None is any, or only localhost where the
-                address is the loopback's. Addresses are always allowed.
-            allow_origins: Of pages in browsers that may use the server.
-            limits: Other values for the limits of mindspore_lite/server/limits.py, by name.
-            access_log: Log each request as a line of JSON, to the logger of that name.
-
-        Raises:
-            TypeError: An argument is of the wrong type.
-            ValueError: A name, limit or file makes no sense.
-            RuntimeError: The extra `serve` is not installed.
-        """
         _check_installed()
         from mindspore_lite.server.access import Gate
         from mindspore_lite.server.core import Core
