@@ -184,7 +184,10 @@ class Models:
         if versions is None:
             raise RequestError(Kind.NOT_FOUND, f"unknown model {name!r}; GET /v2/models lists all")
         if not version:
-            return next((m for m in versions.values() if m.is_ready), next(iter(versions.values())))
+            for newest in versions.values():
+                if not newest.reason:
+                    return newest
+            return next(iter(versions.values()))
         found = versions.get(version)
         if found is None:
             raise RequestError(
@@ -200,7 +203,7 @@ class Models:
             RequestError: There is none, or it is not ready.
         """
         found = self.find(name, version)
-        if not found.is_ready:
+        if found.reason:
             raise RequestError(
                 Kind.UNAVAILABLE, f"model {name!r} is not ready: {found.reason}", retry_after_s=1
             )

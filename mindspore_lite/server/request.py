@@ -351,6 +351,8 @@ def _timeout_s(request: InferRequest) -> float | None:
 
 def _wanted(model: ServedModel, outputs: Sequence[RequestedOutput]) -> Sequence[RequestedOutput]:
     """What is asked for, each once."""
+    if not outputs:
+        return ()
     found: dict[str, RequestedOutput] = {}
     for one in outputs:
         if one.name not in model.outputs:
