@@ -116,7 +116,7 @@ def process(*command: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[str
         yield child, port
     finally:
         child.terminate()
-        child.wait()
+        child.communicate()
 
 
 def _wait_for(port: int) -> None:
@@ -168,7 +168,7 @@ def request(model: str, name: str, shape: list[int]) -> bytes:
     return head.encode() + text + body
 
 
-def asker(port: int, data: bytes) -> Callable[[], None]:
+def asker(port: int, data: bytes, opened: list[socket.socket]) -> Callable[[], None]:
     """Sends a request on the calling thread's own connection, and reads the answer."""
     local = threading.local()
 
@@ -177,6 +177,7 @@ def asker(port: int, data: bytes) -> Callable[[], None]:
         if sock is None:
             sock = local.sock = socket.create_connection(("127.0.0.1", port))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened.append(sock)
         sock.sendall(data)
         answer = sock.recv(65536)
         while b"\r\n\r\n" not in answer:
@@ -193,9 +194,12 @@ def asker(port: int, data: bytes) -> Callable[[], None]:
 
 def burst(child: int, port: int, data: bytes, clients: int, seconds: float) -> list[float]:
     """Milliseconds of CPU per request, requests per second, p99 in ms."""
+    opened: list[socket.socket] = []
     before = cpu_s(child)
-    found = load.closed_loop(asker(port, data), clients, seconds)
+    found = load.closed_loop(asker(port, data, opened), clients, seconds)
     used_s = cpu_s(child) - before
+    for sock in opened:
+        sock.close()
     p99 = float(np.percentile(found.latencies_s, 99)) * 1e3
     return [used_s / len(found.latencies_s) * 1e3, found.per_second, p99]
 
