@@ -29,9 +29,9 @@ class Limits:
         pipelined_bytes: Of one connection that wait until the request before is answered.
         head_s: Within which a head must be complete, from its first byte on.
         idle_s: For which a connection may stay open between requests.
-        body_rate: Bytes a second that a client must send at least, after `body_grace_s`.
+        body_rate: Bytes a second that a client must send at least, after `body_grace_s`, and take.
         body_grace_s: For which a client may be slow.
-        send_s: For which a client may take nothing of an answer.
+        send_s: For which a client may take less of an answer.
     """
 
     body_bytes: int = 64 * MIB

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mindspore_lite.server.http.port import HttpPort
 
 _HEAD, _BODY, _CHUNKED, _SKIP, _LINGER, _CLOSED = range(6)
+_DIGITS = 19  # of a length that Python reads at once
 _ALIGNED = 64  # bytes: a cache line, and the widest vector
 _SKIPPED_BYTES = 64 * 1024  # of a refused request that are read, so that the connection can stay
 _JOINED_BYTES = 32 * 1024  # of an answer that are copied together: one write is cheaper than two
@@ -148,11 +149,13 @@ class Connection(asyncio.BufferedProtocol):
             if slow_s > 0 and self._got_bytes() < slow_s * limits.body_rate:
                 self._refuse(RequestError(Kind.TOO_SLOW, "the body came too slowly"), closes=True)
             return
-        if self._write_paused and self._transport.get_write_buffer_size() < self._unsent:
-            self._unsent = self._transport.get_write_buffer_size()
-            self.due_s = now_s + limits.send_s
         if now_s < self.due_s or self._exchange is not None:
             return
+        if self._write_paused:
+            unsent = self._transport.get_write_buffer_size()
+            if self._unsent - unsent >= limits.send_s * limits.body_rate:
+                self._unsent, self.due_s = unsent, now_s + limits.send_s
+                return
         if self._state == _HEAD and self._ahead and not self._write_paused:
             text = f"the head was not complete within {limits.head_s:g} s"
             self._refuse(RequestError(Kind.TOO_SLOW, text), closes=True)
@@ -392,7 +395,9 @@ class Connection(asyncio.BufferedProtocol):
 
 def _aligned(length: int, header_length: bytes | None) -> memoryview:
     """Memory for a body whose first tensor, behind the JSON header, begins at a cache line."""
-    skip = int(header_length) if header_length is not None and header_length.isdigit() else 0
+    skip = 0  # what is no number is refused later
+    if header_length is not None and len(header_length) < _DIGITS and header_length.isdigit():
+        skip = int(header_length)
     memory = np.empty(length + _ALIGNED, np.uint8)
     start = -(memory.__array_interface__["data"][0] + skip) % _ALIGNED
     return memory[start : start + length].data

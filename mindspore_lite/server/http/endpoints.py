@@ -68,13 +68,18 @@ def infer(exchange: Exchange) -> None:
         _run(exchange, prepare(model, read_infer(core, model, version, head, body)))
         return
 
-    def read() -> Job:
-        plain = body
+    def read() -> tuple[Job, int]:
+        plain, more_bytes = body, 0
         if head.coding:
             plain = memoryview(inflated(body, head.coding, core.limits))
-        return prepare(model, read_infer(core, model, version, head, plain))
+            more_bytes = plain.nbytes
+        return prepare(model, read_infer(core, model, version, head, plain)), more_bytes
 
-    exchange.apart(read, partial(_run, exchange))
+    def run(found: tuple[Job, int]) -> None:
+        exchange.count(found[1])
+        _run(exchange, found[0])
+
+    exchange.apart(read, run)
 
 
 def openapi(exchange: Exchange) -> Reply:

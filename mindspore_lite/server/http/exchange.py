@@ -85,6 +85,15 @@ class Exchange:
         if reply is not None:
             self.answer(reply)
 
+    def count(self, more_bytes: int) -> None:
+        """Count bytes that it took beyond those of its body; only on the loop's thread.
+
+        Raises:
+            RequestError: There is no room for them.
+        """
+        self.core.flight.take(more_bytes)
+        self._counted += more_bytes
+
     def answer(self, reply: Reply) -> None:
         """Send the answer; only once, and only on the loop's thread."""
         if not self.is_over:

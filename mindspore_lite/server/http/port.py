@@ -212,11 +212,15 @@ class HttpPort:
         self.loop.call_later(self._look_s, self._look)
 
     async def _open(self) -> int:
+        options = self._options
+        # localhost has two addresses, which would get two numbers
+        is_any = options.host == "localhost" and not options.port
         self._server = await self.loop.create_server(
             lambda: Connection(self),
-            self._options.host,
-            self._options.port,
-            ssl=self._options.tls,
+            "127.0.0.1" if is_any else options.host,
+            options.port,
+            ssl=options.tls,
+            ssl_handshake_timeout=self.core.limits.head_s if options.tls is not None else None,
             backlog=_BACKLOG,
         )
         number: int = self._server.sockets[0].getsockname()[1]

@@ -14,7 +14,7 @@ from support.served import FakeService, HttpPort, Wire, fake_port, get, port_of,
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import EngineError
-from mindspore_lite.server.http.connection import Connection
+from mindspore_lite.server.http.connection import Connection, _aligned
 from mindspore_lite.server.limits import MIB, Limits
 from mindspore_lite.server.models import Models
 
@@ -385,7 +385,7 @@ class SlowTransport:
     """A transport whose client takes what the test says."""
 
     def __init__(self) -> None:
-        self.unsent, self.is_aborted = 1000, False
+        self.unsent, self.is_aborted = 10**9, False
 
     def get_write_buffer_size(self) -> int:
         return self.unsent
@@ -400,7 +400,7 @@ def test_a_client_that_reads_slowly_is_not_cut_off(port: HttpPort) -> None:
     connection.pause_writing()
     now_s, step_s = port.loop.time(), 2 * port.core.limits.send_s
     for number in range(1, 5):
-        transport.unsent -= 1
+        transport.unsent -= 1_000_000
         connection.look(now_s + number * step_s)
         assert not transport.is_aborted
     connection.look(now_s + 5 * step_s)
@@ -509,3 +509,54 @@ def test_idle_connections_do_not_disturb(port: HttpPort) -> None:
         assert wire.ask(infer(*range(10))).status == 200
     for other in idle:
         other.close()
+
+
+# --- what nobody should send ---
+
+
+def test_a_number_of_any_length_is_refused(wire: Wire) -> None:
+    """Python itself refuses to read numbers of more than 4300 digits."""
+    head = f"Inference-Header-Content-Length: {'9' * 5000}"
+    wire.send(post(FP32, b"x", head, length=20))
+    wire.send(b"x" * 19)
+    assert wire.reply().status == 400
+    assert wire.ask(infer(1)).status == 200
+
+
+@pytest.mark.parametrize("length", [None, b"", b"0", b"137", b"x", b"-1", b"9" * 18, b"9" * 5000])
+def test_a_body_lies_so_that_its_tensor_is_aligned(length: bytes | None) -> None:
+    found = np.frombuffer(_aligned(1000, length), np.uint8)
+    assert found.size == 1000
+    if length in (b"0", b"137"):
+        assert (found.__array_interface__["data"][0] + int(length)) % 64 == 0
+
+
+def test_half_a_character_is_refused(wire: Wire) -> None:
+    tensor = b'"inputs":[{"name":"IN","datatype":"FP32","shape":[1],"data":[1]}]'
+    assert wire.ask(post(FP32, b'{"id":"\\ud800",' + tensor + b"}")).status == 400
+    assert wire.ask(post(FP32, b"{" + tensor.replace(b"IN", b"\\udfff") + b"}")).status == 400
+    assert wire.ask(post(FP32, b"{" + tensor + b"}")).status == 200
+
+
+def test_what_a_body_inflates_to_counts_as_bytes_in_flight(models: Models) -> None:
+    import zlib
+
+    body = zlib.compress(bytes(400_000))
+    length = "Inference-Header-Content-Length: 0"
+    with port_of(models, Limits(flight_bytes=200_000)) as port, Wire(port) as wire:
+        reply = wire.ask(post(FP32, body, "Content-Encoding: deflate", length))
+        assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+        assert port.core.flight.bytes == 0
+    with port_of(models) as port, Wire(port) as wire:
+        assert wire.ask(post(FP32, body, "Content-Encoding: deflate", length)).status == 200
+        wait_for(lambda: port.core.flight.bytes == 0)
+
+
+def test_a_client_that_takes_a_byte_at_a_time_is_cut_off(port: HttpPort) -> None:
+    connection, transport = Connection(port), SlowTransport()
+    connection.connection_made(transport)
+    connection.pause_writing()
+    transport.unsent -= 100
+    connection.look(port.loop.time() + 2 * port.core.limits.send_s)
+    assert transport.is_aborted
+    connection.connection_lost(None)
