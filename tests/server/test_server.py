@@ -4,6 +4,7 @@ import json
 import re
 import ssl
 import subprocess
+import sys
 import urllib.request
 from dataclasses import fields
 from pathlib import Path
@@ -166,3 +167,12 @@ def test_the_page_lists_every_limit_with_its_default() -> None:
     text = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", text, re.MULTILINE))
     assert rows == {one.name: str(one.default) for one in fields(Limits)}
+
+
+@pytest.mark.parametrize("package", ["httptools", "msgspec"])
+def test_a_missing_package_names_the_extra(
+    net: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(LiteError, match=rf"{package}: pip install 'mslite\[serve\]'"):
+        mslite.Server([net])
