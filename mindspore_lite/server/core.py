@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from mindspore_lite.server.access import Gate
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.models import Models
-from mindspore_lite.server.request import Read, Write
+from mindspore_lite.server.shared_memory import SharedMemory
 from mindspore_lite.version import __version__
 
 # what the server metadata lists; others are added by what implements them
 EXTENSIONS = ("binary_tensor_data", "classification", "parameters", "schedule_policy")
-
-
-class Regions(Protocol):
-    """Shared memory that clients registered; the extension system_shared_memory.
-
-    Both refuse by RequestError what is unknown or out of range, before the run.
-    """
-
-    def reader(self, region: str, offset: int, byte_size: int) -> Read:
-        """What reads an input from there."""
-
-    def writer(self, region: str, offset: int, byte_size: int) -> Write:
-        """What writes an output there."""
 
 
 class Flight:
@@ -79,7 +65,7 @@ class Core:
     gate: Gate = field(default_factory=Gate)
     limits: Limits = field(default_factory=Limits)
     extensions: list[str] = field(default_factory=lambda: list(EXTENSIONS))
-    regions: Regions | None = None
+    regions: SharedMemory | None = None
     is_starting: bool = False
     is_ending: bool = False
     refuses: bool = False
@@ -104,7 +90,7 @@ class Core:
                 Kind.UNAVAILABLE, "the server is ending; send the request to another", 1
             )
 
-    def shared(self) -> Regions:
+    def shared(self) -> SharedMemory:
         """Shared memory of clients.
 
         Raises:

@@ -32,6 +32,10 @@ class Limits:
         body_rate: Bytes a second that a client must send at least, after `body_grace_s`, and take.
         body_grace_s: For which a client may be slow.
         send_s: For which a client may take less of an answer.
+        grpc_calls: Of models at once over gRPC; each holds a thread.
+        grpc_streams: Open at once over gRPC; each holds two threads.
+        grpc_fields: Of a gRPC request at its top: names, inputs, outputs, parameters.
+        grpc_receive_s: Within which the message of a call must be there.
     """
 
     body_bytes: int = 64 * MIB
@@ -51,6 +55,10 @@ class Limits:
     body_rate: int = 16 * 1024
     body_grace_s: float = 10.0
     send_s: float = 30.0
+    grpc_calls: int = 128
+    grpc_streams: int = 32
+    grpc_fields: int = 4096
+    grpc_receive_s: float = 60.0
 
     def __post_init__(self) -> None:
         for one in fields(self):
