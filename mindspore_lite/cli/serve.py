@@ -38,6 +38,10 @@ class Options:
         The address to listen on; others than the loopback's are open to the network.
     http_port
         The port of HTTP; 0 is any.
+    grpc_port
+        The port of gRPC; 0 is any. It is the next after that of HTTP if it is not given.
+    grpc
+        Serve gRPC as well.
     workers
         How many requests of a model run at the same time; 0 decides by the machine.
     threads
@@ -66,6 +70,12 @@ class Options:
         Another limit, as NAME=NUMBER, such as body_bytes=1000000; may be repeated.
     access_log
         Write a line of JSON to stderr for each request.
+    grpc_reflection
+        Let clients ask which gRPC methods there are.
+    allow_client_shm
+        Let clients on this machine pass tensors in shared memory.
+    shm_owner
+        The number of a user whose shared memory counts, beside the server's own; may be repeated.
     grace_s
         For how long requests under way may go on after SIGTERM; a second signal ends at once.
     """
@@ -73,6 +83,8 @@ class Options:
     demo: Annotated[bool, _FLAG] = False
     host: str = "127.0.0.1"
     http_port: int = 8000
+    grpc_port: int | None = None
+    grpc: bool = True
     workers: int = 0
     threads: int = 0
     target: Literal["cpu", "gpu", "ascend"] = "cpu"
@@ -87,6 +99,9 @@ class Options:
     allow_origin: tuple[str, ...] = ()
     limit: tuple[str, ...] = ()
     access_log: Annotated[bool, _FLAG] = False
+    grpc_reflection: Annotated[bool, _FLAG] = False
+    allow_client_shm: Annotated[bool, _FLAG] = False
+    shm_owner: tuple[int, ...] = ()
     grace_s: float = GRACE_S
 
 
@@ -127,6 +142,8 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         _by_name(models),
         host=options.host,
         http_port=options.http_port,
+        grpc_port=options.grpc_port,
+        grpc=options.grpc,
         context=_context(options),
         tokens=read_tokens(options.token_file) if options.token_file else (),
         admin_tokens=read_tokens(options.admin_token_file) if options.admin_token_file else (),
@@ -137,6 +154,9 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         allow_origins=options.allow_origin,
         limits=_limits(options.limit),
         access_log=options.access_log,
+        grpc_reflection=options.grpc_reflection,
+        allow_client_shm=options.allow_client_shm,
+        shm_owners=options.shm_owner,
     )
 
 
@@ -199,7 +219,8 @@ def _warn_of_network(server: Server, options: Options) -> None:
 def _ready_line(server: Server, options: Options) -> str:
     shown = f"[{options.host}]" if ":" in options.host else options.host
     scheme = "https" if options.tls_cert else "http"
-    return f"ready: {scheme}://{shown}:{server.http_port}"
+    grpc = f"grpc://{shown}:{server.grpc_port} " if server.grpc_port else ""
+    return f"ready: {grpc}{scheme}://{shown}:{server.http_port}"
 
 
 def _raise_file_limit() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindspore_lite.server.access import Gate
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.models import Models
-from mindspore_lite.server.shared_memory import SharedMemory
+from mindspore_lite.server.shared_memory import EXTENSION, SharedMemory
 from mindspore_lite.version import __version__
 
 # what the server metadata lists; others are added by what implements them
@@ -101,6 +102,11 @@ class Core:
                 Kind.UNSUPPORTED, "shared memory is off; start the server with --allow-client-shm"
             )
         return self.regions
+
+    def allow_shared_memory(self, owners: Sequence[int] = ()) -> None:
+        """Let clients pass tensors in shared memory of these users, and of the server's own."""
+        self.regions = SharedMemory(owners, self.limits.body_bytes)
+        self.extensions.append(EXTENSION)
 
     def metadata(self) -> dict[str, object]:
         """What the protocol tells of the server."""

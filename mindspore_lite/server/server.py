@@ -33,6 +33,7 @@ from mindspore_lite.settings.spec import settle
 
 if TYPE_CHECKING:
     from mindspore_lite.server.core import Core
+    from mindspore_lite.server.grpc.options import GrpcOptions
 
 GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
 _IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
@@ -62,7 +63,7 @@ class Port(Protocol):
 
 
 class Server:
-    """Serves models over HTTP with the Open Inference Protocol.
+    """Serves models over HTTP and gRPC with the Open Inference Protocol.
 
     The ports are open from start() to close(). Everything may be called from any thread.
 
@@ -71,6 +72,8 @@ class Server:
             name of the file without its suffix.
         host: The address to listen on. Others than the loopback's are open to the network.
         http_port: 0 is any.
+        grpc_port: 0 is any; None is the next after http_port, or any if that is any.
+        grpc: Whether to serve gRPC at all.
         context: How the models run, as for ModelParallelRunner.
         tokens: Of clients, who send one as `Authorization: Bearer TOKEN`; none lets all in.
         admin_tokens: Of administrators; without one, nobody is.
@@ -82,6 +85,9 @@ class Server:
         allow_origins: Of pages in browsers that may use the server.
         limits: Other values for the limits of mindspore_lite/server/limits.py, by name.
         access_log: Log each request as a line of JSON, to the logger of that name.
+        grpc_reflection: Let clients ask which gRPC methods there are.
+        allow_client_shm: Let clients on this machine pass tensors in shared memory.
+        shm_owners: Users, by number, whose shared memory counts, beside the server's own.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -104,6 +110,8 @@ class Server:
         *,
         host: str = "127.0.0.1",
         http_port: int = 8000,
+        grpc_port: int | None = None,
+        grpc: bool = True,
         context: Context | None = None,
         tokens: Sequence[str] = (),
         admin_tokens: Sequence[str] = (),
@@ -114,10 +122,14 @@ class Server:
         allow_origins: Sequence[str] = (),
         limits: Mapping[str, float] | None = None,
         access_log: bool = False,
+        grpc_reflection: bool = False,
+        allow_client_shm: bool = False,
+        shm_owners: Sequence[int] = (),
     ) -> None:
         _check_installed()
         from mindspore_lite.server.access import Gate
         from mindspore_lite.server.core import Core
+        from mindspore_lite.server.grpc.options import GrpcOptions
         from mindspore_lite.server.http.port import HttpOptions
         from mindspore_lite.server.limits import limits_of
         from mindspore_lite.server.models import check_name
@@ -130,14 +142,23 @@ class Server:
         checks.instance("context", self._context, Context)
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
         self._core.models.expect(list(self._files))
+        tls = [os.fspath(path) for path in (tls_cert, tls_key, tls_client_ca)]
         self._http = HttpOptions(
             host=checks.string("host", host),
             port=checks.non_negative("http_port", http_port),
-            tls=server_context(os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca)),
+            tls=server_context(*tls),
             hosts=allow_hosts,
             origins=allow_origins,
             logs=access_log,
         )
+        self._grpc: GrpcOptions | None = None
+        if grpc:
+            if grpc_port is None:
+                grpc_port = http_port + 1 if http_port else 0
+            number = checks.non_negative("grpc_port", grpc_port)
+            self._grpc = GrpcOptions(host, number, *tls, reflection=grpc_reflection)
+        if allow_client_shm:
+            self._core.allow_shared_memory(shm_owners)
         self._lock = threading.Lock()
         self._open: dict[str, Port] = {}
         self._is_closed = False
@@ -151,6 +172,11 @@ class Server:
     def http_port(self) -> int:
         """The number of the HTTP port; 0 before start()."""
         return self._open["http"].number if "http" in self._open else 0
+
+    @property
+    def grpc_port(self) -> int:
+        """The number of the gRPC port; 0 before start(), or without gRPC."""
+        return self._open["grpc"].number if "grpc" in self._open else 0
 
     @property
     def is_ready(self) -> bool:
@@ -226,7 +252,12 @@ class Server:
         """All ports, by name, not open yet."""
         from mindspore_lite.server.http.port import HttpPort
 
-        return {"http": HttpPort(self._core, self._http)}
+        ports: dict[str, Port] = {"http": HttpPort(self._core, self._http)}
+        if self._grpc is not None:
+            from mindspore_lite.server.grpc.port import GrpcPort
+
+            ports["grpc"] = GrpcPort(self._core, self._grpc)
+        return ports
 
     def _load(self, name: str, path: Path) -> None:
         from mindspore_lite.server.models import ModelOptions
@@ -270,7 +301,7 @@ def _named(models: Any) -> dict[str, Path]:
 
 
 def _check_installed() -> None:
-    for package in ("httptools", "msgspec"):
+    for package in ("httptools", "msgspec", "grpc"):
         try:
             __import__(package)
         except ImportError as exc:

@@ -105,9 +105,7 @@ class SharedMemory:
     def unregister(self, name: str = "") -> None:
         """Forget a region, or all without a name; harmless if there is none."""
         with self._lock:
-            self._regions = (
-                {k: v for k, v in self._regions.items() if k != name} if name else {}
-            )
+            self._regions = {k: v for k, v in self._regions.items() if k != name} if name else {}
 
     def status(self, name: str = "") -> list[Region]:
         """All regions, or the one of this name.
@@ -213,8 +211,7 @@ class SharedMemory:
 
 def _read(file: _File, region: str, at: int, count: int) -> memoryview:
     """Bytes of shared memory, copied."""
-    target = np.empty(count, np.uint8)
-    view, done = memoryview(target), 0
+    view, done = np.empty(count, np.uint8).data, 0
     while done < count:
         try:
             got = os.preadv(file.number, [view[done:]], at + done)

@@ -115,7 +115,7 @@ def slow(value: float = 1.0, name: str = "slow", **more: Any) -> ModelInferReque
 
 
 class Caller:
-    """Calls methods with bytes or messages; answers are bytes, or messages where a kind is given."""
+    """Calls methods with bytes or messages."""
 
     def __init__(self, port: GrpcPort | int, credentials: Any = None, **options: Any) -> None:
         number = port if isinstance(port, int) else port.number

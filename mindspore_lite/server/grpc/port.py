@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +13,13 @@ from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import EngineError, EngineUnavailableError
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.grpc.gate import GateInterceptor
+from mindspore_lite.server.grpc.options import GrpcOptions
 from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.grpc.service import HEALTH, INFERENCE, Pools, Service
 
-_LOG = logging.getLogger(__name__)
 _FOREVER_S = 1e6  # more than any grace
 _MOST_PEM = 1 << 20  # bytes of a file of certificates
 _MORE_CALLS = 512  # beside those of models: probes, refusals; guess
-
-
-@dataclass(frozen=True)
-class GrpcOptions:
-    """How to open the port.
-
-    Attributes:
-        host: The address to listen on.
-        port: 0 is any.
-        tls_cert: A PEM file with the certificate chain; "" is without TLS.
-        tls_key: Its key; "" if it is in the same file.
-        tls_client_ca: A PEM file of authorities; clients need a certificate of one of them.
-        reflection: Whether clients may ask which methods there are.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    tls_cert: str = ""
-    tls_key: str = ""
-    tls_client_ca: str = ""
-    reflection: bool = False
 
 
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]

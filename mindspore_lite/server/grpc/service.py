@@ -134,18 +134,14 @@ class Service:
 
     def _small(self, name: str, act: Callable[[Any], Any]) -> None:
         answers = of_message(getattr(inference_pb2, f"{name}Request"), act)
-        self._add(
-            f"/{INFERENCE}/{name}", unary(answers, self.pools.small, self.core.limits.head_s)
-        )
+        self._add(f"/{INFERENCE}/{name}", unary(answers, self.pools.small, self.core.limits.head_s))
 
     def _add_streaming(self, path: str, handle: Callable[[Any, Any], Iterator[bytes]]) -> None:
         def handler(requests: Any, context: Any) -> Iterator[bytes]:
             return handle(requests, context)
 
         handler.experimental_thread_pool = self.pools.streams  # type: ignore[attr-defined]
-        self._add(
-            path, grpc.stream_stream_rpc_method_handler(handler), limited=self.pools.streams
-        )
+        self._add(path, grpc.stream_stream_rpc_method_handler(handler), limited=self.pools.streams)
 
     # --- streams ---
 
@@ -191,7 +187,7 @@ class Service:
         )
 
     def _server_metadata(self, request: Any) -> Any:
-        return inference_pb2.ServerMetadataResponse(**self.core.metadata())
+        return inference_pb2.ServerMetadataResponse(**self.core.metadata())  # type: ignore[arg-type]
 
     def _model_ready(self, request: Any) -> Any:
         version = checked_version(request.version)
@@ -218,7 +214,7 @@ class Service:
                 # the batch is not among the dims of a configuration
                 dims = port.shape[1:] if model.max_batch_size else port.shape
                 number: Any = DATATYPES[port.datatype].number
-                described.add(name=port.name, data_type=number, dims=dims)  # type: ignore[attr-defined]
+                described.add(name=port.name, data_type=number, dims=dims)
         return inference_pb2.ModelConfigResponse(config=config)
 
     def _system_status(self, request: Any) -> Any:

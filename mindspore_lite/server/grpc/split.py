@@ -3,9 +3,10 @@
     rest, raws = split(message, most_rest, most_fields)
     request = inference_pb2.ModelInferRequest.FromString(rest)
 
-Each of `raws` is a view of the received bytes, in order: what `raw_input_contents` would hold after
-a parse, which copies. Everything else is in `rest`, byte by byte, for protobuf to judge. The verdict
-and the content are those of a parse of the whole; what is rare, such as a group, is left to it.
+Each of `raws` is a view of the received bytes, in order: what `raw_input_contents` would hold
+after a parse, which copies. Everything else is in `rest`, byte by byte, for protobuf to judge. The
+verdict and the content are those of a parse of the whole; what is rare, such as a group, is left to
+it.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
     return {"type": "array", "items": items, **({"minItems": least} if least else {})}
 
 
+_COUNT = {"type": "integer", "minimum": 0}
 _TENSOR = {"name": _STRING, "datatype": _TYPES, "shape": _SHAPE}
 _DIMS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 SCHEMAS: dict[str, dict[str, Any]] = {
@@ -77,6 +78,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         },
         {"id": _STRING},
     ),
+    "Region": _object({"key": _STRING, "byte_size": _COUNT}, {"offset": _COUNT}),
+    "Regions": _list(_object({"name": _STRING, "byte_size": _COUNT})),
     "Any": {"type": "object"},
 }
 
@@ -136,7 +139,7 @@ def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _answer(text: str, schema: str, binary: bool = False) -> dict[str, Any]:
-    return {"description": text, "content": _content(schema, binary)}
+    return {"description": text, **({"content": _content(schema, binary)} if schema else {})}
 
 
 def _content(schema: str, binary: bool = False) -> dict[str, Any]:
