@@ -86,7 +86,7 @@ class SharedMemory:
         Raises:
             RequestError: It is there already, is not a client's memory, or is too short.
         """
-        if not 1 <= len(name.encode()) <= _MOST_NAME:
+        if not 1 <= _bytes(name) <= _MOST_NAME:
             raise invalid(f"the name of a region must have 1 to {_MOST_NAME} bytes")
         region = Region(name, key, offset, byte_size)
         with self._lock:
@@ -190,7 +190,7 @@ class SharedMemory:
         name = key.lstrip("/")
         refused = invalid(f"shared memory {key[:_MOST_NAME]!r} cannot be opened")
         if (
-            not 1 <= len(name.encode()) <= _MOST_NAME
+            not 1 <= _bytes(name) <= _MOST_NAME
             or "/" in name
             or "\0" in name
             or name in (".", "..")
@@ -207,6 +207,10 @@ class SharedMemory:
         if not stat.S_ISREG(found.st_mode) or found.st_uid not in self._owners:
             raise refused
         return file
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _read(file: _File, region: str, at: int, count: int) -> memoryview:
