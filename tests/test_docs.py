@@ -54,9 +54,11 @@ class Servers:
         self._children.append(child)
         assert child.stdout is not None
         line = child.stdout.readline()
-        port = line.strip().rpartition(":")[2]
-        self._ports["localhost:8000"] = f"127.0.0.1:{port}"
-        return line.replace(f":{port}", ":8000")
+        for scheme, said in (("http", "8000"), ("grpc", "8001")):
+            (port,) = re.findall(rf"{scheme}://127.0.0.1:(\d+)", line)
+            self._ports[f"localhost:{said}"] = f"127.0.0.1:{port}"
+            line = line.replace(f":{port}", f":{said}")
+        return line
 
     def known(self, text: str) -> str:
         """A text with the ports as they are."""
