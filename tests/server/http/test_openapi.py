@@ -5,10 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.served import HttpPort, Wire, get
+from support.served import HttpPort, Wire, get, port_of
 
 from mindspore_lite.server.http.endpoints import ROUTES
 from mindspore_lite.server.http.openapi import SCHEMAS, document
+from mindspore_lite.server.models import Models
 
 
 def test_the_document_holds_every_route_and_method(wire: Wire) -> None:
@@ -46,25 +47,31 @@ def test_answers_are_what_the_document_says(port: HttpPort) -> None:
     with Wire(port) as wire:
         for route in ROUTES.all:
             endpoint = route.methods.get("GET")
-            if endpoint is None:
+            if endpoint is None or "{region}" in route.path:
                 continue
             path = route.path.replace("{model}", "id_fp32").replace("{version}", "3")
             answer = wire.ask(get(path)).json
-            assert set(SCHEMAS[endpoint.gives].get("required", ())) <= answer.keys(), path
+            assert set(SCHEMAS[endpoint.gives].get("required", ())) <= set(answer), path
 
 
-def test_schemathesis_finds_nothing(port: HttpPort, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(models: Models, tmp_path: Path) -> None:
     """What it makes up by the document is answered as the document says.
 
     One of its checks is left out: no schema can say which inputs a model has.
     """
+    with port_of(models) as port:
+        port.core.allow_shared_memory()  # without which its routes answer 501
+        _tried(port, tmp_path)
+
+
+def _tried(port: HttpPort, folder: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("st")), "run",
         f"http://127.0.0.1:{port.number}/openapi.json", "-n", "30", "--seed", "1",
         "--phases", "examples,coverage,fuzzing",
         "--exclude-checks", "positive_data_acceptance", "--no-color",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     with Wire(port) as wire:
         assert wire.ask(get("/v2/health/ready")).status == 200
