@@ -46,6 +46,7 @@ _FIELDS = {  # of InferTensorContents, by the type whose values it holds
     "FP32": "fp32_contents", "FP64": "fp64_contents",
 }  # fmt: skip
 _RAW_TAG, _RESPONSE_TAG = 6 << 3 | 2, 2 << 3 | 2  # raw_output_contents, infer_response
+_MOST_DIMS = 64  # of a tensor; NumPy's own limit
 _VERSION = re.compile(r"[0-9]{0,18}", re.ASCII)
 
 
@@ -98,6 +99,8 @@ def _inputs(core: Core, given: Sequence[Any], raws: Sequence[memoryview]) -> lis
             read = _contents_reader(one.contents)
         else:
             raise invalid(f"input {one.name!r} has no data; send it in raw_input_contents")
+        if len(one.shape) > _MOST_DIMS:  # before millions of them become Python's numbers
+            raise invalid(f"input {one.name!r} has {len(one.shape)} dims, at most {_MOST_DIMS} go")
         found.append(InferInput(one.name, one.datatype, tuple(one.shape), read))
     if used < len(raws):
         raise invalid(f"raw_input_contents has {len(raws)} entries, the inputs take {used}")

@@ -160,6 +160,7 @@ def test_the_health_service_knows_no_other(caller: Caller) -> None:
         (request(datatype=""), INVALID, "unknown datatype"),
         (request(shape=(1, 2)), INVALID, "unexpected shape"),
         (request(shape=(-1,)), INVALID, "0 or more"),
+        (request(shape=(1,) * 65), INVALID, "has 65 dims, at most 64 go"),
         (request(shape=(3,)), INVALID, "byte size mismatch"),
         (request(shape=(1 << 62,)), INVALID, "byte size mismatch"),
         (request("id_batch", floats(*range(15)), (5, 3)), INVALID, "batch-size must be <= 4"),
