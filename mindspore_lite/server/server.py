@@ -156,7 +156,7 @@ class Server:
             if grpc_port is None:
                 grpc_port = http_port + 1 if http_port else 0
             number = checks.non_negative("grpc_port", grpc_port)
-            self._grpc = GrpcOptions(host, number, *tls, reflection=grpc_reflection)
+            self._grpc = GrpcOptions(host, number, grpc_reflection, *tls)
         if allow_client_shm:
             self._core.allow_shared_memory(shm_owners)
         self._lock = threading.Lock()

@@ -12,15 +12,15 @@ class GrpcOptions:
     Attributes:
         host: The address to listen on.
         port: 0 is any.
+        reflection: Whether clients may ask which methods there are.
         tls_cert: A PEM file with the certificate chain; "" is without TLS.
         tls_key: Its key; "" if it is in the same file.
         tls_client_ca: A PEM file of authorities; clients need a certificate of one of them.
-        reflection: Whether clients may ask which methods there are.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
+    reflection: bool = False
     tls_cert: str = ""
     tls_key: str = ""
     tls_client_ca: str = ""
-    reflection: bool = False
