@@ -24,8 +24,8 @@ from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.server.datatypes import of_dtype
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.serving.call import Call
-from mindspore_lite.serving.pooled import Cancel, Ended
 from mindspore_lite.serving.registry import Lease, Registry
+from mindspore_lite.serving.service import Ended
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.settings.spec import Spec
 
@@ -45,7 +45,7 @@ class PoolLike(Protocol):
     def run(self, call: Call) -> list[np.ndarray]:
         """Compute one call; the calling thread waits."""
 
-    def submit(self, call: Call, ended: Ended) -> Cancel:
+    def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
         """Queue one call; the calling thread goes on."""
 
     def warm_up_shapes(self) -> list[list[int]] | None:

@@ -4,7 +4,7 @@ How a protocol uses it:
 
     request = InferRequest(model_name, version, inputs=[InferInput(name, "FP32", shape, read), ...])
     job = prepare(model, request)             checked against the model; arrays, deadline, priority
-    outputs = model.service.run(job.call)     or service.submit(job.call, ended) on an event loop
+    outputs = model.service.run(job.call)     on a loop: submit_or_run(job.call, ended)
     response = job.response(outputs)          an InferResponse: outputs in the order to send them
 
 `call.known` may be set before the run, to learn what cancels it. `model` is from models.usable().

@@ -1,4 +1,4 @@
-"""PooledService.submit: a call is queued, and its end is told to a function."""
+"""PooledService.submit_or_run: a call is queued, and its end is told to a function."""
 
 from __future__ import annotations
 
@@ -26,8 +26,12 @@ class Ended:
         self.thread = 0
         self._there = threading.Event()
 
-    def __call__(self, outputs: Any, error: BaseException | None) -> None:
-        self.outputs, self.error, self.thread = outputs, error, threading.get_ident()
+    def __call__(self, found: list[Any] | BaseException) -> None:
+        self.thread = threading.get_ident()
+        if isinstance(found, BaseException):
+            self.error = found
+        else:
+            self.outputs = found
         self._there.set()
 
     def wait(self) -> Ended:
@@ -38,21 +42,21 @@ class Ended:
 def test_the_outputs_are_told_on_another_thread(tmp_path: Path) -> None:
     pooled = service(identity(tmp_path / "net.onnx"))
     ended = Ended()
-    cancel = pooled.submit(Call([np.float32([1, 2])]), ended)
+    cancel = pooled.submit_or_run(Call([np.float32([1, 2])]), ended)
     assert ended.wait().outputs[0].tolist() == [1, 2] and ended.error is None
     assert ended.thread != threading.get_ident()
     assert cancel() is False
     with pytest.raises(InputError):
-        pooled.submit(Call([np.int8([1])]), ended)
+        pooled.submit_or_run(Call([np.int8([1])]), ended)
     pooled.close(None)
     with pytest.raises(ClosedError):
-        pooled.submit(Call([np.float32([1])]), ended)
+        pooled.submit_or_run(Call([np.float32([1])]), ended)
 
 
 def test_a_short_run_is_done_at_once(tmp_path: Path) -> None:
     pooled = service(identity(tmp_path / "net.onnx", shape=(4,)), workers=0)
     ended = Ended()
-    cancel = pooled.submit(Call([np.ones(4, np.float32)]), ended)
+    cancel = pooled.submit_or_run(Call([np.ones(4, np.float32)]), ended)
     assert ended.wait().outputs[0].tolist() == [1] * 4
     assert cancel() is False
     assert pooled.statistics().done == 1
@@ -86,7 +90,7 @@ def test_a_run_that_may_take_long_is_queued(tmp_path: Path) -> None:
     onnx.save(made, tmp_path / "loop.onnx")
     pooled = service(tmp_path / "loop.onnx", workers=0)
     ended = Ended()
-    pooled.submit(Call([np.int64([3]), np.float32([1])]), ended)
+    pooled.submit_or_run(Call([np.int64([3]), np.float32([1])]), ended)
     assert ended.wait().outputs[0].tolist() == [8.0]
     assert ended.thread != threading.get_ident()
     pooled.close(None)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import numpy as np
-from support.fake_engine import Compute, FakeSession, Gate
+from support import served
+from support.fake_engine import Compute, Gate
 from support.served import floats
 
 from mindspore_lite.server.core import Core
@@ -18,46 +17,25 @@ from mindspore_lite.server.grpc.inference_pb2 import ModelInferRequest, ModelInf
 from mindspore_lite.server.grpc.port import GrpcOptions, GrpcPort
 from mindspore_lite.server.models import Models
 from mindspore_lite.serving.call import Call
-from mindspore_lite.serving.layout import Layout
-from mindspore_lite.serving.pool import Pool
-from mindspore_lite.serving.scheduler import WorkerPlace
-from mindspore_lite.serving.thread_widths import WidthOption
+from mindspore_lite.serving.service import Ended
 
 SERVICE = "/inference.GRPCInferenceService/"
 
 
-class FakeService:
+class FakeService(served.FakeService):
     """A model of x and y, of any rows of two, that computes what the test says."""
 
     def __init__(self, compute: Compute, workers: int = 1, queue_size: int = 1000) -> None:
-        session = FakeSession(compute)
-        self.spec: Any = SimpleNamespace(warm_up=False)
-        self.inputs, self.outputs = session.info.inputs, session.info.outputs
-        layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
-        places = [WorkerPlace(i, (WidthOption(workers, session),), ()) for i in range(workers)]
-        self.pool = Pool(places, layout, queue_size=queue_size)
+        super().__init__(compute, workers, queue_size)
         self.calls: list[Call] = []
 
     def run(self, call: Call) -> list[np.ndarray]:
         self.calls.append(call)
-        return self.pool.run(call)
+        return super().run(call)
 
-    def submit(self, call: Call, ended: Any) -> Any:
+    def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
         self.calls.append(call)
-        request = self.pool.submit(call, lambda r: ended(r.outputs, r.error))
-        return partial(self.pool.cancel, request)
-
-    def warm_up_shapes(self) -> None:
-        return None
-
-    def warm_up(self, shapes: Any) -> list[np.ndarray]:
-        return []
-
-    def statistics(self) -> Any:
-        return self.pool.statistics()
-
-    def close(self, drain_s: float | None) -> None:
-        self.pool.close(drain_s)
+        return super().submit_or_run(call, ended)
 
 
 @contextmanager

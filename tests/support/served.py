@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,10 @@ from mindspore_lite.server.models import ModelOptions, Models
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.pool import Pool
-from mindspore_lite.serving.pooled import Cancel, Ended, PooledService
+from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.serving.request import Request
 from mindspore_lite.serving.scheduler import WorkerPlace
+from mindspore_lite.serving.service import Ended
 from mindspore_lite.serving.statistics import Statistics
 from mindspore_lite.serving.thread_widths import WidthOption
 from mindspore_lite.settings.spec import settle
@@ -84,8 +86,11 @@ class FakeService:
     def run(self, call: Call) -> list[np.ndarray]:
         return self.pool.run(call)
 
-    def submit(self, call: Call, ended: Ended) -> Cancel:
-        request = self.pool.submit(call, lambda r: ended(r.outputs, r.error))
+    def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
+        def deliver(request: Request) -> None:
+            ended(request.outputs or [] if request.error is None else request.error)
+
+        request = self.pool.submit(call, deliver)
         return lambda: self.pool.cancel(request)
 
     def warm_up_shapes(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any
@@ -26,7 +26,6 @@ from mindspore_lite.server.grpc.calls import deadline_s
 from mindspore_lite.server.grpc.infer import prepared, taken_apart
 from mindspore_lite.server.grpc.messages import write_stream_answer, write_stream_error
 from mindspore_lite.server.request import Job
-from mindspore_lite.serving.pooled import Cancel
 
 _AHEAD = 16  # requests of a stream that run or wait at the same time; guess
 _EMPTY_FINAL = "triton_enable_empty_final_response"  # changes nothing here: answers are final
@@ -40,17 +39,17 @@ class _Pending:
         self.id = ""
         self.job: Job | None = None
         self.ended: Future[list[np.ndarray]] = Future()
-        self._cancel: Cancel | None = None
+        self._cancel: Callable[[], bool] | None = None
 
     def run(self) -> None:
         """Queue it to its model."""
         assert self.job is not None
-        self._cancel = self.job.model.service.submit(self.job.call, self._done)
+        self._cancel = self.job.model.service.submit_or_run(self.job.call, self._done)
 
     def cancel(self) -> None:
         """Nobody wants it any more."""
         if self._cancel is not None and self._cancel():
-            self._done(None, CancelledError("the request was cancelled"))
+            self._done(CancelledError("the request was cancelled"))
 
     def answer(self) -> bytes:
         """What to send; waits for it."""
@@ -63,15 +62,14 @@ class _Pending:
 
     def fail(self, exc: BaseException) -> None:
         """It cannot be run."""
-        self._done(None, exc)
+        self._done(exc)
 
-    def _done(self, outputs: list[np.ndarray] | None, error: BaseException | None) -> None:
+    def _done(self, found: list[np.ndarray] | BaseException) -> None:
         with suppress(InvalidStateError):  # a cancel that came at the same time
-            if outputs is None:
-                assert error is not None
-                self.ended.set_exception(error)
+            if isinstance(found, BaseException):
+                self.ended.set_exception(found)
             else:
-                self.ended.set_result(outputs)
+                self.ended.set_result(found)
 
 
 class Stream:

@@ -93,31 +93,25 @@ def _named(exchange: Exchange) -> tuple[str, str]:
 
 
 def _run(exchange: Exchange, job: Job) -> None:
-    def ended(outputs: list[np.ndarray] | None, error: BaseException | None) -> None:
-        exchange.soon(_ended, exchange, job, outputs, error)
+    def ended(found: list[np.ndarray] | BaseException) -> None:
+        exchange.soon(_ended, exchange, job, found)
 
-    cancel = job.model.service.submit(job.call, ended)
+    cancel = job.model.service.submit_or_run(job.call, ended)
     if not exchange.is_over:
         exchange.cancel = cancel
 
 
-def _ended(
-    exchange: Exchange,
-    job: Job,
-    outputs: list[np.ndarray] | None,
-    error: BaseException | None,
-) -> None:
+def _ended(exchange: Exchange, job: Job, found: list[np.ndarray] | BaseException) -> None:
     exchange.cancel = None
-    if outputs is None:
-        assert error is not None
-        exchange.fail(error)
+    if isinstance(found, BaseException):
+        exchange.fail(found)
         return
     accepted = exchange.head.headers.get(b"accept-encoding")
-    if _is_heavy(job, outputs, accepted):
-        work = partial(_written, job, outputs, accepted)
+    if _is_heavy(job, found, accepted):
+        work = partial(_written, job, found, accepted)
         exchange.apart(work, exchange.answer)
     else:
-        exchange.answer(_written(job, outputs, accepted))
+        exchange.answer(_written(job, found, accepted))
 
 
 def _written(job: Job, outputs: list[np.ndarray], accepted: bytes | None) -> Reply:
