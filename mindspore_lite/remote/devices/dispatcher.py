@@ -62,15 +62,24 @@ class Dispatcher:
     """The devices, and which of them computes what."""
 
     def __init__(
-        self, places: Sequence[DevicePlace], *, retries: int = 0, start: Start = WorkerProcess
+        self,
+        places: Sequence[DevicePlace],
+        *,
+        retries: int = 0,
+        stays: bool = False,
+        start: Start = WorkerProcess,
     ) -> None:
         """Start all workers and build the model in each, all at once.
+
+        A part that was lost with its worker is tried again so often: on another device, or, if it
+        `stays`, on any, once that is started again.
 
         Raises:
             Exception: The first thing that went wrong with one of them.
         """
         self._changed = threading.Condition()
         self._retries = retries
+        self._stays = stays
         self._counts: Counter[str] = Counter()
         self._inside = 0
         self._closed = False  # it takes no more requests
@@ -115,6 +124,13 @@ class Dispatcher:
         with self._changed:
             ready = sum(supervisor.state is State.READY for supervisor in self.supervisors)
             return ready or sum(_is_coming(supervisor) for supervisor in self.supervisors)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether every process is there, as far as is known without asking it."""
+        with self._changed:
+            lives = [supervisor.life for supervisor in self.supervisors]
+        return all(life is not None and life.process.alive for life in lives)
 
     def request(
         self, parts: Sequence[Arrays], call: Call, *, keeps_going: bool = False
@@ -355,10 +371,7 @@ class Dispatcher:
         weights that the request began with: it begins anew, with those of now.
         """
         flying = [flight.supervisor.index for flight in request.flying.values()]
-        lost_at = request.lost_at.get(part, ())
-        supervisors = [
-            supervisor for supervisor in self.supervisors if supervisor.index not in lost_at
-        ]
+        supervisors = self._allowed(request.lost_at.get(part, []))
         with self._changed:
             while True:
                 request.check()
@@ -378,6 +391,10 @@ class Dispatcher:
                     return None
                 self._check_hope(supervisors)
                 self._wait(request)
+
+    def _allowed(self, lost_at: Sequence[int]) -> list[Supervisor]:
+        """The devices for a part that these have lost."""
+        return [one for one in self.supervisors if self._stays or one.index not in lost_at]
 
     def _wait(self, request: SplitRequest) -> None:
         """Wait for a change of the devices, with the lock held."""
@@ -450,12 +467,12 @@ class Dispatcher:
         self, request: SplitRequest, part: int, supervisor: Supervisor, error: Exception
     ) -> None:
         """A part came to nothing: try it elsewhere, or give it up."""
-        lost_at = request.lost_at.setdefault(part, set())
+        lost_at = request.lost_at.setdefault(part, [])
         if isinstance(error, WorkerDiedError) and len(lost_at) < request.retries:
-            lost_at.add(supervisor.index)
+            lost_at.append(supervisor.index)
             with self._changed:
-                others = [p for p in self.supervisors if p.index not in lost_at]
-                if any(p.life is not None or _is_coming(p) for p in others):
+                allowed = self._allowed(lost_at)
+                if any(one.life is not None or _is_coming(one) for one in allowed):
                     self._counts["retried"] += 1
                     request.waiting.appendleft(part)
                     return

@@ -58,7 +58,7 @@ class SplitRequest:
         self.flying: dict[int, Flight] = {}  # by part
         self.held: list[Pending] = []  # whose outputs lie in shared memory still
         self.results: list[Result | None] = [None] * len(parts)
-        self.lost_at: dict[int, set[int]] = {}  # for each part, the supervisors that lost it
+        self.lost_at: dict[int, list[int]] = {}  # for each part, the supervisors that lost it
         self.weights: Weights | None = None  # that all parts are computed with, once one is sent
         self.is_cancelled = False
         self._is_over = False

@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -53,13 +54,22 @@ _FOR_EVER_S = 1e6  # nobody waits longer; poll() cannot
 
 
 class SplitService:
-    """A model on several devices; see serving/service.py."""
+    """A model on several devices; see serving/service.py.
+
+    Args:
+        path: The model file.
+        spec: How it runs.
+        retries: How often a part that was lost with its process is tried again.
+        whole: Whether one process has all that the settings name, and no batch is split. It is
+            started again however often it ends.
+    """
 
     weights_handle = ""  # see _check_weights
 
-    def __init__(self, path: str, spec: Spec, retries: int = 0) -> None:
+    def __init__(self, path: str, spec: Spec, retries: int = 0, *, whole: bool = False) -> None:
         self.spec = spec
-        _check_weights(spec)
+        self._whole = whole
+        _check_weights(spec, "a server with process isolation" if whole else "a MultiDeviceRunner")
         self._submitted = 0
         self._lock = threading.Lock()
         self._threads = Threads()
@@ -67,7 +77,8 @@ class SplitService:
         # on a card the first runs compile, which has nothing to do with what a request may take
         first_s = spec.timeout_s if spec.target == "cpu" else 0.0
         self._run_limit_s = spec.budget.run_limit_s(first_s)
-        self.dispatcher = Dispatcher(_places(path, spec, self._run_limit_s), retries=retries)
+        places = (_one_place if whole else _places)(path, spec, self._run_limit_s)
+        self.dispatcher = Dispatcher(places, retries=retries, stays=whole)
         models = [life.model for life in self.dispatcher.lives]
         self.inputs, self.outputs = for_target(spec.target, models[0].inputs), models[0].outputs
         self._shapes = [info.shape for info in self.inputs]
@@ -129,7 +140,8 @@ class SplitService:
     def split(self, call: Call, scatter: Scatter = None) -> Work:
         """One request over the devices that there are; its inputs are those of arrays()."""
         given = list(call.inputs)
-        if scatter is None and [array.shape for array in given] == self._shapes:
+        is_usual = scatter is None and [array.shape for array in given] == self._shapes
+        if is_usual or self._whole:
             cut = SplitPlan([given], ())  # one batch of the model's own size
         else:
             cut = plan(self.inputs, given, self.dispatcher.usable(), scatter)
@@ -275,11 +287,11 @@ class Work(NamedTuple):
     fixed: bool
 
 
-def _check_weights(spec: Spec) -> None:
+def _check_weights(spec: Spec, who: str) -> None:
     """Refuse to share weights with others, for the processes are our own."""
     if spec.weights.pids is not None or spec.weights.handle is not None:
         raise EngineError(
-            "a MultiDeviceRunner can neither share its weights by shareable_weight_pid_list nor "
+            f"{who} can neither share its weights by shareable_weight_pid_list nor "
             "use others' by shareable_weight_mem_handle: its processes share theirs among "
             "themselves; leave these settings out, or use a Model or a ModelParallelRunner"
         )
@@ -289,29 +301,34 @@ def _places(path: str, spec: Spec, run_limit_s: float) -> list[DevicePlace]:
     """What each device is, and what to build there."""
     ids = list(spec.device_ids) or [spec.device_id]
     found = masks(spec.target, ids, list(spec.thread_affinity_core_list))
-    settings, config = request_of(spec, without=_OF_ALL)
-    # a worker process knows nothing of timeout_s: every request brings its own
-    config.setdefault(SECTION, {})["max_run_seconds"] = str(math.ceil(run_limit_s))
-    now, kind = stamp(path), ModelType[model_kind(Path(path))].value
+    build, now = _build(path, spec, run_limit_s, _OF_ALL), stamp(path)
     return [
         DevicePlace(
             number,
             mask,
-            Build(
-                RUNNER,
-                kind,
-                os.path.abspath(path),
-                settings=settings | _device(spec.target, number),
-                config=config,
-            ),
+            replace(build, settings=build.settings | _device(spec.target, number)),
             now,
         )
         for number, mask in zip(ids, found, strict=True)
     ]
 
 
+def _one_place(path: str, spec: Spec, run_limit_s: float) -> list[DevicePlace]:
+    """A process that runs the model as this one would, on the same cores and cards."""
+    build = _build(path, spec, run_limit_s, (_TIMEOUT,))
+    return [DevicePlace(0, (), build, stamp(path), keeps_trying=True)]
+
+
+def _build(path: str, spec: Spec, run_limit_s: float, without: Sequence[str]) -> Build:
+    settings, config = request_of(spec, without=without)
+    config.setdefault(SECTION, {})["max_run_seconds"] = str(math.ceil(run_limit_s))
+    kind = ModelType[model_kind(Path(path))].value
+    return Build(RUNNER, kind, os.path.abspath(path), settings=settings, config=config)
+
+
+_TIMEOUT = "parallel.timeout_s"  # a worker process does not need it: every request brings its own
 # settings of all devices together, which the process of one does not get
-_OF_ALL = ("parallel.device_ids", "parallel.timeout_s", "cpu.thread_affinity_core_list")
+_OF_ALL = ("parallel.device_ids", _TIMEOUT, "cpu.thread_affinity_core_list")
 
 
 def _device(target: str, number: int) -> dict[str, str]:

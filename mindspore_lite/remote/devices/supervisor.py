@@ -2,7 +2,7 @@
 
     STARTING ── built ──▶ READY ── died ──▶ DOWN ── after the back-off ──▶ STARTING
         │                                     ▲ │
-        └───── could not be built, or died ───┘ └── failed too often ──▶ OUT
+        └───── could not be built, or died ───┘ └── failed too often ──▶ OUT (──▶ STARTING)
 
 A supervisor has one thread, which alone changes its state, under the dispatcher's lock; others read
 it under that lock, and ask for things by `suspect`, `doubt`, `retire` and `stop`. When weights
@@ -11,8 +11,9 @@ exchanges the life of that for the new one; the old one stays for as long as req
 
 A device whose first build fails is out at once. Later it is taken out after MOST_DEATHS within
 WINDOW_S, of which only the time counts when it was ready: one that does not get ready again is
-taken out however long its builds take. When this machine has no room for the process, that is no
-fault of the device: it is tried again for as long as it takes.
+taken out however long its builds take. One that `keeps_trying` is only out for a while: requests
+fail meanwhile, rather than wait for a process that ends each time. When this machine has no room
+for the process, that is no fault of the device: it is tried again for as long as it takes.
 """
 
 from __future__ import annotations
@@ -86,6 +87,7 @@ class DevicePlace:
     cores: tuple[int, ...]
     build: Build
     stamp: tuple[int, ...] = ()  # how the file looked when the runner was built; (): any will do
+    keeps_trying: bool = False  # after it failed too often, it is started again all the same
 
     def check_unchanged(self) -> None:
         """Raise when the file that was built is another by now: devices must not differ."""
@@ -259,6 +261,8 @@ class Supervisor:
                 if self._was_ready:
                     _LOG.error("device %d is taken out: %s", self.place.device, error)
                 self._set(State.OUT, error=error)
+                if self._was_ready and self.place.keeps_trying:
+                    back_off_s = LONGEST_BACK_OFF_S
             else:
                 _LOG.warning(
                     "device %d starts again in %.1f s: %s", self.place.device, back_off_s, error

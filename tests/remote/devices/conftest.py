@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from support.fake_workers import FakeWorkers, place
@@ -23,9 +24,9 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> FakeWorkers:
 def make(workers: FakeWorkers) -> Iterator[Make]:
     crews: list[Dispatcher] = []
 
-    def make(devices: int = 2, *, cores: int = 1, retries: int = 0) -> Dispatcher:
+    def make(devices: int = 2, *, cores: int = 1, **more: Any) -> Dispatcher:
         places = [place(device, cores) for device in range(devices)]
-        crews.append(Dispatcher(places, retries=retries, start=workers.start))
+        crews.append(Dispatcher(places, start=workers.start, **more))
         return crews[-1]
 
     yield make

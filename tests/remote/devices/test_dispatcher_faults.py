@@ -67,6 +67,33 @@ def test_a_lost_part_is_tried_once_on_another_device(make: Make, workers: FakeWo
     assert dispatcher.statistics().retried == 1
 
 
+def test_a_lost_part_that_stays_waits_for_its_device(make: Make, workers: FakeWorkers) -> None:
+    dispatcher = make(1, retries=1, stays=True)
+    assert dispatcher.is_up
+    workers.holds = True
+    result = begun(lambda: run(dispatcher, 1))
+    workers.call(0)
+    workers.of(0).die("signal 9")
+    wait_for(lambda: dispatcher.statistics().retried == 1)
+    wait_for(lambda: dispatcher.statistics().devices[0].restarts == 1)
+    workers.call(0).answer()
+    assert result() == [2]
+    assert dispatcher.is_up
+
+
+def test_a_part_that_stays_and_is_lost_again_is_given_up(make: Make, workers: FakeWorkers) -> None:
+    dispatcher = make(1, retries=1, stays=True)
+    workers.holds = True
+    result = begun(lambda: run(dispatcher, 1))
+    for turn in range(2):
+        wait_for_state(dispatcher, 0, State.READY)
+        wait_for(lambda turn=turn: dispatcher.statistics().devices[0].restarts == turn)
+        workers.call(0)
+        workers.of(0).die(f"signal {turn}")
+    with pytest.raises(WorkerDiedError, match="device 0: signal 1"):
+        result()
+
+
 def test_a_part_that_is_lost_again_is_given_up(make: Make, workers: FakeWorkers) -> None:
     dispatcher = make(2, retries=1)
     workers.holds = True

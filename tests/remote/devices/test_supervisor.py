@@ -6,6 +6,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -133,6 +134,19 @@ def test_a_first_build_that_fails_is_not_tried_again(
     supervisor.wait_for(State.OUT)
     assert (supervisor.rests, supervisor.restarts, len(workers.processes)) == ([None], 0, 1)
     assert not workers.of(0).alive and workers.of(0).closed
+
+
+def test_a_device_that_keeps_trying_is_out_only_for_a_while(
+    supervisor: Watched, workers: FakeWorkers
+) -> None:
+    supervisor.place = replace(supervisor.place, keeps_trying=True)
+    ready(supervisor)
+    for turn in range(module.MOST_DEATHS + 1):
+        crash(workers.of(0))
+        wait_for(lambda turn=turn: supervisor.restarts == turn + 1)
+        supervisor.wait_for(State.READY)
+    assert State.OUT in supervisor.states
+    assert supervisor.rests[-2:] == [module.LONGEST_BACK_OFF_S] * 2
 
 
 @pytest.mark.parametrize("fail", [crash, refuse])
