@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -76,6 +77,11 @@ class Options:
         Let clients on this machine pass tensors in shared memory.
     shm_owner
         The number of a user whose shared memory counts, beside the server's own; may be repeated.
+    isolation
+        Where models run: "thread" in this process, "process" each in one of its own, which is
+        started again when it ends; NAME=process for one model; may be repeated.
+    retry
+        Compute requests once more that were lost with such a process.
     grace_s
         For how long requests under way may go on after SIGTERM; a second signal ends at once.
     """
@@ -102,6 +108,8 @@ class Options:
     grpc_reflection: Annotated[bool, _FLAG] = False
     allow_client_shm: Annotated[bool, _FLAG] = False
     shm_owner: tuple[int, ...] = ()
+    isolation: tuple[str, ...] = ()
+    retry: Annotated[bool, _FLAG] = False
     grace_s: float = GRACE_S
 
 
@@ -138,8 +146,9 @@ def serve(*models: str, options: Options | None = None) -> None:
 def _server(models: tuple[str, ...], options: Options) -> Server:
     from mindspore_lite.server.access import read_tokens  # when it is sure to be needed
 
+    by_name = _by_name(models)
     return Server(
-        _by_name(models),
+        by_name,
         host=options.host,
         http_port=options.http_port,
         grpc_port=options.grpc_port,
@@ -157,6 +166,8 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         grpc_reflection=options.grpc_reflection,
         allow_client_shm=options.allow_client_shm,
         shm_owners=options.shm_owner,
+        isolation=_isolation(options.isolation, by_name),
+        retry=options.retry,
     )
 
 
@@ -171,6 +182,13 @@ def _by_name(models: tuple[str, ...]) -> dict[str, str]:
             fail(f"two models are called {name!r}; give one as NAME={path}", code=2)
         found[name] = path
     return found
+
+
+def _isolation(texts: tuple[str, ...], models: Mapping[str, str]) -> dict[str, str]:
+    """NAME=HOW for a model, or HOW for all others."""
+    found = [text.rpartition("=") for text in texts]
+    usual = {name: how for _, equals, how in found if not equals for name in models}
+    return usual | {name: how for name, equals, how in found if equals}
 
 
 def _context(options: Options) -> Context:

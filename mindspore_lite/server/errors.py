@@ -96,6 +96,8 @@ _WORDS: dict[
     type[BaseException], str
 ] = {  # instead of the error's own, where those are for the program that runs the model
     errors.ClosedError: "the model is being unloaded, or the server is ending",
+    errors.WorkerDiedError: "the process of the model ended, and is being started again; "
+    "send the request again",
     errors.CancelledError: "the request was cancelled",
     futures.CancelledError: "the request was cancelled",
     errors.StoppedError: "the request was cancelled",

@@ -42,6 +42,10 @@ class PoolLike(Protocol):
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
 
+    @property
+    def is_up(self) -> bool:
+        """Whether calls are computed now; otherwise they wait. Nothing is asked."""
+
     def run(self, call: Call) -> list[np.ndarray]:
         """Compute one call; the calling thread waits."""
 
@@ -84,7 +88,7 @@ class ServedModel:
         platform: What kind of model it is, in the protocol's form.
         max_batch_size: If it is not 0, the first dim of every input and output is the batch, and a
             request has 1 to so many rows.
-        reason: Why it is not ready; "" if it is.
+        reason: Why it cannot be used; "" if it can.
     """
 
     name: str
@@ -98,8 +102,8 @@ class ServedModel:
 
     @property
     def is_ready(self) -> bool:
-        """Whether its probe passed."""
-        return not self.reason
+        """Whether its probe passed, and its process is there, if it has one of its own."""
+        return not self.reason and self.service.is_up
 
     def metadata(self, versions: Sequence[str]) -> dict[str, object]:
         """What the protocol tells of it."""
@@ -196,11 +200,24 @@ class Models:
             )
         return found
 
-    def usable(self, name: str, version: str = "") -> ServedModel:
+    def ready(self, name: str, version: str = "") -> ServedModel:
         """The same, if it is ready.
 
         Raises:
             RequestError: There is none, or it is not ready.
+        """
+        found = self.usable(name, version)
+        if not found.is_ready:
+            raise RequestError(
+                Kind.UNAVAILABLE, f"model {name!r} is not ready: its process is being started", 1
+            )
+        return found
+
+    def usable(self, name: str, version: str = "") -> ServedModel:
+        """The same, if requests may be sent there; those to a process that starts again wait.
+
+        Raises:
+            RequestError: There is none, or it failed its probe.
         """
         found = self.find(name, version)
         if found.reason:
@@ -210,8 +227,8 @@ class Models:
         return found
 
     def versions(self, name: str) -> list[str]:
-        """Those of a model that are ready, as text in rising order."""
-        ready = [v for v, model in self._table.get(name, {}).items() if model.is_ready]
+        """Those of a model that can be used, as text in rising order."""
+        ready = [v for v, model in self._table.get(name, {}).items() if not model.reason]
         return ready[::-1]
 
     def names(self) -> list[str]:

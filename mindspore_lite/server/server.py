@@ -16,6 +16,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -24,8 +25,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ClosedError, EngineUnavailableError
-from mindspore_lite.graph.source import ModelInput
-from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.server.isolation import Isolation, started
 from mindspore_lite.serving.service import existing, unnamed
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.read import read_layers
@@ -88,6 +88,9 @@ class Server:
         grpc_reflection: Let clients ask which gRPC methods there are.
         allow_client_shm: Let clients on this machine pass tensors in shared memory.
         shm_owners: Users, by number, whose shared memory counts, beside the server's own.
+        isolation: "thread" runs models on threads of this process, "process" each in a process of
+            its own, which is started again when it ends; or one of these for some models, by name.
+        retry: Whether requests that were lost with such a process are computed once more.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -125,6 +128,8 @@ class Server:
         grpc_reflection: bool = False,
         allow_client_shm: bool = False,
         shm_owners: Sequence[int] = (),
+        isolation: str | Mapping[str, str] = "thread",
+        retry: bool = False,
     ) -> None:
         _check_installed()
         from mindspore_lite.server.access import Gate
@@ -132,12 +137,11 @@ class Server:
         from mindspore_lite.server.grpc.options import GrpcOptions
         from mindspore_lite.server.http.port import HttpOptions
         from mindspore_lite.server.limits import limits_of
-        from mindspore_lite.server.models import check_name
         from mindspore_lite.server.tls import server_context
 
         self._files = _named(models)
-        for name in self._files:
-            check_name(name, "1")
+        self._isolation = _isolation(isolation, list(self._files))
+        self._start = partial(started, retry=checks.flag("retry", retry))
         self._context = Context() if context is None else context
         checks.instance("context", self._context, Context)
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
@@ -262,13 +266,13 @@ class Server:
     def _load(self, name: str, path: Path) -> None:
         from mindspore_lite.server.models import ModelOptions
 
-        kind = model_kind(path)
-        given = ModelInput(kind, path)
+        isolation = self._isolation.get(name, Isolation.THREAD)
         asked = self._context.parallel
         layers = read_layers("serve", asked.config_path, asked.config_info)
         spec = unnamed(settle(self._context, layers, stacklevel=4))
-        options = ModelOptions(platform=_PLATFORMS.get(kind, "mslite"))
-        self._core.models.load(name, "1", lambda: PooledService(given, spec), options)
+        options = ModelOptions(platform=_PLATFORMS.get(model_kind(path), "mslite"))
+        start = partial(self._start, path, spec, isolation)
+        self._core.models.load(name, "1", start, options)
 
     def _end(self, drain_s: float) -> None:
         self._is_closed = self._core.is_ending = self._core.refuses = True
@@ -280,6 +284,8 @@ class Server:
 
 def _named(models: Any) -> dict[str, Path]:
     """The files to serve, by name."""
+    from mindspore_lite.server.models import check_name
+
     if isinstance(models, str | os.PathLike):
         models = [models]
     if not isinstance(models, Mapping):
@@ -293,11 +299,22 @@ def _named(models: Any) -> dict[str, Path]:
         raise ValueError("there are no models to serve; give at least one")
     found = {}
     for name, path in models.items():
+        check_name(checks.string("models key", name), "1")
         text = checks.path("models element", path)
         if os.path.isdir(text):
             raise ValueError(f"{text!r} is a directory, wanted a model file")
-        found[checks.string("models key", name)] = Path(existing(text)).absolute()
+        found[name] = Path(existing(text)).absolute()
     return found
+
+
+def _isolation(given: str | Mapping[str, str], names: Sequence[str]) -> dict[str, Isolation]:
+    """Where models run, by name; those that are missing run on threads."""
+    words = dict.fromkeys(names, given) if isinstance(given, str) else dict(given)
+    unknown = sorted(set(words) - set(names))
+    if unknown:
+        raise ValueError(f"isolation names {unknown}, but the models are {sorted(names)}")
+    check = checks.one_of(*(one.value for one in Isolation))
+    return {name: Isolation(check("isolation", word)) for name, word in words.items()}
 
 
 def _check_installed() -> None:

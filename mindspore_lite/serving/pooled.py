@@ -132,6 +132,11 @@ class PooledService:
         """Whether it takes calls; nothing has to be asked."""
         return not self._closed
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it takes calls."""
+        return not self._closed
+
     def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
         """submit() for an event loop: inputs are checked, and what takes microseconds is run here.
 

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import tritonclient.http as triton
 import tritonclient.http.aio as triton_aio
+from support.devices import has_ended, worker_pids
 from support.fake_engine import wait_for
 from support.served import Wire, get, post
 
@@ -235,6 +236,25 @@ def test_tokens_and_limits_and_names(tmp_path: Path) -> None:
         assert wire.ask(post("/v2/models/other/infer", b"x" * 101, token)).status == 413
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_of_models_end_with_the_server(number: int) -> None:
+    flags = ("--demo", "--isolation", "thread", "--isolation", "digits=process", "--retry")
+    with served(*flags) as (child, port):
+        (worker,) = worker_pids(child.pid)
+        with Wire(port) as wire:
+            for kills in (1, 0):
+                reply = wire.ask(post("/v2/models/digits/infer", asked()))
+                assert right(np.array(reply.json["outputs"][0]["data"]).reshape(-1, 10))
+                if kills:
+                    os.kill(worker, signal.SIGKILL)
+                    assert has_ended(worker)
+        (again,) = worker_pids(child.pid)
+        assert again != worker
+        child.send_signal(number)
+        assert has_ended(again)
+        assert child.wait(LIMIT_S) == (0 if number == signal.SIGTERM else -number)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -246,6 +266,8 @@ def test_tokens_and_limits_and_names(tmp_path: Path) -> None:
         (["--demo", "--host", "256.0.0.1"], 1, "cannot be opened"),
         (["--demo", "--token-file", os.devnull], 1, "wanted a plain file"),
         (["a=x", "a=y"], 2, "two models"),
+        (["--demo", "--isolation", "fork"], 1, "thread"),
+        (["--demo", "--isolation", "x=process"], 1, "the models are ['digits']"),
     ],
 )
 def test_wrong_usage_is_said_in_one_line(arguments: list[str], code: int, words: str) -> None:

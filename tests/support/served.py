@@ -82,6 +82,7 @@ class FakeService:
         places = [WorkerPlace(index, shared) for index in range(workers)]
         layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
         self.pool = Pool(places, layout, queue_size=queue_size)
+        self.is_up = True
 
     def run(self, call: Call) -> list[np.ndarray]:
         return self.pool.run(call)

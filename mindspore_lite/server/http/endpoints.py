@@ -35,7 +35,7 @@ def ready(exchange: Exchange) -> Reply:
 
 def model_ready(exchange: Exchange) -> Reply:
     """Whether a model can be used."""
-    model = exchange.core.models.usable(*_named(exchange))
+    model = exchange.core.models.ready(*_named(exchange))
     return json_reply({"name": model.name, "ready": True})
 
 

@@ -1,0 +1,181 @@
+"""Where a model of the server runs: on threads of this process, or in a process of its own.
+
+    service = started("net.onnx", spec, Isolation.PROCESS, retry=True)
+
+A process of its own is the worker of a MultiDeviceRunner with one device: it gets requests over
+shared memory, is watched, and is started again when it ends (remote/devices/supervisor.py). A crash
+of the engine then takes nothing but the requests that this process was computing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindspore_lite.core import synthetic
+from mindspore_lite.core.tensor_info import ANY_RANK
+from mindspore_lite.errors import LiteError
+from mindspore_lite.faces.answer import FAILED
+from mindspore_lite.graph.source import ModelInput
+from mindspore_lite.remote.devices.service import SplitService
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.layout import Layout
+from mindspore_lite.serving.pooled import PooledService
+from mindspore_lite.serving.service import Ended
+from mindspore_lite.serving.statistics import (
+    Latency,
+    PriorityStatistics,
+    Statistics,
+    WorkerStatistics,
+)
+from mindspore_lite.settings.formats import model_kind
+from mindspore_lite.settings.spec import Spec
+
+
+class Isolation(Enum):
+    """What a crash of a model's engine takes with it."""
+
+    THREAD = "thread"  # the server
+    PROCESS = "process"  # what the model's own process was computing
+
+
+class IsolatedService:
+    """A model in a process of its own, as the server sees a service (PoolLike in models.py).
+
+    Requests that come while the process is started again wait for it.
+
+    Args:
+        path: The model file.
+        spec: How it runs.
+        retry: Whether a request that was lost with the process is computed once more.
+
+    Raises:
+        LiteError: The model cannot be built there.
+    """
+
+    def __init__(self, path: Path, spec: Spec, *, retry: bool = False) -> None:
+        self.spec = spec
+        self._split = SplitService(str(path), spec, int(retry), whole=True)
+        self.inputs, self.outputs = self._split.inputs, self._split.outputs
+        self._told: dict[str, Any] = {}  # what the process last told of its pool
+        self.statistics()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the process is there, with the model built and warmed up."""
+        return self._split.dispatcher.is_up
+
+    def run(self, call: Call) -> list[np.ndarray]:
+        """Compute one call; the calling thread waits."""
+        try:
+            return self._split.run(call)
+        except LiteError as exc:
+            raise _plain(exc)  # noqa: B904 - it is the same error
+
+    def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
+        """Begin one call; its answer is waited for on another thread.
+
+        Raises:
+            LiteError: The inputs do not fit, or too many requests are under way.
+        """
+        call.inputs = self._split.arrays(call.inputs)
+        if call.timeout_s is None:
+            call.timeout_s = self._split.timeout_s
+
+        def deliver(found: list[Any] | BaseException) -> None:
+            ended(_plain(found) if isinstance(found, LiteError) else found)
+
+        return self._split.submit(call, deliver)
+
+    def warm_up_shapes(self) -> list[list[int]] | None:
+        """The shapes of a smallest request; None when only the user can know them."""
+        if any(i.shape == ANY_RANK or -1 in i.shape[1:] for i in self.inputs):
+            return None
+        return [synthetic.closed(i.shape) for i in self.inputs]
+
+    def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """Run the model once; its process has run every worker when it built the model."""
+        arrays = [
+            synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
+        ]
+        limit_s = self.spec.budget.run_limit_s()
+        dispatcher = self._split.dispatcher  # which does not count this
+        with dispatcher.any_life(dispatcher.request([arrays], Call(arrays, limit_s))) as life:
+            life.predict(arrays, limit_s)
+        return arrays
+
+    def statistics(self) -> Statistics:
+        """What was done so far, over all processes; times and batches are those of the last one.
+
+        Asks the process, for a few seconds if it hangs.
+        """
+        found = self._split.statistics()
+        told = found.devices[0].runner
+        self._told = told or {**self._told, "queued": 0, "stuck": 0}
+        return _statistics(
+            self._told,
+            sent=found.sent,
+            running=max(0, found.running - self._told["queued"]),
+            queued=min(found.running, self._told["queued"]),
+            done=found.done,
+            failed=found.failed,
+            timed_out=found.timed_out,
+            cancelled=found.cancelled,
+            rejected=0,
+            closed=0,
+        )
+
+    def close(self, drain_s: float | None) -> None:
+        """Finish what was taken, and end the process."""
+        self._split.close(drain_s)
+
+
+def started(
+    path: Path, spec: Spec, isolation: Isolation, *, retry: bool = False
+) -> PooledService | IsolatedService:
+    """Build a model of the server."""
+    if isolation is Isolation.PROCESS:
+        return IsolatedService(path, spec, retry=retry)
+    return PooledService(ModelInput(model_kind(path), path), spec)
+
+
+def _plain(error: LiteError) -> LiteError:
+    """An error in the words that it would have without the process."""
+    error.args = (str(error).removeprefix(FAILED), *error.args[1:])
+    return error
+
+
+def _statistics(told: Mapping[str, Any], **counts: int) -> Statistics:
+    """The statistics of a pool that came as JSON, with other counts."""
+    fields = {
+        **told,
+        **counts,
+        "batches": {int(rows): times for rows, times in told["batches"].items()},
+        "queue_wait": Latency(**told["queue_wait"]),
+        "run_time": Latency(**told["run_time"]),
+        "workers": tuple(map(_worker, told["workers"])),
+        "layout": Layout(**_tuples(told["layout"])),
+        "priorities": {
+            int(number): PriorityStatistics(**{**one, "queue_wait": Latency(**one["queue_wait"])})
+            for number, one in told["priorities"].items()
+        },
+    }
+    return Statistics(**fields)
+
+
+def _worker(told: Mapping[str, Any]) -> WorkerStatistics:
+    waits, runs = Latency(**told["queue_wait"]), Latency(**told["run_time"])
+    return WorkerStatistics(**{**_tuples(told), "queue_wait": waits, "run_time": runs})
+
+
+def _tuples(told: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has lists for the tuples of records, and for those in them."""
+    return {key: _tuple(value) for key, value in told.items()}
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
