@@ -34,6 +34,7 @@ class Burst:
     first_error: str = ""
     late_ms: float = 0.0  # p99 of how much later than drawn requests were sent
     interrupted: bool = False
+    refused: int = 0  # of the errors: those for which there was no room
 
     @property
     def latencies_ms(self) -> np.ndarray:

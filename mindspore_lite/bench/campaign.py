@@ -40,11 +40,15 @@ class Findings:
 
 @dataclass
 class Sides:
-    """All sides of a comparison, each with the memory that it uses; ours is the first."""
+    """All sides of a comparison, each with the memory that it uses; ours is the first, if any."""
 
     sides: dict[str, Side] = field(default_factory=dict)
     meters: dict[str, Meter] = field(default_factory=dict)
     files: dict[str, list[str]] = field(default_factory=dict)  # other models: their outputs
+
+    def add(self, side: Side) -> None:
+        """One more, which is there already."""
+        self.sides[side.name], self.meters[side.name] = side, Meter()
 
     def measure(
         self, loads: Sequence[Load], feed: Feed, plan: ComparePlan, watch: Watch
@@ -74,7 +78,8 @@ class Sides:
                 watch.at(f"{name}, {load}")
                 with self.meters[name].turn():
                     desks[name] = stack.enter_context(side.desk(load, feed))
-            found.apart = check_alike(desks, self.files)
+            if OURS in desks:
+                found.apart = check_alike(desks, self.files)
             return turns(desks, load, plan, watch, self.meters)
 
     def _add(self, found: Findings, load: Load, bursts: Bursts) -> None:

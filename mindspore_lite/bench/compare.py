@@ -144,7 +144,7 @@ def check_alike(desks: Mapping[str, Desk], files: Mapping[str, Sequence[str]]) -
                 raise EngineError(
                     f"output {number} of {name} differs from mslite's by {apart:.2g} of the "
                     f"largest value, wanted at most {ALIKE:g}; there is nothing to compare, leave "
-                    "it out of --compare"
+                    f"{name} out"
                 )
     return found
 
@@ -184,7 +184,7 @@ def ratios(load: Load, bursts: Bursts) -> list[Ratio]:
     of = "throughput" if load.rate is None else "p99"
     found = []
     for peer, theirs in bursts.items():
-        if peer == OURS:
+        if peer == OURS or OURS not in bursts:
             continue
         pairs = [(_figure(a, of), _figure(b, of)) for a, b in zip(bursts[OURS], theirs)]  # noqa: B905 - Ctrl-C may leave one less
         values = [a / b if of == "throughput" else b / a for a, b in pairs if a and b]

@@ -18,11 +18,17 @@ def findings(view: View) -> list[str]:
 def trouble(view: View) -> list[str]:
     """A sentence per run in which requests failed."""
     return [
-        f"{run['side']} at {load_of(run).text}: {many(run['errors'], 'request')} failed. "
+        f"{run['side']} at {load_of(run).text}: {many(run['errors'], 'request')} failed"
+        f"{_refused(run)}. "
         f"The first error: {run.get('first_error') or 'not kept'}"
         for run in view.runs
         if run.get("errors")
     ]
+
+
+def _refused(run: Entry) -> str:
+    refused = run.get("refused")
+    return f", {count(refused)} of them refused for lack of room" if refused else ""
 
 
 def setting(point: Entry) -> str:
@@ -55,9 +61,9 @@ def _tuned(tune: Entry | None) -> Iterator[str]:
 
 
 def _failed(view: View) -> Iterator[str]:
-    ours = view.of(OURS)
+    ours = view.of(view.lead)
     if ours and not any(_answered(run) for run in ours):
-        yield f"Every request to {OURS} failed."
+        yield f"Every request to {view.lead} failed."
 
 
 def _compared(view: View) -> Iterator[str]:
@@ -94,15 +100,15 @@ def _alone(view: View) -> Iterator[str]:
     best = best_run(view)
     if best:
         yield (
-            f"{OURS} answers {digits(best.get('throughput'))} requests/s at {load_of(best).text}, "
-            f"half of them within {span(latency(best, 'p50'))} and 99 % within "
-            f"{span(latency(best, 'p99'))}."
+            f"{view.lead} answers {digits(best.get('throughput'))} requests/s at "
+            f"{load_of(best).text}, half of them within {span(latency(best, 'p50'))} and 99 % "
+            f"within {span(latency(best, 'p99'))}."
         )
 
 
 def best_run(view: View) -> Entry | None:
     """Our run with the highest throughput."""
-    ours = [run for run in view.of(OURS) if _answered(run)]
+    ours = [run for run in view.of(view.lead) if _answered(run)]
     return max(ours, key=lambda run: run.get("throughput") or 0.0, default=None)
 
 

@@ -20,12 +20,13 @@ import time
 from array import array
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from mindspore_lite.bench.burst import Burst, columns
 from mindspore_lite.bench.clock import Clock, RealClock
-from mindspore_lite.errors import RequestTimeoutError
+from mindspore_lite.errors import QueueFullError, RequestTimeoutError
 
 OUTSTANDING = 1000  # as many as the queue of a runner takes
 GRACE_S = 10.0  # guess: what is not answered by then is lost
@@ -41,6 +42,13 @@ Done = Callable[[BaseException | None], None]  # called at the end of a request,
 Submit = Callable[[Done], None]  # returns at once
 Drop = Callable[[], None]  # gives up what was submitted and has no answer, for the next to begin
 Tick = Callable[[int], None]  # called now and then with how many were answered
+
+
+class _Failure(NamedTuple):
+    """A request that failed: when, and whether there was no room for it."""
+
+    at: float
+    refused: bool
 
 
 def closed_loop(
@@ -93,7 +101,7 @@ class _Closed:
         self._seen = 0  # ends of requests, since the beginning or since the window is open
         self._opened, self._closed = math.inf, math.inf
         self._cpu_s = 0.0
-        self._failures: list[float] = []
+        self._failures: list[_Failure] = []
         self._first_error = ""
         self.times = array("d")  # start and end of each; 16 bytes, for there may be many
         self.over = threading.Event()
@@ -105,17 +113,17 @@ class _Closed:
             try:
                 self._call()
             except Exception as exc:  # noqa: BLE001 - counted, and the first one is shown
-                self._ended(start, str(exc) or type(exc).__name__)
+                self._ended(start, exc)
                 self.over.wait(_PAUSE_S)
             else:
-                self._ended(start, "")
+                self._ended(start, None)
 
-    def _ended(self, start: float, error: str) -> None:
+    def _ended(self, start: float, error: Exception | None) -> None:
         now = self._clock.now()
         with self._lock:
-            if error:
-                self._failures.append(now)
-                self._first_error = self._first_error or error
+            if error is not None:
+                self._failures.append(_Failure(now, isinstance(error, QueueFullError)))
+                self._first_error = self._first_error or str(error) or type(error).__name__
             else:
                 self.times.extend((start, now))
             self._seen += 1
@@ -143,15 +151,17 @@ class _Closed:
         window_s = self._closed - self._opened
         starts, ends = columns(self.times, self._opened)
         inside = (ends > 0) & (ends <= window_s)
+        failed = [one for one in self._failures if self._opened < one.at <= self._closed]
         return Burst(
             starts[inside],
             ends[inside],
             answered=int(inside.sum()),
             window_s=window_s,
             cpu_s=self._cpu_s,
-            errors=sum(self._opened < end <= self._closed for end in self._failures),
+            errors=len(failed),
             first_error=self._first_error,
             interrupted=interrupted,
+            refused=sum(one.refused for one in failed),
         )
 
 
@@ -217,7 +227,7 @@ class _Open:
         self._submit, self._clock = submit, clock
         self._lock = threading.Lock()
         self._sent = array("d")  # of each, when it was meant to be, and when it was
-        self._failures: list[float] = []
+        self._failures: list[_Failure] = []
         self._first_error = ""
 
     def send(self, moment: float) -> None:
@@ -242,7 +252,7 @@ class _Open:
             if error is None:
                 self.times.extend((moment, now))
             else:
-                self._failures.append(moment)
+                self._failures.append(_Failure(moment, isinstance(error, QueueFullError)))
                 self._first_error = self._first_error or str(error) or type(error).__name__
 
     def burst(self, closed: float, cpu_s: float, interrupted: bool) -> Burst:
@@ -256,8 +266,8 @@ class _Open:
         counts = starts >= 0
         meant, sent = columns(self._sent, self.opened)
         late_s = (sent - meant)[meant >= 0]
-        errors = sum(moment >= self.opened for moment in failures)
-        lost = 0 if interrupted else len(late_s) - int(counts.sum()) - errors
+        failed = [one for one in failures if one.at >= self.opened]
+        lost = 0 if interrupted else len(late_s) - int(counts.sum()) - len(failed)
         if lost:
             first_error = first_error or f"no answer {GRACE_S:g} s after the end"
         return Burst(
@@ -266,8 +276,9 @@ class _Open:
             answered=int(((ends > 0) & (ends <= window_s)).sum()),
             window_s=window_s,
             cpu_s=cpu_s,
-            errors=errors + lost,
+            errors=len(failed) + lost,
             first_error=first_error,
             late_ms=float(np.percentile(late_s, 99)) * 1e3 if late_s.size else 0.0,
             interrupted=interrupted,
+            refused=sum(one.refused for one in failed),
         )

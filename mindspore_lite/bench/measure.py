@@ -61,6 +61,7 @@ def run_of(side: str, load: Load, bursts: Sequence[Burst], own_bytes: int) -> Ru
         first_error=next((b.first_error for b in bursts if b.errors), ""),
         histogram=_histogram(latencies),
         timeline=_timeline(bursts, window_s),
+        refused=sum(burst.refused for burst in bursts),
     )
 
 

@@ -38,7 +38,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Settings:
-    """How it was measured; 0 workers, threads and batch are automatic, automatic and none."""
+    """How it was measured; 0 workers, threads and batch are automatic, automatic and none.
+
+    Target and engine are empty where only a server was measured.
+    """
 
     target: str
     engine: str
@@ -48,6 +51,7 @@ class Settings:
     duration_s: float
     warmup_s: float
     rounds: int
+    url: str = ""  # of the server
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Run:
     first_error: str
     histogram: Histogram
     timeline: tuple[Moment, ...]
+    refused: int = 0  # of the errors: those for which there was no room
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,9 @@ def facts(view: View) -> Element:
         shape = ", ".join("?" if n is None else str(n) for n in port.get("shape") or [])
         pairs.append((f"input {port.get('name')}", f"{port.get('dtype')} [{shape}]"))
     pairs += [
-        (_SETTINGS.get(name, name), _setting(name, value)) for name, value in view.settings.items()
+        (_SETTINGS.get(name, name), _setting(name, value))
+        for name, value in view.settings.items()
+        if value != ""  # target, engine or URL, where there is none
     ]
     pairs += [(text, machine.get(name)) for name, text in _MACHINE.items()]
     pairs += sorted((machine.get("versions") or {}).items())

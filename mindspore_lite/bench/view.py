@@ -55,6 +55,7 @@ class View:
         self.apart: Sequence[Entry] = safe.get("apart") or []
         self.loads = sorted({load_of(run) for run in self.runs})
         self.sides = ours_first(run["side"] for run in self.runs)
+        self.lead = self.sides[0] if self.sides else OURS  # whose figures come first
 
     def at(self, load: Load) -> list[Entry]:
         """The runs of a load, in the order of the sides."""

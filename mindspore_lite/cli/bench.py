@@ -1,8 +1,7 @@
-"""`mslite bench MODEL`: how fast a model is under load, next to peers or with better settings."""
+"""`mslite bench`: how fast a model or a server is under load, next to peers, or better settings."""
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,11 +13,11 @@ import numpy as np
 
 from mindspore_lite.bench import peers
 from mindspore_lite.bench.burst import Load
-from mindspore_lite.bench.campaign import Findings, places, taking_part
+from mindspore_lite.bench.campaign import places, taking_part
 from mindspore_lite.bench.compare import ComparePlan, rounds_for
 from mindspore_lite.bench.machine import machine
 from mindspore_lite.bench.measure import Meter
-from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune, plain
+from mindspore_lite.bench.result import ModelFacts, Port, Result, Settings, Tune
 from mindspore_lite.bench.sides import Feed, Ours, Wish
 from mindspore_lite.bench.trial import Trial, engines, usual_setting
 from mindspore_lite.bench.tune import Search, best_of, grid, marked, setting_of
@@ -26,11 +25,14 @@ from mindspore_lite.bench.winner import ini_text, python_text, remember
 from mindspore_lite.cli.bench_flags import (
     Options,
     check_tune,
+    check_url,
     loads_of,
     peers_of,
     plan_of,
 )
-from mindspore_lite.cli.bench_show import show_apart, show_ratios, show_runs, show_tune
+from mindspore_lite.cli.bench_report import finish, show, write
+from mindspore_lite.cli.bench_show import show_tune
+from mindspore_lite.cli.bench_url import measure_url, served_by
 from mindspore_lite.cli.console import bar, fail, say, tidy_end, working
 from mindspore_lite.cli.inputs import (
     check_files,
@@ -50,22 +52,25 @@ from mindspore_lite.settings.spec import settle
 from mindspore_lite.tensor import Tensor
 
 
-def bench(model: Path, /, *, options: Options | None = None) -> None:
-    """Measure a model under load.
+def bench(model: Path | None = None, /, *, options: Options | None = None) -> None:
+    """Measure a model, or a server, under load.
 
     Parameters
     ----------
     model
-        A MindIR or ONNX file.
+        A MindIR or ONNX file; it may be missing where there is --url.
     """
     options = options or Options()
+    check_url(options, model)
     check_tune(options)
     check_files(read_pairs("--input", options.input), pictures=False)
     loads, names = loads_of(options), peers_of(options)
     plan = plan_of(options)
     check_writable(options.json, options.html)
     with tidy_end():
-        if options.tune:
+        if model is None:
+            measure_url(options, loads, plan)
+        elif options.tune:
             _tune(model, options, [load.clients or 1 for load in loads], plan)
         else:
             _measure(model, options, loads, plan, _installed(names))
@@ -96,33 +101,31 @@ def _measure(
                 kind = model_type(model).name
                 everyone = taking_part(ours, meter, names, model, kind, wish)
                 sides = stack.enter_context(everyone)
+            if options.url:
+                served = stack.enter_context(closing(served_by(options, model)))
+                served.probe(feed)
+                sides.add(served)
             for name in names:
                 if name in peers.NOTES:
                     say(peers.NOTES[name])
             for name in sides.files:
                 say(f"mslite is {printable(model.name)}; {printable(name)} runs with its settings")
-            if names and not options.rounds:
+            if len(sides.sides) > 1 and not options.rounds:
                 rounds = rounds_for(plan.duration_s, loads, _answer_s(ours, feed))
                 plan = replace(plan, rounds=rounds)
             with bar(len(loads) * len(sides.sides) * plan.rounds) as watch:
                 found = sides.measure(loads, feed, plan, watch)
-    if found.interrupted and not found.runs:
-        raise KeyboardInterrupt
-    show_runs(found.runs)
-    show_ratios(found.ratios)
-    show_apart(found.apart, given=bool(options.input))
-    for text in found.warnings:
-        say(f"warning: {text}")
+    show(found, options)
     result = Result(
         model=_facts(model, feed),
         machine=machine(("numpy", engine, *(name for name in names if name in peers.INSTALL))),
-        settings=_settings(wish, engine, plan),
+        settings=replace(_settings(wish, engine, plan), url=options.url),
         runs=tuple(found.runs),
         ratios=tuple(found.ratios),
         layout=places(layout),
         apart=tuple(found.apart),
     )
-    _finish(result, options, found)
+    finish(result, options, found)
 
 
 def _answer_s(ours: Ours, feed: Feed) -> float:
@@ -134,14 +137,6 @@ def _answer_s(ours: Ours, feed: Feed) -> float:
             desk.call()
             times.append(time.perf_counter() - begin)
     return min(times)
-
-
-def _finish(result: Result, options: Options, found: Findings) -> None:
-    _write(result, options)
-    if found.interrupted:
-        fail("interrupted; these are the figures up to then", code=130)
-    if not any(run.requests for run in found.runs if run.side == "mslite"):
-        fail("no request was answered", code=1)
 
 
 def _tune(model: Path, options: Options, clients: Sequence[int], plan: ComparePlan) -> None:
@@ -186,7 +181,7 @@ def _show_winner(
         layout=places(trial.layouts[setting]) if setting else (),
         tune=tune,
     )
-    _write(result, options)
+    write(result, options)
     if search.interrupted:
         fail("interrupted; this is the best of what was tried", code=130)
     if best is None or verdict is None:
@@ -273,14 +268,3 @@ def _settings(wish: Wish, engine: str, plan: ComparePlan) -> Settings:
         warmup_s=plan.warmup_s,
         rounds=plan.rounds,
     )
-
-
-def _write(result: Result, options: Options) -> None:
-    if options.json is not None:
-        options.json.write_text(json.dumps(plain(result), indent=2) + "\n", encoding="utf-8")
-        say(f"the figures are in {printable(str(options.json))}")
-    if options.html is not None:
-        from mindspore_lite.bench.page import page
-
-        options.html.write_text(page(plain(result)), encoding="utf-8")
-        say(f"the report is {printable(str(options.html))}")

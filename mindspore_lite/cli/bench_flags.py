@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from mindspore_lite.bench.burst import Load
 from mindspore_lite.bench.compare import ComparePlan
+from mindspore_lite.bench.oip import url_of
 from mindspore_lite.bench.peers import INSTALL
 from mindspore_lite.bench.sides import Wish
 from mindspore_lite.cli.console import fail
@@ -31,6 +32,14 @@ class Options:
 
     Attributes
     ----------
+    url
+        A server of the Open Inference Protocol to measure, http://HOST:PORT or grpc://HOST:PORT;
+        with a MODEL, the server's and that in this process take turns.
+    model
+        The name of the model on the server; without it, the name of the MODEL file without its
+        suffix, or the server's only one.
+    token_file
+        A file with the token that the server wants.
     clients
         Closed loop: numbers of clients that each wait for an answer before they ask again. Without
         this and --rate: 1,4,16.
@@ -76,6 +85,9 @@ class Options:
         Compile in a child process that can reach the model's folder and no more.
     """
 
+    url: str = ""
+    model: str = ""
+    token_file: Path | None = None
     clients: str = ""
     rate: str = ""
     workers: int = 0
@@ -164,6 +176,31 @@ def check_tune(options: Options) -> None:
         fail(f"--tune does not go with {', '.join(given)}", code=2)
     if options.target != "cpu":
         fail("--tune searches settings of the CPU; it goes with --target cpu", code=2)
+
+
+def check_url(options: Options, model: Path | None) -> None:
+    """End the program where flags of a server do not go together."""
+    if not options.url:
+        needless = [name for name in ("model", "token_file") if getattr(options, name)]
+        if needless:
+            fail(f"--{needless[0].replace('_', '-')} goes with --url", code=2)
+        if model is None:
+            fail("there is nothing to measure, wanted a MODEL file or --url URL", code=2)
+        return
+    try:
+        url_of(options.url)
+    except ValueError as exc:
+        fail(str(exc), code=2)
+    if options.tune:
+        fail("--tune searches settings of a MODEL in this process; leave --url out", code=2)
+    names = ("workers", "threads", "batch", "device", "engine", "compare", "sandbox")
+    given = [f"--{name}" for name in names if getattr(options, name)]
+    given += ["--target"] if options.target != "cpu" else []
+    if model is None and given:
+        fail(
+            f"{', '.join(given)} is for a MODEL in this process; the server has its own settings",
+            code=2,
+        )
 
 
 def _listed(flag: str, text: str, kind: Callable[[str], Number], most: Number) -> list[Number]:

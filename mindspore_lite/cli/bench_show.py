@@ -34,9 +34,13 @@ def show_runs(runs: Sequence[Run]) -> None:
     for run in runs:
         if run.errors:
             say(
-                f"{run.side}, {Load(run.clients, run.rate)}: {run.errors} errors, the first: "
-                f"{printable(run.first_error)}"
+                f"{run.side}, {Load(run.clients, run.rate)}: {run.errors} errors{_refused(run)}, "
+                f"the first: {printable(run.first_error)}"
             )
+
+
+def _refused(run: Run) -> str:
+    return f" ({run.refused} of them refused for lack of room)" if run.refused else ""
 
 
 def show_ratios(ratios: Sequence[Ratio]) -> None:

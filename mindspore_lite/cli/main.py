@@ -40,11 +40,12 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "mslite inspect resnet50.mindir --html resnet50.html",
     ),
     "bench": (
-        "Measure a model under load: throughput, latency, CPU time, memory.\n\n"
+        "Measure a model, or a server, under load: throughput, latency, CPU time, memory.\n\n"
         "Exit code: 0 when requests were answered, 1 when none was or no setting keeps to "
         "--p99-ms, 2 on wrong usage, 130 after Ctrl-C, with what was measured up to then.",
         "mslite bench resnet50.mindir --clients 1,4,16 --compare onnxruntime\n\n"
-        "The best settings: mslite bench resnet50.mindir --tune --p99-ms 50 --html tune.html",
+        "The best settings: mslite bench resnet50.mindir --tune --p99-ms 50 --html tune.html\n\n"
+        "A server: mslite bench --url http://localhost:8000 --model resnet50 --clients 1,16",
     ),
     "doctor": (
         "Show versions, cores and cache, how concurrent requests share the cores, and whether a "
