@@ -43,7 +43,11 @@ class Served:
         self.name = url.scheme
         self._url = url
         self._client = client_of(url, token)
-        self._model = self._client.describe(model or self._only())
+        try:
+            self._model = self._client.describe(model or self._only())
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def model(self) -> str:

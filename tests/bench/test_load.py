@@ -9,6 +9,7 @@ from support.bench_world import Server, World
 from mindspore_lite.bench import load as load_module
 from mindspore_lite.bench.burst import Burst, Load
 from mindspore_lite.bench.load import Done, closed_loop, drawn, open_loop
+from mindspore_lite.errors import QueueFullError
 
 
 def p99_ms(burst: Burst) -> float:
@@ -96,6 +97,26 @@ def test_a_side_that_refuses_is_counted_with_its_first_words() -> None:
     burst = open_loop(full, 20.0, 0.0, 1.0, clock=World())
     assert burst.errors == 20
     assert burst.first_error == "the queue is full"
+    assert burst.refused == 0
+
+
+def test_requests_without_room_are_counted_as_refused_in_both_loops() -> None:
+    world, numbers = World(), iter(range(10**6))
+
+    def call() -> None:
+        world.wait_until(world.now() + 0.01)
+        if next(numbers) % 2:
+            raise QueueFullError("full")
+        raise ValueError("odd")
+
+    burst = closed_loop(call, 1, 0.0, 0.2, world)
+    assert burst.refused == pytest.approx(burst.errors / 2, abs=1)
+
+    def submit(done: Done) -> None:
+        done(QueueFullError("full") if next(numbers) % 2 else None)
+
+    burst = open_loop(submit, 20.0, 0.0, 1.0, clock=World())
+    assert burst.refused == burst.errors == 10
 
 
 def test_requests_of_the_warm_up_do_not_count() -> None:
