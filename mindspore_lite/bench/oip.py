@@ -53,7 +53,7 @@ def url_of(text: str) -> Url:
         raise ValueError(f"--url got {text!r}, {wanted}: {exc}") from None
     known = parts.scheme in ("http", "grpc") and host and port
     rest = parts.path.strip("/") or parts.query or parts.fragment or parts.username
-    if not known or rest or not text.isprintable() or " " in text:
+    if not known or rest or not text.isascii() or not text.isprintable() or " " in text:
         where = "; the name of the model goes into --model" if known and rest else ""
         raise ValueError(f"--url got {text!r}, {wanted}{where}")
     return Url(parts.scheme, host or "", port or 0)

@@ -23,7 +23,7 @@ from mindspore_lite.cli.console import bar, say, working
 from mindspore_lite.cli.inputs import check_names, read_array, read_pairs, read_shape
 from mindspore_lite.cli.inspect import printable
 from mindspore_lite.core import synthetic
-from mindspore_lite.errors import InputError
+from mindspore_lite.errors import InputError, ResourceError
 from mindspore_lite.server.access import read_tokens
 
 
@@ -92,7 +92,12 @@ def _array(one: ServedTensor, file: str, sizes: str) -> np.ndarray:
             name = printable(one.name)
             say(f"input {name} is open; taking {shape}, --shape changes that")
     if given is None:
-        given = np.fromfile(file, dtype) if file else synthetic.array(dtype, shape)
+        try:
+            given = np.fromfile(file, dtype) if file else synthetic.array(dtype, shape)
+        except (MemoryError, ResourceError):
+            raise InputError(
+                f"input {one.name!r} of shape {shape} has no room in memory; give a smaller --shape"
+            ) from None
     if given.dtype != dtype:
         raise InputError(
             f"{file!r} has {given.dtype}, input {one.name!r} wants {dtype}; convert it with astype"

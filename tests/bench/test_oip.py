@@ -32,6 +32,7 @@ def test_a_url_is_scheme_host_and_port(text: str, wanted: Url) -> None:
         ("http://localhost:0", "wanted http://HOST:PORT"),
         ("http://localhost:99999", "out of range"),
         ("http://:80", "wanted http://HOST:PORT"),
+        ("http://höst:80", "wanted http://HOST:PORT"),
         ("http://a b:80", "wanted http://HOST:PORT"),
         ("http://a\r\nX: y:80", "wanted http://HOST:PORT"),
         ("http://me@host:80", "wanted http://HOST:PORT"),

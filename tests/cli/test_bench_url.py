@@ -100,6 +100,7 @@ def test_inputs_may_come_from_files(mslite: Run, url: str, tmp_path: Path) -> No
         (["--model", "other"], "has no model 'other'"),
         (["--shape", "x=1,1,9"], "unexpected shape for input 'x' of model 'digits'"),
         (["--shape", "x=0,1,8,8"], "every dim must be 1 or more"),
+        (["--shape", "x=99999999999,1,8,8"], "has no room in memory; give a smaller --shape"),
         (["--shape", "y=1"], "the model has no input ['y']"),
         (["--input", "x=double.npy"], "has float64, input 'x' wants float32"),
         (["--input", "x=few.bin"], "has 3 values, input 'x' of shape [1, 1, 8, 8] wants 64"),
