@@ -70,6 +70,8 @@ def test_numbers_are_written_as_text(values: list[float]) -> None:
         (b'"\\"' + b"[" * 100 + b'"', True),
         (b"[]," * 100, True),
         (b'"\\\\"' + b"[" * 100, False),
+        (b'["' + b"]" * 100 + b'",' + b"[" * 32, False),
+        (b'"' + b"[" * 100, True),  # a string without an end, which is refused later
     ],
 )
 def test_the_depth_is_bounded(text: bytes, fits: bool) -> None:
@@ -80,6 +82,11 @@ def test_the_depth_is_bounded(text: bytes, fits: bool) -> None:
             check_depth(text, 32)
 
 
+def test_the_depth_of_a_string_without_an_end_takes_no_time() -> None:
+    """8 MiB, which took days when each quotation mark was a new beginning."""
+    check_depth(b'{"a":"' + b'\\"' * (1 << 22) + b"[" * 40, 32)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -87,6 +94,8 @@ def test_the_depth_is_bounded(text: bytes, fits: bool) -> None:
         b'{"inputs":[],"id":"\xff"}', b'{"inputs":[]}}', b'{"inputs":[],}', b'{"inputs":NaN}',
         b'{"inputs":[{"name":"a","shape":[1],"datatype":"FP32","data":[NaN,}]}',
         b'\xef\xbb\xbf{"inputs":[]}',
+        b'{"inputs":[],"id":"\\ud800","x":NaN}',
+        b'{"inputs":[{"name":"a","shape":[9223372036854775808],"datatype":"FP32","data":[]}]}',
         b"{" + b'"inputs":[],' * 1000, b'{"inputs":[],"x":' + b"[" * 30 + b"}",
     ],
 )  # fmt: skip
