@@ -38,6 +38,8 @@ Parameter = str | int | float | bool
 Write = Callable[["InferOutput"], None]
 
 _MOST_DIMS = 64  # of a tensor; NumPy's own limit
+_MOST_BYTES = 2**63 - 1  # of an array; of one without elements, as if dims of 0 were 1
+_MOST_TIMEOUT_US = 10**15  # 30 years; no clock counts much further
 _RESERVED = "triton_"
 _HALF_BYTES = 2  # of FP16 and BF16
 
@@ -283,6 +285,9 @@ def _check_shape(model: ServedModel, port: Port, shape: Shape) -> None:
             f"unexpected shape for input {port.name!r} of model {model.name!r}: got {list(shape)}, "
             f"wanted {list(wanted)}, where -1 is any size"
         )
+    item_bytes = DATATYPES[port.datatype].item_bytes
+    if 0 in shape and math.prod(dim or 1 for dim in shape) * item_bytes > _MOST_BYTES:
+        raise invalid(f"input {port.name!r} has shape {list(shape)}, which is too large")
     if model.max_batch_size and not 1 <= shape[0] <= model.max_batch_size:
         raise invalid(
             f"batch-size must be <= {model.max_batch_size} and at least 1 for model "
@@ -337,7 +342,7 @@ def _timeout_s(request: InferRequest) -> float | None:
     if "timeout" in request.parameters:
         timeout_us = unsigned("parameter 'timeout'", request.parameters["timeout"])
         if timeout_us:
-            due_s = min(due_s, request.arrived_s + timeout_us / 1e6)
+            due_s = min(due_s, request.arrived_s + min(timeout_us, _MOST_TIMEOUT_US) / 1e6)
     if due_s == math.inf:
         return None
     left_s = due_s - time.monotonic()

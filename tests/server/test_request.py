@@ -100,6 +100,14 @@ def test_a_request_that_does_not_fit_is_refused(
     assert info.value.kind is Kind.INVALID
 
 
+@pytest.mark.parametrize("dims", [(0, 2**63 - 1), (2**62, 0), (0, 2**61)])
+def test_no_elements_in_too_large_a_shape_are_refused(dims: tuple[int, ...]) -> None:
+    ports = {"IN": Port("IN", "FP32", (-1, -1))}
+    model = ServedModel("m", "1", None, ports, ports)  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="too large"):
+        prepare(model, asked(InferInput("IN", "FP32", dims, raw_reader(b""))))
+
+
 def test_the_batch_is_bounded(models: Models) -> None:
     for rows in (0, 5):
         data = raw_reader(floats(*range(3 * rows)))
@@ -124,6 +132,8 @@ def test_the_smallest_time_limit_counts(models: Models) -> None:
     request = asked(one(), parameters={"timeout": 600_000_000}, deadline_s=now + 60)
     assert (prepare(model, request).call.timeout_s or 0) < 61
     assert prepare(model, asked(one())).call.timeout_s is None
+    request = asked(one(), parameters={"timeout": 10**400})
+    assert (prepare(model, request).call.timeout_s or 0) > 1e8
     with pytest.raises(RequestError, match="expired") as info:
         prepare(model, asked(one(), deadline_s=now - 1))
     assert info.value.kind is Kind.DEADLINE

@@ -73,7 +73,7 @@ def infer_head(head: Head) -> InferHead:
     """
     found = head.notes
     if not isinstance(found, InferHead):
-        coding = head.headers.get(b"content-encoding", b"")
+        coding = head.headers.get(b"content-encoding", b"").lower()
         timeout_ms = _number(head, TIMEOUT)
         found = head.notes = InferHead(
             _number(head, LENGTH),
