@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
+from mindspore_lite.core import checks
 from mindspore_lite.core.files import open_file
 from mindspore_lite.server.errors import Kind, RequestError
 
 _SCHEME = "bearer "
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _LEAST_CHARACTERS = 16  # of a token; shorter ones can be guessed
 _MOST_BYTES = 1 << 20  # of a file of tokens
 
@@ -33,11 +36,16 @@ class Need(Enum):
 
 class Gate:
     """Checks tokens. Without client tokens everybody may use; without admin tokens nobody may
-    administer."""
+    administer.
+
+    Raises:
+        TypeError: The tokens are no list of texts; a single text would be a list of its letters.
+        ValueError: One is too short, or cannot be sent in a header.
+    """
 
     def __init__(self, tokens: Sequence[str] = (), admin_tokens: Sequence[str] = ()) -> None:
-        self._tokens = [_digest(token) for token in tokens]
-        self._admin = [_digest(token) for token in admin_tokens]
+        self._tokens = [_digest(token) for token in _checked("tokens", tokens)]
+        self._admin = [_digest(token) for token in _checked("admin_tokens", admin_tokens)]
 
     @property
     def is_open(self) -> bool:
@@ -82,16 +90,25 @@ def read_tokens(path: Path) -> list[str]:
     file = open_file(path)
     if file.size > _MOST_BYTES:
         raise ValueError(f"the file of tokens has {file.size} bytes, at most {_MOST_BYTES} go")
-    lines = [line.strip() for line in bytes(file.load()).decode("utf-8").splitlines()]
+    try:
+        text = bytes(file.load()).decode("utf-8-sig")  # some editors put a mark in front
+    except UnicodeDecodeError:
+        raise ValueError("the file of tokens is no text; put one on each line") from None
+    lines = [line.strip() for line in text.splitlines()]
     found = [line for line in lines if line and not line.startswith("#")]
-    for number, token in enumerate(found, start=1):
-        if len(token) < _LEAST_CHARACTERS or not token.isascii() or " " in token:
-            raise ValueError(
-                f"token {number} of the file must be {_LEAST_CHARACTERS} or more printable ASCII "
-                "characters without spaces; make one with: openssl rand -hex 32"
-            )
     if not found:
         raise ValueError("the file of tokens holds none; put one on each line")
+    return _checked("tokens", found)
+
+
+def _checked(name: str, tokens: object) -> list[str]:
+    found = checks.instances(name, tokens, str)
+    for number, token in enumerate(found, start=1):
+        if len(token) < _LEAST_CHARACTERS or not _TOKEN.fullmatch(token):
+            raise ValueError(
+                f"token {number} of {name} must be {_LEAST_CHARACTERS} or more printable ASCII "
+                "characters without spaces; make one with: openssl rand -hex 32"
+            )
     return found
 
 

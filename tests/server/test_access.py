@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,3 +66,26 @@ def test_a_file_of_bad_tokens_is_refused(tmp_path: Path, text: str, words: str) 
     path.write_text(text)
     with pytest.raises(ValueError, match=words):
         read_tokens(path)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe0123456789abcdef", b"0123456789abcdef\x01"])
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "tokens"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"no text|printable"):
+        read_tokens(path)
+
+
+def test_a_mark_of_an_editor_is_no_part_of_a_token(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(CLIENT, encoding="utf-8-sig")
+    assert read_tokens(path) == [CLIENT]
+
+
+@pytest.mark.parametrize("tokens", [CLIENT, [""], [CLIENT, "short"], [None], [CLIENT + "\n"]])
+def test_tokens_that_would_let_others_in_are_refused(tokens: Any) -> None:
+    """A single text is a list of letters, each of which would open the gate."""
+    with pytest.raises((TypeError, ValueError), match="token"):
+        Gate(tokens)
+    with pytest.raises((TypeError, ValueError), match="token"):
+        Gate((), tokens)
