@@ -19,6 +19,7 @@ All of it runs on the loop's thread, without locks. Times are looked at by the p
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mindspore_lite.server.http.port import HttpPort
 
 _HEAD, _BODY, _CHUNKED, _SKIP, _LINGER, _CLOSED = range(6)
+_LINES = re.compile(rb"(?:\r\n)+")
 _DIGITS = 19  # of a length that Python reads at once
 _ALIGNED = 64  # bytes: a cache line, and the widest vector
 _SKIPPED_BYTES = 64 * 1024  # of a refused request that are read, so that the connection can stay
@@ -226,8 +228,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take_head(self) -> bool:
         ahead, limits = self._ahead, self._port.core.limits
+        self._head = None  # that of the request before, which may be refused no more
         if ahead.startswith(b"\r\n"):  # some clients send an empty line behind a body
-            self._ahead = ahead[2:]
+            self._ahead = ahead[_LINES.match(ahead).end() :]  # type: ignore[union-attr]
             return True
         end = ahead.find(b"\r\n\r\n", 0, limits.head_bytes)
         if end < 0:
@@ -239,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
             check_part(ahead)
             self.due_s = min(self.due_s, self._port.loop.time() + limits.head_s)
             return False
-        raw, self._ahead, self._head = ahead[: end + 4], ahead[end + 4 :], None
+        raw, self._ahead = ahead[: end + 4], ahead[end + 4 :]
         known = self._port.known.get(raw)
         self.due_s = _FOREVER
         self._head = head = read_head(raw, limits) if known is None else known[0]

@@ -120,6 +120,19 @@ def test_an_empty_line_between_requests_is_ignored(wire: Wire) -> None:
     assert wire.ask(LIVE).status == 200
 
 
+def test_many_empty_lines_are_ignored(wire: Wire) -> None:
+    wire.send(b"\r\n" * 100_000)
+    assert wire.ask(get("/v2")).status == 200
+
+
+def test_a_head_that_is_refused_is_answered_for_itself(wire: Wire) -> None:
+    """Not by what the request before it asked for."""
+    wire.ask(get("/v2", "x-request-id: first", method="HEAD"), has_body=False)
+    reply = wire.ask(b"GET /v2 HTTP/1.1\r\nx: " + b"y" * 20_000)
+    assert (reply.status, reply.headers.get("x-request-id")) == (431, None)
+    assert "head is longer" in reply.error
+
+
 def test_large_tensors_arrive_whole_and_aligned(wire: Wire) -> None:
     array = np.arange(500_000, dtype=np.float32)
     tensor = {
