@@ -186,7 +186,9 @@ class Models:
         if versions is None and name in self._expected:
             raise RequestError(Kind.UNAVAILABLE, f"model {name!r} is being loaded", 1)
         if versions is None:
-            raise RequestError(Kind.NOT_FOUND, f"unknown model {name!r}; GET /v2/models lists all")
+            raise RequestError(
+                Kind.NOT_FOUND, f"unknown model {name!r}; served are {', '.join(self.names())}"
+            )
         if not version:
             for newest in versions.values():
                 if not newest.reason:

@@ -145,7 +145,7 @@ def test_the_health_service_knows_no_other(caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("message", "code", "words"),
     [
-        (request("nowhere"), NOT_FOUND, "unknown model 'nowhere'"),
+        (request("nowhere"), NOT_FOUND, "unknown model 'nowhere'; served are bad, id_batch"),
         (request(""), NOT_FOUND, "unknown model"),
         (request(model_version="1"), NOT_FOUND, "version '1'"),
         (request(model_version="-1"), INVALID, "must be a number"),
