@@ -20,7 +20,8 @@ from cyclopts import Parameter
 from mindspore_lite.cli.console import complain, fail
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.context import Context
-from mindspore_lite.server.server import GRACE_S, Server
+from mindspore_lite.core import checks
+from mindspore_lite.server.server import GRACE_S, Server, name_of
 
 _MOST_FILES = 65_536
 _FLAG = Parameter(negative="")
@@ -131,14 +132,14 @@ def serve(*models: str, options: Options | None = None) -> None:
         models = (*models, f"digits={DIGITS_MODEL}")
     if not models:
         fail("serve wants models, or --demo (see mslite serve --help)", code=2)
+    checks.seconds("grace_s", options.grace_s)  # now, not when the server is to end
     server = _server(models, options)
     _raise_file_limit()
-    signals = _caught_signals()
+    ending = _caught_signals()
     _warn_of_network(server, options)
     server.start()
     print(_ready_line(server, options), flush=True)  # noqa: T201
-    signals.recv(1)
-    threading.Thread(target=_end_at_once, args=(signals,), daemon=True).start()
+    ending.wait()
     if not server.drain(options.grace_s):
         complain(f"some requests were not answered within {options.grace_s:g} s, and were cut off")
 
@@ -177,7 +178,7 @@ def _by_name(models: tuple[str, ...]) -> dict[str, str]:
     for text in models:
         name, equals, path = text.partition("=")
         if not equals or os.path.exists(text):
-            name, path = Path(text).stem, text
+            name, path = name_of(Path(text)), text
         if name in found:
             fail(f"two models are called {name!r}; give one as NAME={path}", code=2)
         found[name] = path
@@ -250,19 +251,23 @@ def _raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _caught_signals() -> socket.socket:
-    """Where a byte comes in for each signal that asks the process to end."""
+def _caught_signals() -> threading.Event:
+    """Set by the first signal that asks the process to end; a second one ends it, loaded or not."""
     read, write = socket.socketpair()
     write.setblocking(False)
     signal.set_wakeup_fd(write.detach(), warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    return read
+    ending = threading.Event()
 
+    def watch() -> None:
+        read.recv(1)
+        ending.set()
+        read.recv(1)
+        os._exit(1)
 
-def _end_at_once(signals: socket.socket) -> None:
-    signals.recv(1)
-    os._exit(1)
+    threading.Thread(target=watch, name="mslite-signals", daemon=True).start()
+    return ending
 
 
 def _log_access() -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
 _IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
+_MOST_PORT = 65_535
 _FAILED = "the server cannot be started! "
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _PLATFORMS = {"ONNX": "onnx_onnxv1", "MINDIR": "mslite_mindir"}
@@ -149,20 +150,22 @@ class Server:
         tls = [os.fspath(path) for path in (tls_cert, tls_key, tls_client_ca)]
         self._http = HttpOptions(
             host=checks.string("host", host),
-            port=checks.non_negative("http_port", http_port),
+            port=_port_number("http_port", http_port),
             tls=server_context(*tls),
-            hosts=allow_hosts,
-            origins=allow_origins,
+            hosts=None
+            if allow_hosts is None
+            else checks.instances("allow_hosts", allow_hosts, str),
+            origins=checks.instances("allow_origins", allow_origins, str),
             logs=access_log,
         )
         self._grpc: GrpcOptions | None = None
         if grpc:
             if grpc_port is None:
                 grpc_port = http_port + 1 if http_port else 0
-            number = checks.non_negative("grpc_port", grpc_port)
+            number = _port_number("grpc_port", grpc_port)
             self._grpc = GrpcOptions(host, number, grpc_reflection, *tls)
         if allow_client_shm:
-            self._core.allow_shared_memory(shm_owners)
+            self._core.allow_shared_memory(checks.integers("shm_owners", shm_owners))
         self._lock = threading.Lock()
         self._open: dict[str, Port] = {}
         self._is_closed = False
@@ -282,6 +285,19 @@ class Server:
         self._core.models.close(drain_s)
 
 
+def name_of(path: Path) -> str:
+    """The name that a file is served under if it is given none."""
+    return _NO_NAME.sub("-", path.stem).lstrip(".")
+
+
+def _port_number(name: str, value: int) -> int:
+    """The system would take 70000 as well, for 4464."""
+    number = checks.non_negative(name, value)
+    if number > _MOST_PORT:
+        raise ValueError(f"{name} must be 0 to {_MOST_PORT}, but got {number}.")
+    return number
+
+
 def _named(models: Any) -> dict[str, Path]:
     """The files to serve, by name."""
     from mindspore_lite.server.models import check_name
@@ -290,7 +306,7 @@ def _named(models: Any) -> dict[str, Path]:
         models = [models]
     if not isinstance(models, Mapping):
         paths = [Path(checks.path("models element", path)) for path in models]
-        names = [_NO_NAME.sub("-", path.stem).lstrip(".") for path in paths]
+        names = [name_of(path) for path in paths]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"the names {twice} are there twice; give models as name=path")

@@ -224,6 +224,33 @@ def test_a_second_signal_ends_at_once() -> None:
         assert child.wait(LIMIT_S) == 1
 
 
+def test_two_signals_end_a_server_that_is_still_loading() -> None:
+    program = (
+        "import mindspore_lite.server.server as s, threading, sys\n"
+        "from mindspore_lite.cli.serve import Options, serve\n"
+        "s.Server._load = lambda *_: (print('loading', flush=True), threading.Event().wait())\n"
+        "serve(options=Options(demo=True, http_port=0, grpc=False))\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "loading\n"
+        child.send_signal(signal.SIGTERM)
+        child.send_signal(signal.SIGINT)
+        try:
+            assert child.wait(LIMIT_S) == 1
+        finally:
+            child.kill()
+
+
+def test_names_are_made_of_files_as_in_python() -> None:
+    from mindspore_lite.cli.serve import _by_name
+
+    assert _by_name(("a/my net.v1.onnx", "b=c.onnx")) == {
+        "my-net.v1": "a/my net.v1.onnx",
+        "b": "c.onnx",
+    }
+
+
 def test_tokens_and_limits_and_names(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("0123456789abcdef\n")
@@ -268,6 +295,7 @@ def test_processes_of_models_end_with_the_server(number: int) -> None:
         (["a=x", "a=y"], 2, "two models"),
         (["--demo", "--isolation", "fork"], 1, "thread"),
         (["--demo", "--isolation", "x=process"], 1, "the models are ['digits']"),
+        (["--demo", "--grace-s", "-1"], 1, "grace_s must be 0 or more"),
     ],
 )
 def test_wrong_usage_is_said_in_one_line(arguments: list[str], code: int, words: str) -> None:

@@ -79,6 +79,20 @@ def test_limits_are_checked(net: Path, limits: dict[str, float], words: str) -> 
         mslite.Server([net], limits=limits)
 
 
+@pytest.mark.parametrize(
+    "ports", [{"http_port": 70_000}, {"grpc_port": 65_536}, {"http_port": 65_535}]
+)
+def test_ports_that_there_are_not_are_refused(net: Path, ports: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be 0 to 65535"):
+        mslite.Server([net], **ports)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["tokens", "admin_tokens", "allow_hosts", "allow_origins"])
+def test_a_text_is_no_list_of_texts(net: Path, name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        mslite.Server([net], **{name: "0123456789abcdef"})  # type: ignore[arg-type]
+
+
 def test_a_model_that_is_being_loaded_is_not_ready_yet(net: Path) -> None:
     server = mslite.Server([net], http_port=0)
     models = server.core.models
