@@ -10,12 +10,11 @@ from typing import Any
 import grpc
 
 from mindspore_lite.core.files import open_file
-from mindspore_lite.errors import EngineError, EngineUnavailableError
+from mindspore_lite.errors import EngineError
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.grpc.gate import GateInterceptor
 from mindspore_lite.server.grpc.options import GrpcOptions
-from mindspore_lite.server.grpc.pool import POOL
-from mindspore_lite.server.grpc.service import HEALTH, INFERENCE, Pools, Service
+from mindspore_lite.server.grpc.service import Pools, Service
 
 _FOREVER_S = 1e6  # more than any grace
 _MOST_PEM = 1 << 20  # bytes of a file of certificates
@@ -54,6 +53,8 @@ class GrpcPort:
             EngineUnavailableError: Reflection is asked for, and not installed.
         """
         options, service = self._options, self._service
+        if options.reflection:
+            service.add_reflection()
         gate = GateInterceptor(self._core, service.needs, service.limited, self._pools.probes)
         limits = self._core.limits
         server = grpc.server(
@@ -63,8 +64,6 @@ class GrpcPort:
             options=_channel_options(limits.body_bytes, limits.grpc_calls, limits.head_bytes),
             maximum_concurrent_rpcs=limits.grpc_calls + limits.grpc_streams + _MORE_CALLS,
         )
-        if options.reflection:
-            _add_reflection(server)
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"{host}:{options.port}"
         try:
@@ -140,14 +139,3 @@ def _pem(path: str) -> bytes:
     if file.size > _MOST_PEM:
         raise ValueError(f"a PEM file has {file.size} bytes, at most {_MOST_PEM} go")
     return bytes(file.load())
-
-
-def _add_reflection(server: Any) -> None:
-    try:
-        from grpc_reflection.v1alpha import reflection
-    except ImportError as exc:
-        raise EngineUnavailableError(
-            "gRPC reflection needs the package grpcio-reflection: pip install grpcio-reflection"
-        ) from exc
-    names = (INFERENCE, HEALTH, reflection.SERVICE_NAME)
-    reflection.enable_server_reflection(names, server, pool=POOL)

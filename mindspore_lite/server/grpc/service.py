@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
+from mindspore_lite.errors import EngineUnavailableError
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.datatypes import DATATYPES
@@ -20,12 +22,14 @@ from mindspore_lite.server.grpc.calls import Answers, of_message, unary
 from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.infer import infer
 from mindspore_lite.server.grpc.messages import checked_version
+from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.grpc.stream import Stream
 from mindspore_lite.server.grpc.threads import Threads
 from mindspore_lite.server.request import invalid
 
 INFERENCE, HEALTH = "inference.GRPCInferenceService", "grpc.health.v1.Health"
 _PROBE_THREADS, _SMALL_THREADS = 4, 8  # for calls that take microseconds; guesses
+_CHECK_THREADS, _CHECK_S = 32, 2.0  # strangers may call, and must send a message soon; guesses
 _LOOK_S = 1.0  # how often a watched health is looked at
 _SERVING, _NOT_SERVING = 1, 2  # of HealthCheckResponse
 
@@ -34,7 +38,8 @@ _SERVING, _NOT_SERVING = 1, 2  # of HealthCheckResponse
 class Pools:
     """The threads of a port, by what they wait for."""
 
-    probes: Threads  # for strangers, too
+    probes: Threads  # for strangers, too: nothing on them waits for a client
+    checks: Threads  # for strangers, who send a message
     small: Threads
     calls: Threads
     streams: Threads
@@ -44,6 +49,7 @@ class Pools:
         """As many as the limits allow; each thread is made when it is needed."""
         return cls(
             Threads(_PROBE_THREADS, "probe"),
+            Threads(_CHECK_THREADS, "check"),
             Threads(_SMALL_THREADS, "small"),
             Threads(core.limits.grpc_calls, "call"),
             Threads(core.limits.grpc_streams, "stream"),
@@ -51,7 +57,7 @@ class Pools:
 
     def close(self) -> None:
         """End the threads, once what they do has ended."""
-        for pool in (self.probes, self.small, self.calls, self.streams):
+        for pool in (self.probes, self.checks, self.small, self.calls, self.streams):
             pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -76,6 +82,7 @@ class Service:
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._streams: set[Stream] = set()
+        self._waiting: set[Any] = set()  # contexts of calls that wait for a message, owing nothing
         self._is_ending = threading.Event()
         pb, core = inference_pb2, self.core
         # probes have no content: they are answered without it, so that nobody can hold a thread
@@ -101,8 +108,8 @@ class Service:
             f"/{HEALTH}/Check",
             unary(
                 of_message(health_pb2.HealthCheckRequest, self._check),
-                self.pools.probes,
-                core.limits.head_s,
+                self.pools.checks,
+                min(_CHECK_S, core.limits.head_s),
             ),
             Need.OPEN,
         )
@@ -116,9 +123,11 @@ class Service:
         """The server is ending: streams end once they have nothing to answer."""
         self._is_ending.set()
         with self._lock:
-            streams = list(self._streams)
+            streams, waiting = list(self._streams), list(self._waiting)
         for stream in streams:
             stream.end_when_idle()
+        for context in waiting:
+            context.cancel()
 
     # --- the table ---
 
@@ -135,6 +144,33 @@ class Service:
     def _small(self, name: str, act: Callable[[Any], Any]) -> None:
         answers = of_message(getattr(inference_pb2, f"{name}Request"), act)
         self._add(f"/{INFERENCE}/{name}", unary(answers, self.pools.small, self.core.limits.head_s))
+
+    def add_reflection(self) -> None:
+        """Let clients ask which methods there are; each that asks holds a stream.
+
+        Raises:
+            EngineUnavailableError: The package for it is not installed.
+        """
+        try:
+            from grpc_reflection.v1alpha import reflection, reflection_pb2
+        except ImportError as exc:
+            raise EngineUnavailableError(
+                "gRPC reflection needs the package grpcio-reflection: pip install grpcio-reflection"
+            ) from exc
+        servicer = reflection.ReflectionServicer(
+            (INFERENCE, HEALTH, reflection.SERVICE_NAME), pool=POOL
+        )
+        read = reflection_pb2.ServerReflectionRequest.FromString
+
+        def handle(requests: Any, context: Any) -> Iterator[bytes]:
+            try:
+                with self._waits(context):
+                    for answer in servicer.ServerReflectionInfo(map(read, requests), context):
+                        yield answer.SerializeToString()
+            except DecodeError:
+                abort(context, answer_to(invalid("the message is not a ServerReflectionRequest")))
+
+        self._add_streaming(f"/{reflection.SERVICE_NAME}/ServerReflectionInfo", handle)
 
     def _add_streaming(self, path: str, handle: Callable[[Any, Any], Iterator[bytes]]) -> None:
         def handler(requests: Any, context: Any) -> Iterator[bytes]:
@@ -157,10 +193,24 @@ class Service:
             with self._lock:
                 self._streams.discard(stream)
 
+    @contextmanager
+    def _waits(self, context: Any) -> Iterator[None]:
+        """A call waits for its client, and is cancelled when the server ends."""
+        with self._lock:
+            self._waiting.add(context)
+        try:
+            if self._is_ending.is_set():
+                context.cancel()
+            yield
+        finally:
+            with self._lock:
+                self._waiting.discard(context)
+
     def _watch(self, requests: Any, context: Any) -> Iterator[bytes]:
         """Each change of the health, until the client has enough of it or the server ends."""
         try:
-            asked = health_pb2.HealthCheckRequest.FromString(next(requests, b""))
+            with self._waits(context):
+                asked = health_pb2.HealthCheckRequest.FromString(next(requests, b""))
             known = asked.service in ("", INFERENCE)
         except DecodeError:
             abort(context, answer_to(invalid("the message is not a HealthCheckRequest")))

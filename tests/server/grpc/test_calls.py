@@ -379,3 +379,51 @@ def test_many_calls_leave_nothing_behind(port: GrpcPort) -> None:
             caller.infer(request(data=floats(number, 2)))
     wait_for(lambda: port._core.flight.bytes == 0)
     wait_for(lambda: port._pools.calls._busy == 0)
+
+
+def test_callers_who_say_nothing_keep_no_probe_waiting(models: Models) -> None:
+    """Strangers may ask for the health, and anybody who asks for reflection may stay."""
+    silence = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        silence.wait(60)
+        yield from ()
+
+    reflection = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+    with grpc_port(models, reflection=True) as port, Caller(port) as caller:
+        asking = caller.channel.stream_stream(reflection)
+        checking = caller.channel.stream_unary("/grpc.health.v1.Health/Check")
+        held = [asking(nothing()) for _ in range(10)]
+        held += [checking.future(nothing()) for _ in range(10)]
+        pools = port._pools
+        wait_for(lambda: pools.streams._busy + pools.small._busy >= 10)
+        assert caller.code("ServerMetadata")[0] == "OK"
+        assert caller.code("ServerReady")[0] == "OK"
+        silence.set()
+        for one in held:
+            one.cancel()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        "/grpc.health.v1.Health/Watch",
+    ],
+)
+def test_callers_who_say_nothing_do_not_keep_a_server_from_ending(
+    models: Models, path: str
+) -> None:
+    silence = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        silence.wait(60)
+        yield from ()
+
+    with grpc_port(models, reflection=True) as port, Caller(port) as caller:
+        held = caller.channel.stream_stream(path)(nothing())
+        wait_for(lambda: port._pools.streams._busy == 1)
+        port.stop_accepting(0.0)
+        assert port.wait_idle(30)
+        silence.set()
+        held.cancel()
