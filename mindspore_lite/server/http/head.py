@@ -26,6 +26,7 @@ _LINE_BAD = re.compile(rb"(?<!\r)\n|\r(?![\n])(?!$)|\x00")  # in a head that is 
 _FIRST_LINE = re.compile(rb"[A-Z]{3,16} [\x21-\x7e]+ HTTP/[0-9]\.[0-9]\r\n")
 _NUMBER = re.compile(rb"[0-9]{1,19}", re.ASCII)
 _ID = re.compile(rb"[\x21-\x7e]{1,128}")  # of a request that is sent back
+_HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#\\, \t]*)(?::[0-9]{0,5})?")
 _ONCE = frozenset(
     (b"content-length", b"transfer-encoding", b"host", b"authorization", b"content-encoding",
      b"inference-header-content-length", b"expect", b"origin", b"x-request-timeout-ms")
@@ -158,6 +159,8 @@ def _checked(seen: _Seen, parser: Any, is_old: bool, limits: Limits) -> Head:
     host = headers.get(b"host")
     if host is None and not is_old:
         raise bad("HTTP/1.1 needs a Host header")
+    if not _HOST.fullmatch(host or b"") or not _HOST.fullmatch(authority.encode("latin-1")):
+        raise bad("the Host must be a name or address, and a port if need be")
     return Head(
         parser.get_method().decode("latin-1"),
         path,

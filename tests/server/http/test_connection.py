@@ -465,13 +465,15 @@ def test_refusals_take_no_memory(models: Models) -> None:
     [
         ("localhost", 200), ("LOCALHOST:8000", 200), ("127.0.0.1", 200), ("[::1]:80", 200),
         ("10.1.2.3:1", 200), ("evil.example", 421), ("localhost.evil.example", 421), ("", 200),
+        ("[::1]evil.example", 400), ("[127.0.0.1", 400), ("localhost:80:80", 400),
+        ("localhost@evil.example", 400), ("localhost,evil.example", 400), ("localhost:x", 400),
     ],
 )  # fmt: skip
 def test_other_names_are_refused_on_the_loopback(wire: Wire, host: str, status: int) -> None:
     request = f"GET /v2 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
     assert wire.ask(request).status == status
     absolute = f"GET http://{host or 'a'}/v2 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    if host:
+    if host and status != 400:  # behind which the connection is closed
         assert wire.ask(absolute).status == status
 
 
