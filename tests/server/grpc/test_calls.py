@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -381,17 +382,32 @@ def test_many_calls_leave_nothing_behind(port: GrpcPort) -> None:
     wait_for(lambda: port._pools.calls._busy == 0)
 
 
-def test_callers_who_say_nothing_keep_no_probe_waiting(models: Models) -> None:
-    """Strangers may ask for the health, and anybody who asks for reflection may stay."""
-    silence = threading.Event()
+@contextmanager
+def silent() -> Iterator[Callable[[], Iterator[bytes]]]:
+    """Messages of a caller who sends none, for longer than any call here may take."""
+    over = threading.Event()
 
     def nothing() -> Iterator[bytes]:
-        silence.wait(60)
+        over.wait(2 * LIMIT_S)
         yield from ()
 
-    reflection = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
-    with grpc_port(models, reflection=True) as port, Caller(port) as caller:
-        asking = caller.channel.stream_stream(reflection)
+    try:
+        yield nothing
+    finally:
+        over.set()
+
+
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+
+
+def test_callers_who_say_nothing_keep_no_probe_waiting(models: Models) -> None:
+    """Strangers may ask for the health, and anybody who asks for reflection may stay."""
+    with (
+        silent() as nothing,
+        grpc_port(models, reflection=True) as port,
+        Caller(port) as caller,
+    ):
+        asking = caller.channel.stream_stream(REFLECTION)
         checking = caller.channel.stream_unary("/grpc.health.v1.Health/Check")
         held = [asking(nothing()) for _ in range(10)]
         held += [checking.future(nothing()) for _ in range(10)]
@@ -399,31 +415,21 @@ def test_callers_who_say_nothing_keep_no_probe_waiting(models: Models) -> None:
         wait_for(lambda: pools.streams._busy + pools.small._busy >= 10)
         assert caller.code("ServerMetadata")[0] == "OK"
         assert caller.code("ServerReady")[0] == "OK"
-        silence.set()
         for one in held:
             one.cancel()
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-        "/grpc.health.v1.Health/Watch",
-    ],
-)
+@pytest.mark.parametrize("path", [REFLECTION, "/grpc.health.v1.Health/Watch"])
 def test_callers_who_say_nothing_do_not_keep_a_server_from_ending(
     models: Models, path: str
 ) -> None:
-    silence = threading.Event()
-
-    def nothing() -> Iterator[bytes]:
-        silence.wait(60)
-        yield from ()
-
-    with grpc_port(models, reflection=True) as port, Caller(port) as caller:
+    with (
+        silent() as nothing,
+        grpc_port(models, reflection=True) as port,
+        Caller(port) as caller,
+    ):
         held = caller.channel.stream_stream(path)(nothing())
-        wait_for(lambda: port._pools.streams._busy == 1)
+        wait_for(lambda: port._pools.streams._busy + port._pools.small._busy == 1)
         port.stop_accepting(0.0)
-        assert port.wait_idle(30)
-        silence.set()
+        assert port.wait_idle(LIMIT_S)
         held.cancel()

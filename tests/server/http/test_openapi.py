@@ -67,7 +67,7 @@ def test_schemathesis_finds_nothing(models: Models, tmp_path: Path) -> None:
 def _tried(port: HttpPort, folder: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("st")), "run",
-        f"http://127.0.0.1:{port.number}/openapi.json", "-n", "30", "--seed", "1",
+        f"http://127.0.0.1:{port.number}/openapi.json", "-n", "10", "--seed", "1",
         "--phases", "examples,coverage,fuzzing",
         "--exclude-checks", "positive_data_acceptance", "--no-color",
     ]  # fmt: skip
