@@ -65,6 +65,8 @@ class Limits:
             value = getattr(self, one.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise ValueError(f"the limit {one.name} must be a number above 0, got {value!r}")
+            if isinstance(one.default, int) and not isinstance(value, int):
+                raise ValueError(f"the limit {one.name} must be a whole number, got {value!r}")
 
 
 def limits_of(values: Mapping[str, Any]) -> Limits:

@@ -73,7 +73,15 @@ def test_a_start_that_fails_leaves_nothing_open(tmp_path: Path) -> None:
     assert server.http_port == 0
 
 
-@pytest.mark.parametrize(("limits", "words"), [({"x": 1}, "no limits"), ({"chunks": 0}, "above 0")])
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"x": 1}, "no limits"),
+        ({"chunks": 0}, "above 0"),
+        ({"head_s": float("nan")}, "above 0"),
+        ({"body_bytes": 1e9}, "whole number"),
+    ],
+)
 def test_limits_are_checked(net: Path, limits: dict[str, float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         mslite.Server([net], limits=limits)
