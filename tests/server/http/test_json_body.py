@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import math
+import random
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -119,3 +121,28 @@ def test_bare_words_are_read_wherever_they_are() -> None:
     found = read_request(text, LIMITS)
     array = json_reader(found.inputs[0].data)(DATATYPES["FP32"], (2,))
     assert np.isnan(array[0]) and array[1] == -np.inf
+
+
+def made_up(chance: random.Random, levels: int) -> Any:
+    """Lists, objects and strings, full of brackets, quotation marks and backslashes."""
+    text = "".join(chance.choices('[]{}"\\a/', k=chance.randrange(6)))
+    kind = chance.randrange(3) if levels else 2
+    if kind == 0:
+        return [made_up(chance, levels - 1) for _ in range(chance.randrange(4))]
+    return {text: made_up(chance, levels - 1)} if kind == 1 else text
+
+
+def depth(value: Any) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+def test_the_depth_is_that_of_what_is_read() -> None:
+    chance = random.Random(1)
+    for _ in range(1000):
+        value = [made_up(chance, chance.randrange(7))]
+        text, most = json.dumps(value).encode(), depth(value)
+        check_depth(text, most)
+        with pytest.raises(RequestError, match="deeper"):
+            check_depth(text, most - 1)
