@@ -143,8 +143,8 @@ class Server:
         self._files = _named(models)
         self._isolation = _isolation(isolation, list(self._files))
         self._start = partial(started, retry=checks.flag("retry", retry))
-        self._context = Context() if context is None else context
-        checks.instance("context", self._context, Context)
+        given = Context() if context is None else context
+        self._context = checks.instance("context", given, Context)
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
         self._core.models.expect(list(self._files))
         tls = [os.fspath(path) for path in (tls_cert, tls_key, tls_client_ca)]
@@ -160,9 +160,8 @@ class Server:
         )
         self._grpc: GrpcOptions | None = None
         if grpc:
-            if grpc_port is None:
-                grpc_port = http_port + 1 if http_port else 0
-            number = _port_number("grpc_port", grpc_port)
+            beside = http_port + 1 if http_port else 0
+            number = _port_number("grpc_port", beside if grpc_port is None else grpc_port)
             self._grpc = GrpcOptions(host, number, grpc_reflection, *tls)
         if allow_client_shm:
             self._core.allow_shared_memory(checks.integers("shm_owners", shm_owners))
