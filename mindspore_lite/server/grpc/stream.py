@@ -58,7 +58,9 @@ class _Pending:
             assert self.job is not None
             return write_stream_answer(self.job.response(outputs))
         except Exception as exc:  # noqa: BLE001 - the client is told
-            return write_stream_error(answer_to(exc), self.id)
+            answer = write_stream_error(answer_to(exc), self.id)
+            exc.__traceback__ = None  # its frames hold the message, and would form a cycle
+            return answer
 
     def fail(self, exc: BaseException) -> None:
         """It cannot be run."""

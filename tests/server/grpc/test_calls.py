@@ -17,8 +17,10 @@ from support.fake_engine import LIMIT_S, Client, Gate, growing, wait_for
 from support.grpc_served import SERVICE, Caller, FakeService, gated, grpc_port, request, slow
 from support.served import floats
 
+from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.grpc.inference_pb2 import ModelStreamInferResponse
 from mindspore_lite.server.grpc.port import GrpcPort
+from mindspore_lite.server.grpc.stream import _Pending
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.models import Models
 
@@ -433,3 +435,15 @@ def test_callers_who_say_nothing_do_not_keep_a_server_from_ending(
         port.stop_accepting(0.0)
         assert port.wait_idle(LIMIT_S)
         held.cancel()
+
+
+def test_a_request_of_a_stream_that_failed_keeps_no_message() -> None:
+    """The frames of its error hold it, until the collector comes if they form a cycle."""
+    pending = _Pending()
+    try:
+        raise RequestError(Kind.INVALID, "no")
+    except RequestError as exc:
+        pending.fail(exc)
+    assert pending.answer()
+    failed = pending.ended.exception()
+    assert isinstance(failed, RequestError) and failed.__traceback__ is None
