@@ -70,14 +70,15 @@ def serve_nothing() -> None:
         """A service that computes nothing."""
 
         spec = settle()
+        is_up = True
         inputs = (TensorInfo("x", np.dtype(np.float32), (-1,)),)
         outputs = (TensorInfo("y", np.dtype(np.float32), (1, 1000)),)
 
         def warm_up_shapes(self) -> None:
             return None
 
-        def submit(self, call: Any, ended: Any) -> Any:
-            ended([OUTPUT], None)
+        def submit_or_run(self, call: Any, ended: Any) -> Any:
+            ended([OUTPUT])
             return lambda: False
 
     core = Core()

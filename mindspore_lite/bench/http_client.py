@@ -27,6 +27,7 @@ from mindspore_lite.bench.oip import (
     raw_input,
     raw_output,
 )
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import CancelledError, EngineError, RequestTimeoutError, WireError
 from mindspore_lite.server.datatypes import DATATYPES
 
@@ -51,7 +52,7 @@ class HttpAnswer:
         Raises:
             ValueError: It is none.
         """
-        return json.loads(bytes(self.body))
+        return read_json(bytes(self.body))
 
 
 class _GoneError(Exception):
@@ -269,7 +270,7 @@ class HttpClient:
             return
         text = bytes(answer.body[:4096]).decode("utf-8", "replace")
         with suppress(ValueError, TypeError, KeyError):  # it may be a proxy's page
-            text = str(json.loads(text)["error"])
+            text = str(read_json(text)["error"])
         raise failure(self._url, answer.status, text)
 
     def _ask(self, request: bytes, limit_s: float) -> HttpAnswer:
@@ -324,7 +325,7 @@ def _outputs(answer: HttpAnswer) -> list[np.ndarray]:
     length = answer.headers.get("inference-header-content-length")
     at = len(answer.body) if length is None else _number(length, 10)
     found = []
-    for one in json.loads(bytes(answer.body[:at]))["outputs"]:
+    for one in read_json(bytes(answer.body[:at]))["outputs"]:
         size = one.get("parameters", {}).get("binary_data_size")
         if size is None:
             known = DATATYPES.get(one["datatype"])

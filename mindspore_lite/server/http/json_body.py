@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.server.datatypes import Datatype
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import Limits
@@ -94,12 +95,12 @@ def read_request(text: Any, limits: Limits) -> RequestHead:
     except (RecursionError, UnicodeDecodeError):
         raise invalid("the JSON is malformed") from None
     try:
-        found = msgspec.convert(json.loads(bytes(text)), _PlainRequest)
+        found = msgspec.convert(read_json(bytes(text)), _PlainRequest)
         found.id.encode()  # Python's reader takes half a character, which cannot be sent back
         return found
     except msgspec.ValidationError as exc:
         raise invalid(_words(exc)) from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise invalid("the JSON is malformed") from None
 
 
