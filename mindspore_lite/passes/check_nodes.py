@@ -185,6 +185,8 @@ def _out_of_range(node: ir.Node) -> str:
             return (
                 f"its attribute 'equation' is {text[:MAX_NAME]!r}, wanted one such as 'ij,jk->ik'"
             )
+    if node.op_type == "Split" and not node.domain and (parts := _parts(node)) != len(node.outputs):
+        return f"it splits into {parts} parts and has {len(node.outputs)} outputs"
     for name in _RANGES.keys() & node.attributes.keys():
         found = node.attributes[name]
         if found.is_ref() or found.type not in (ir.AttributeType.INT, ir.AttributeType.INTS):
@@ -199,6 +201,18 @@ def _out_of_range(node: ir.Node) -> str:
         if name == "perm" and isinstance(value, Sequence) and len(set(value)) != len(value):
             return f"its attribute 'perm' is {list(value)}, in which an axis comes twice"
     return ""
+
+
+def _parts(node: ir.Node) -> int:
+    """Into how many parts a Split splits, as far as it says."""
+    said = node.attributes.get("num_outputs")
+    if said is not None and said.type == ir.AttributeType.INT and not said.is_ref():
+        return int(said.value)
+    listed = node.attributes.get("split")
+    if listed is not None and listed.type == ir.AttributeType.INTS and not listed.is_ref():
+        return len(listed.value)
+    sizes = node.inputs[1].const_value if len(node.inputs) > 1 and node.inputs[1] else None
+    return len(node.outputs) if sizes is None else sizes.size
 
 
 def _reference(node: ir.Node) -> str:

@@ -169,3 +169,20 @@ def test_an_equation_of_einsum_is_taken(equation: str) -> None:
     count = equation.count(",") + 1
     node = make_node("Einsum", ["x"] * count, ["y"], equation=equation)
     check_nodes(ir.serde.deserialize_model(model_of([node])))
+
+
+@pytest.mark.parametrize("outputs", [["y"], ["y", "b", "c"]])
+@pytest.mark.parametrize("how", ["num_outputs", "sizes", "attribute"])
+def test_a_split_has_as_many_outputs_as_parts(how: str, outputs: list[str]) -> None:
+    """ONNX Runtime ended the process of another number of them."""
+    said: dict[str, Any] = {"num_outputs": 2} if how == "num_outputs" else {}
+    if how == "attribute":
+        said = {"split": [1, 1]}
+    node = make_node("Split", ["x", "sizes"] if how == "sizes" else ["x"], outputs, **said)
+    model = model_of([node], opset=11 if how == "attribute" else 21)
+    model.graph.initializer.append(onnx.helper.make_tensor("sizes", 7, [2], [1, 1]))
+    with pytest.raises(ModelFileError, match=f"splits into 2 parts and has {len(outputs)} outputs"):
+        check_nodes(ir.serde.deserialize_model(model))
+    whole = make_node("Split", list(node.input), ["y", "b"], **said)
+    model.graph.node[0].CopyFrom(whole)
+    check_nodes(ir.serde.deserialize_model(model))
