@@ -55,7 +55,7 @@ class Connection(asyncio.BufferedProtocol):
         "_ahead", "_body", "_chunked", "_counted", "_endpoint", "_exchange", "_from_s", "_head",
         "_is_pumping", "_length", "_params", "_port", "_reads_paused", "_refusal", "_state",
         "_transport", "_unsent", "_whole", "_write_paused", "due_s",
-    )  # fmt: skip  # fmt: skip
+    )  # fmt: skip
 
     def __init__(self, port: HttpPort) -> None:
         self._port = port
