@@ -21,7 +21,7 @@ _REDRAWN_S = 0.1  # how often a bar is drawn anew, at most
 
 def say(text: str = "") -> None:
     """One line on standard output."""
-    with _read_by_somebody():
+    with read_by_somebody():
         print(harmless(text))  # noqa: T201 - this is where commands print
 
 
@@ -52,12 +52,12 @@ def all_written() -> Iterator[None]:
 
 def _flush() -> None:
     if sys.stdout is not None:  # as it is where a program has closed it
-        with _read_by_somebody():
+        with read_by_somebody():
             sys.stdout.flush()
 
 
 @contextmanager
-def _read_by_somebody() -> Iterator[None]:
+def read_by_somebody() -> Iterator[None]:
     """End the command where nobody reads its output any more, as after `mslite ... | head`."""
     try:
         yield

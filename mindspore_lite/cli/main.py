@@ -6,7 +6,7 @@ import sys
 
 import cyclopts
 
-from mindspore_lite.cli.console import all_written, fail
+from mindspore_lite.cli.console import all_written, fail, read_by_somebody
 from mindspore_lite.core.boundary import resource_error
 from mindspore_lite.errors import LiteError
 from mindspore_lite.version import __version__
@@ -76,7 +76,7 @@ for name, (what, example) in COMMANDS.items():
 def main() -> None:
     """Entry point of the console script: 0 when done, 1 when something failed, 2 on wrong usage."""
     try:
-        with all_written():
+        with all_written(), read_by_somebody():
             app(sys.argv[1:], exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as exc:
         fail(f"{exc} (see mslite --help)", code=2)

@@ -220,7 +220,7 @@ CASES = [
     ),
     Case(
         "MedianGrad", [(), BENDS, np.array(0.5, FLOAT), LABELS],
-        lambda d, x, y, at: np.where(x == 0.5, d, 0),
+        lambda d, x, y, at: np.where(x == 0.5, d, FLOAT(0)),
         attributes={"axis": 0, "keep_dims": False, "global_median": True},
     ),
     Case(
