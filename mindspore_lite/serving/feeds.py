@@ -17,6 +17,8 @@ from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo
 from mindspore_lite.errors import InputError, ShapeError
 from mindspore_lite.tensor import Format, Tensor, TensorMeta, host_array, rounded
 
+_LISTS = (list, tuple)  # `list | tuple` would be made anew in every call
+
 
 def arrays(
     infos: Sequence[TensorInfo],
@@ -31,7 +33,7 @@ def arrays(
     Tensors hold on `device`, a card in PyTorch's words, stays there; from others it is fetched.
     """
     given: Sequence[Any]
-    if isinstance(inputs, list | tuple):
+    if isinstance(inputs, _LISTS):
         given = inputs
     elif isinstance(inputs, Mapping):
         given = _by_name(infos, inputs)
