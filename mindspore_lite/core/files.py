@@ -207,7 +207,7 @@ def open_file(path: Path) -> File:
     return File(path, reopen)
 
 
-def open_beneath(folder: Path, location: str) -> File:
+def open_beneath(folder: Path, location: str, what: str = "external data") -> File:
     """A file that a model names, which must be a regular file inside the model's folder.
 
     Links are followed as long as they stay inside; one that leads out could hand any file of the
@@ -219,29 +219,29 @@ def open_beneath(folder: Path, location: str) -> File:
     """
     name = PurePosixPath(location)
     if not location or name.is_absolute() or ".." in name.parts:
-        raise ModelFileError(f"external data {location[:200]!r} lies outside the model's folder")
+        raise ModelFileError(f"{what} {location[:200]!r} lies outside the model's folder")
 
     def reopen() -> int:
         try:
             return _descriptor_beneath(folder, name)
         except FileNotFoundError:
             raise ModelFileError(
-                f"external data file {str(folder / name)!r} is missing; put it beside the model"
+                f"{what} {str(folder / name)!r} is missing; put it beside the model"
             ) from None
         except (OSError, ValueError) as exc:
             if getattr(exc, "errno", 0) == errno.EXDEV:
                 raise ModelFileError(
-                    f"external data {location[:200]!r} is a link out of the model's folder"
+                    f"{what} {location[:200]!r} is a link out of the model's folder"
                 ) from None
             raise ModelFileError(
-                f"external data {location[:200]!r} cannot be opened: {_reason(exc)}"
+                f"{what} {location[:200]!r} cannot be opened: {_reason(exc)}"
             ) from exc
 
     found = File(folder / name, reopen)
     if found.links > 1:
         found.close()
         raise ModelFileError(
-            f"external data {location[:200]!r} has {found.links} names (hard links), and others "
+            f"{what} {location[:200]!r} has {found.links} names (hard links), and others "
             "may lie outside the model's folder; copy the file and put the copy in its place"
         )
     return found
