@@ -18,7 +18,7 @@ def tables() -> str:
     """All settings, and all environment variables."""
     sys.path.insert(0, str(ROOT))
     from mindspore_lite.core.environment import VARIABLES, Variable
-    from mindspore_lite.settings.table import KEYS, Key
+    from mindspore_lite.settings.table import KEYS, SERVE_KEYS, Key
     from mindspore_lite.settings.text import text_of
 
     def row(key: Key) -> str:
@@ -37,6 +37,11 @@ def tables() -> str:
         ]
         return f"| {' | '.join(cells)} |"
 
+    def serve_row(key: Key) -> str:
+        default = "`latest:1`" if key.name == "versions" else f"`{text_of(key.default)}`"
+        cells = [f"`[serve] {key.name}`", key.meaning, key.kind.wanted, default, key.since]
+        return f"| {' | '.join(cells)} |".replace("| `` |", "|  |")
+
     def line(variable: Variable) -> str:
         cells = [f"`{variable.name}`", variable.meaning, variable.default, variable.reader]
         return f"| {' | '.join(cells)} |"
@@ -45,6 +50,13 @@ def tables() -> str:
     heads += ["counts first", "read by", "since"]
     lines = ["", "## All settings", "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     lines += [row(key) for key in KEYS]
+    lines += ["", "## A model of a repository", ""]
+    lines += [
+        "`model.ini` in the folder of [a served model](serving.md#a-repository-of-models) may have "
+        "one section more; the last four keys may be `parameters` of `config.pbtxt` as well."
+    ]
+    lines += ["", "| key | what it is | wanted | default | since |", "| --- " * 5 + "|"]
+    lines += [serve_row(key) for key in SERVE_KEYS]
     lines += ["", "## Environment variables", ""]
     lines += ["| variable | what it is | default | read by |", "| --- | --- | --- | --- |"]
     lines += [line(variable) for variable in VARIABLES]

@@ -18,6 +18,7 @@ EXCEPTIONS: dict[str, str] = {
     "mindspore_lite/mindir/mindir_pb2.pyi": "generated",
     "mindspore_lite/mindir/mindir_pb2.py": "generated",
     "mindspore_lite/server/grpc/inference_pb2.pyi": "generated",
+    "mindspore_lite/server/grpc/model_config_pb2.pyi": "generated",
     "mindspore_lite/server/grpc/inference_pb2.py": "generated",
 }
 

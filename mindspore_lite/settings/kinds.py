@@ -12,6 +12,7 @@ from mindspore_lite.settings import ascend_shapes
 
 MOST_ROWS = 65536  # of a bucket; guess: a greater number is a slip of the pen
 MOST_BUCKETS = 64  # each is compiled on its own; guess
+MOST_SHARE = 1000.0  # of a model against others; guess
 MAX_HANDLE = 2**64 - 1
 
 _DIGITS = 18  # of any number; more would not fit into 64 bits
@@ -91,6 +92,25 @@ def _handle(text: str) -> int:
     return int(digits)
 
 
+def _share(text: str) -> float:
+    if "_" in text or not 0 < float(text) <= MOST_SHARE:
+        raise ValueError
+    return float(text)
+
+
+def _bytes(text: str) -> int:
+    return 0 if text == "0" else _size(text)
+
+
+def _versions(text: str) -> tuple[str, ...]:
+    """("all",), ("latest", "2") or the numbers."""
+    if text == "all":
+        return (text,)
+    if text.startswith("latest:"):
+        return ("latest", str(_number(text.removeprefix("latest:").strip(), 1)))
+    return tuple(str(_number(part.strip(), 1)) for part in text.split(","))
+
+
 def _as_text(parse: Callable[[str], object]) -> Callable[[str], str]:
     """A text that can be parsed, as it is: so it can be sent to other processes."""
 
@@ -124,5 +144,12 @@ PIDS = Kind("process ids with commas between them, such as '12, 34'", _pids, tak
 HANDLE = Kind(
     'the number that get_model_info("shareable_weight_mem_handle") gave in the process that shares',
     _handle,
+    takes_nothing=False,
+)
+SHARE = Kind(f"a number above 0, at most {MOST_SHARE:g}", _share, takes_nothing=False)
+BYTES = Kind("a number of bytes, which may end in K, M or G; 0 is off", _bytes, takes_nothing=False)
+VERSIONS = Kind(
+    "latest:N, all, or numbers with commas between them, such as 1,3",
+    _versions,
     takes_nothing=False,
 )

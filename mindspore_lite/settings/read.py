@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,10 +30,21 @@ def read_config(path: str | os.PathLike[str]) -> Sections:
         OSError: The file cannot be opened.
         ValueError: The file is not UTF-8 text, or longer than MAX_LINES.
     """
+
+    def warn(number: int, problem: str) -> None:
+        warnings.warn(f"{os.fspath(path)}:{number}: {problem}", UserWarning, stacklevel=4)
+
+    return parse_config(useful_lines(path), warn)
+
+
+def parse_config(
+    lines: Iterable[tuple[int, str]], complain: Callable[[int, str], None]
+) -> Sections:
+    """The sections of a file's useful lines; lines that mean nothing are complained of."""
     sections: Sections = {}
     section: dict[str, str] | None = None
     skipping = False  # inside a section whose head was refused, which has been said already
-    for number, line in useful_lines(path):
+    for number, line in lines:
         if line.startswith("["):
             section, problem = _open_section(sections, line)
             skipping = section is None
@@ -42,7 +53,7 @@ def read_config(path: str | os.PathLike[str]) -> Sections:
         else:
             problem = _add_entry(section, line)
         if problem:
-            warnings.warn(f"{os.fspath(path)}:{number}: {problem}", UserWarning, stacklevel=2)
+            complain(number, problem)
     return sections
 
 
@@ -85,8 +96,13 @@ def layers_of(sections: object) -> tuple[Layer, ...]:
 def useful_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Number and trimmed text of each line that is neither blank nor a comment."""
     name = f"configuration file {os.fspath(path)!r}"
+    return useful_lines_of(_content(path, name), name)
+
+
+def useful_lines_of(content: bytes, name: str) -> Iterator[tuple[int, str]]:
+    """The same of the content of a file."""
     try:
-        text = _content(path, name).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise ValueError(
             f"{name} is not UTF-8 text: "

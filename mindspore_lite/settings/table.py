@@ -145,6 +145,35 @@ KEYS = (
     Key("provider", kinds.TEXT, "", "", "kept", context="ascend.provider", target="ascend"),
 )  # fmt: skip
 
+_SERVE = ("serve",)
+
+# Of model.ini in the folder of a served model, next to the sections above (server/repository/). The
+# last four may stand among the `parameters` of config.pbtxt as well.
+SERVE_KEYS = (
+    Key("max_batch_size", kinds.NUMBER, 0, "server",
+        "rows that a request may have; if it is not 0, the first dim of all inputs and outputs is "
+        "the batch", _SERVE, since="0.2"),
+    Key("versions", kinds.VERSIONS, ("latest", "1"), "server", "which versions are served", _SERVE,
+        since="0.2"),
+    Key("file", kinds.TEXT, "", "server",
+        "the model file in the folder of a version; else model.onnx or model.mindir", _SERVE,
+        since="0.2"),
+    Key("labels", kinds.TEXT, "", "server",
+        "files with the names of classes, a line each: OUTPUT:FILE, with commas between them",
+        _SERVE, since="0.2"),
+    Key("target", kinds.words(*TARGETS), "", "server", "where it runs; else as the server says",
+        _SERVE, since="0.2"),
+    Key("share", kinds.SHARE, 1.0, "server", "of the cores, against other models", _SERVE,
+        since="0.2"),
+    Key("isolation", kinds.words("thread", "process"), "", "server",
+        "process: in a process of its own; else as the server says", _SERVE, since="0.2"),
+    Key("cache_bytes", kinds.BYTES, 0, "server", "of answers that are kept for equal requests",
+        _SERVE, since="0.2"),
+    Key("evictable", kinds.FLAG, False, "server",
+        "whether it may be unloaded while nobody uses it, and memory is short", _SERVE,
+        since="0.2"),
+)  # fmt: skip
+
 # (section, key) -> the rows that it may mean: on different targets, one each
 ENTRIES = {(section, key.name): key for key in KEYS for section in key.sections}
 SECTIONS = tuple(dict.fromkeys(section for section, _ in ENTRIES))  # that we know keys of

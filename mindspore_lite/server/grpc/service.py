@@ -17,7 +17,7 @@ from mindspore_lite.server.access import Need
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.datatypes import DATATYPES
 from mindspore_lite.server.errors import Kind, RequestError, answer_to
-from mindspore_lite.server.grpc import health_pb2, inference_pb2
+from mindspore_lite.server.grpc import health_pb2, inference_pb2, model_config_pb2
 from mindspore_lite.server.grpc.calls import Answers, of_message, unary
 from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.infer import infer
@@ -255,7 +255,7 @@ class Service:
 
     def _model_config(self, request: Any) -> Any:
         model = self.core.models.find(request.name, checked_version(request.version))
-        config = inference_pb2.ModelConfig(
+        config = model_config_pb2.ModelConfig(
             name=model.name, platform=model.platform, max_batch_size=model.max_batch_size
         )
         config.backend = "mslite"

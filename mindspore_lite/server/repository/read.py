@@ -27,12 +27,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindspore_lite.core.paths import nowhere
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.server.errors import printable
 from mindspore_lite.server.models import check_name
+from mindspore_lite.server.repository import model_ini, pbtxt
 from mindspore_lite.server.repository.folder import Folder, Listing
 from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, chosen
 
+READERS = {pbtxt.NAME: pbtxt.read_pbtxt, model_ini.NAME: model_ini.read_ini}
 SUFFIXES = (".onnx", ".mindir")
 USUAL_FILES = ("model.onnx", "model.mindir", "model_graph.mindir")
 _LOG = logging.getLogger(__name__)
@@ -42,7 +44,7 @@ _GRAPH = "_graph"  # of net_graph.mindir, whose weights lie in net_variables
 _TRIES = 3  # of reading a folder that changes meanwhile; guess
 _DEPTH = 3  # of folders in a model's folder that count as part of it: 1/model_variables, warmup
 _SYSTEM = ("lost+found",)  # which file systems put into the root of a volume
-_OUTSIDE = "is a link out of the repository; put a copy there, or serve what it leads to"
+_OUTSIDE = "is a link out of the repository; put a copy in its place, or serve what it leads to"
 
 
 def read_repository(root: Path, name: str = "") -> dict[str, ModelEntry]:
@@ -156,7 +158,7 @@ def _read(folder: Folder, name: str) -> ModelEntry:
 
 def _read_once(folder: Folder, name: str) -> ModelEntry:
     listing = folder.listing()
-    config, fault = ServeConfig(), ""
+    config, fault = _config(folder, listing, name)
     versions, problem = _main_files(folder, listing, config.file)
     entry = ModelEntry(name, versions, config, fault)
     if not fault and not versions:
@@ -168,6 +170,28 @@ def _read_once(folder: Folder, name: str) -> ModelEntry:
             "change its version policy"
         )
     return replace(entry, fault=fault)
+
+
+def _config(folder: Folder, listing: Listing, name: str) -> tuple[ServeConfig, str]:
+    """What its configuration says, and what is wrong with that."""
+    try:
+        config = ServeConfig()
+        outside = [file for file in READERS if file in listing.outside]
+        if outside:
+            raise ModelFileError(f"{outside[0]} {_OUTSIDE}")
+        if _has_config(listing):
+            if all(file in listing.files for file in READERS):
+                raise ModelFileError(f"it has {' and '.join(READERS)}; remove one of them")
+            read = next(read for file, read in READERS.items() if file in listing.files)
+            config = read(folder)
+        if name and config.name not in ("", name):
+            raise ModelFileError(
+                f"{config.source} says that the model is called {config.name[:80]!r}, and its "
+                f"folder {name[:80]!r}; make them equal, or leave the name out"
+            )
+        return config, ""
+    except LiteError as exc:
+        return ServeConfig(), printable(str(exc))
 
 
 def _main_files(folder: Folder, listing: Listing, file: str) -> tuple[dict[str, Path], str]:
@@ -230,7 +254,7 @@ def _versions(listing: Listing) -> list[str]:
 
 
 def _has_config(listing: Listing) -> bool:
-    return "config.pbtxt" in listing.files or "model.ini" in listing.files
+    return any(file in listing.files for file in READERS)
 
 
 # --- what changes when a model changes ---

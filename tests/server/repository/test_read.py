@@ -214,3 +214,88 @@ def test_hundreds_of_models(tmp_path: Path) -> None:
 def test_names_of_files() -> None:
     found = [name_of(Path(name)) for name in ("a.onnx", "my net.v1.onnx", "net_graph.mindir")]
     assert found == ["a", "my-net.v1", "net"]
+
+
+# --- configurations ---
+
+
+def configured(root: Path, name: str, text: str, file: str = "config.pbtxt") -> Path:
+    put(root, *(f"{name}/{version}/model.onnx" for version in (1, 2, 10)))
+    (root / name / file).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "versions"),
+    [
+        ("config.pbtxt", "", ["10"]),
+        ("config.pbtxt", "version_policy { latest { num_versions: 2 } }", ["2", "10"]),
+        ("config.pbtxt", "version_policy { all { } }", ["1", "2", "10"]),
+        ("config.pbtxt", "version_policy { specific { versions: [ 1, 7 ] } }", ["1"]),
+        ("model.ini", "[serve]\nversions=latest:2\n", ["2", "10"]),
+        ("model.ini", "[serve]\nversions=all\n", ["1", "2", "10"]),
+        ("model.ini", "[serve]\nversions=1,10\n", ["1", "10"]),
+    ],
+)
+def test_versions_by_policy(tmp_path: Path, file: str, text: str, versions: list[str]) -> None:
+    found = read_repository(configured(tmp_path, "m", text, file))["m"]
+    assert chosen(found) == versions and not found.fault and found.config.source == file
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('name: "other"', "is called 'other', and its folder 'm'"),
+        ("version_policy { specific { versions: 7 } }", "asks for versions 7, and there are 1, 2"),
+        ("sequence_batching { }", "sequence_batching is not supported"),
+        ('default_model_filename: "x.onnx"', "has no file 'x.onnx'"),
+        ('default_model_filename: "../1/model.onnx"', "has no file '../1/model.onnx'"),
+        ("}", "cannot be read"),
+    ],
+)
+def test_a_configuration_that_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+    configured(tmp_path, "good", 'name: "good"')
+    found = read_repository(configured(tmp_path, "m", text))
+    assert words in found["m"].fault and not found["good"].fault
+
+
+def test_two_configurations(tmp_path: Path) -> None:
+    configured(tmp_path, "m", "")
+    found = read_repository(configured(tmp_path, "m", "", "model.ini"))["m"]
+    assert found.fault == "it has config.pbtxt and model.ini; remove one of them"
+
+
+def test_a_file_that_the_configuration_names(tmp_path: Path) -> None:
+    put(tmp_path, "m/1/model.onnx", "m/1/net.mindir")
+    (tmp_path / "m/config.pbtxt").write_text('default_model_filename: "net.mindir"')
+    assert versions(read_repository(tmp_path)["m"]) == {"1": "net.mindir"}
+
+
+def test_a_mount_with_one_file_and_its_configuration(tmp_path: Path) -> None:
+    put(tmp_path / "models", "model.onnx")
+    (tmp_path / "models/config.pbtxt").write_text("max_batch_size: 4")
+    (found,) = read_repository(tmp_path / "models").values()
+    assert (found.name, chosen(found), found.config.max_batch_size) == ("models", ["1"], 4)
+    (tmp_path / "models/config.pbtxt").write_text('name: "resnet"')
+    assert list(read_repository(tmp_path / "models")) == ["resnet"]
+    assert list(read_repository(tmp_path / "models", "mine")) == ["mine"]
+
+
+def test_configurations_in_volumes_of_kubernetes(tmp_path: Path) -> None:
+    put(tmp_path, "..2026_01/m/1/model.onnx", "..2026_01/m/labels.txt")
+    text = 'output { name: "y" label_filename: "labels.txt" }'
+    (tmp_path / "..2026_01/m/config.pbtxt").write_text(text)
+    (tmp_path / "..data").symlink_to("..2026_01")
+    (tmp_path / "m").symlink_to("..data/m")
+    found = read_repository(tmp_path)["m"]
+    assert not found.fault and found.config.labels == {"y": ("..2026_01/m/labels.txt",)}
+
+
+def test_a_configuration_that_is_a_link_out_is_not_read(tmp_path: Path) -> None:
+    put(tmp_path / "repo", "m/1/model.onnx", "n/1/model.onnx")
+    (tmp_path / "secret").write_text("version_policy { all { } }")
+    (tmp_path / "repo/m/config.pbtxt").symlink_to("../../secret")
+    os.link(tmp_path / "secret", tmp_path / "repo/n/config.pbtxt")
+    found = read_repository(tmp_path / "repo")
+    assert "link out of the repository" in found["m"].fault
+    assert "hard links" in found["n"].fault
