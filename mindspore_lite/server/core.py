@@ -14,7 +14,13 @@ from mindspore_lite.server.shared_memory import EXTENSION, SharedMemory
 from mindspore_lite.version import __version__
 
 # what the server metadata lists; others are added by what implements them
-EXTENSIONS = ("binary_tensor_data", "classification", "parameters", "schedule_policy")
+EXTENSIONS = (
+    "binary_tensor_data",
+    "classification",
+    "model_configuration",
+    "parameters",
+    "schedule_policy",
+)
 
 
 class Flight:

@@ -102,11 +102,15 @@ class IsolatedService:
         arrays = [
             synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
         ]
+        self.warm_up_with(arrays)
+        return arrays
+
+    def warm_up_with(self, arrays: list[np.ndarray]) -> None:
+        """The same with these inputs."""
         limit_s = self.spec.budget.run_limit_s()
         dispatcher = self._split.dispatcher  # which does not count this
         with dispatcher.any_life(dispatcher.request([arrays], Call(arrays, limit_s))) as life:
             life.predict(arrays, limit_s)
-        return arrays
 
     def statistics(self) -> Statistics:
         """What was done so far, over all processes; times and batches are those of the last one.

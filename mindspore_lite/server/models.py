@@ -23,6 +23,7 @@ from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.server.datatypes import of_dtype
 from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.repository.records import PLAIN, ServeConfig
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.registry import Lease, Registry
 from mindspore_lite.serving.service import Ended
@@ -58,6 +59,9 @@ class PoolLike(Protocol):
     def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Run every worker once."""
 
+    def warm_up_with(self, arrays: list[np.ndarray]) -> None:
+        """The same with these inputs."""
+
     def statistics(self) -> Statistics:
         """What was done so far."""
 
@@ -89,6 +93,9 @@ class ServedModel:
         max_batch_size: If it is not 0, the first dim of every input and output is the batch, and a
             request has 1 to so many rows.
         reason: Why it cannot be used; "" if it can.
+        config: What its own configuration says.
+        file: The name of its model file.
+        workers: How many requests it computes at the same time.
     """
 
     name: str
@@ -99,6 +106,9 @@ class ServedModel:
     platform: str = "mslite_mindir"
     max_batch_size: int = 0
     reason: str = ""
+    config: ServeConfig = PLAIN
+    file: str = ""
+    workers: int = 1
 
     @property
     def is_ready(self) -> bool:
@@ -123,6 +133,8 @@ class ModelOptions:
     platform: str = "mslite_mindir"
     max_batch_size: int = 0
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by output
+    config: ServeConfig = PLAIN
+    file: str = ""
 
 
 class Models:
@@ -273,6 +285,9 @@ def _served(name: str, version: str, service: PoolLike, options: ModelOptions) -
         options.platform,
         options.max_batch_size,
         _probed(name, service),
+        options.config,
+        options.file,
+        service.statistics().layout.workers,
     )
 
 

@@ -280,7 +280,7 @@ def _check_shape(model: ServedModel, port: Port, shape: Shape) -> None:
     if min(shape, default=0) < 0 or len(shape) > _MOST_DIMS:
         raise invalid(f"input {port.name!r} has shape {list(shape)}; dims are 0 or more")
     wanted = port.shape
-    if shape != wanted and wanted != ANY_RANK and not _fits(wanted, shape):
+    if shape != wanted and wanted != ANY_RANK and not fits(wanted, shape):
         raise invalid(
             f"unexpected shape for input {port.name!r} of model {model.name!r}: got {list(shape)}, "
             f"wanted {list(wanted)}, where -1 is any size"
@@ -295,7 +295,8 @@ def _check_shape(model: ServedModel, port: Port, shape: Shape) -> None:
         )
 
 
-def _fits(wanted: Shape, shape: Shape) -> bool:
+def fits(wanted: Shape, shape: Shape) -> bool:
+    """Whether a shape is one that is wanted, where -1 is any size."""
     return len(shape) == len(wanted) and all(
         want in (-1, have) for want, have in zip(wanted, shape, strict=True)
     )

@@ -249,6 +249,15 @@ class PooledService:
         arrays = [
             synthetic.array(i.dtype, dims) for i, dims in zip(self.inputs, shapes, strict=True)
         ]
+        self.warm_up_with(arrays, limit_s)
+        return arrays
+
+    def warm_up_with(self, arrays: list[np.ndarray], limit_s: float | None = None) -> None:
+        """The same with these inputs.
+
+        Raises:
+            LiteError: A run failed, or did not end in time.
+        """
         prepared = self._placed.built.options.batches if self._batching is not None else ()
         runs = [arrays, *([np.repeat(a[:1], rows, axis=0) for a in arrays] for rows in prepared)]
 
@@ -264,7 +273,6 @@ class PooledService:
         calls = [partial(once, place) for place in places]
         limit_s = self.spec.budget.run_limit_s() if limit_s is None else limit_s
         time_limit.all_within(limit_s, _WARMING_UP, calls, stop)
-        return arrays
 
     def _try_warm_up(self) -> float:
         """Warm up if the sizes are known; returns the seconds that a run of one worker takes.

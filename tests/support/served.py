@@ -100,6 +100,9 @@ class FakeService:
     def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         raise AssertionError("it has no sizes to warm up with")
 
+    def warm_up_with(self, arrays: list[np.ndarray]) -> None:
+        self.pool.run(Call(arrays))
+
     def statistics(self) -> Statistics:
         return self.pool.statistics()
 

@@ -15,9 +15,8 @@ from google.protobuf.message import DecodeError
 from mindspore_lite.errors import EngineUnavailableError
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.core import Core
-from mindspore_lite.server.datatypes import DATATYPES
 from mindspore_lite.server.errors import Kind, RequestError, answer_to
-from mindspore_lite.server.grpc import health_pb2, inference_pb2, model_config_pb2
+from mindspore_lite.server.grpc import health_pb2, inference_pb2
 from mindspore_lite.server.grpc.calls import Answers, of_message, unary
 from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.infer import infer
@@ -25,6 +24,7 @@ from mindspore_lite.server.grpc.messages import checked_version
 from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.grpc.stream import Stream
 from mindspore_lite.server.grpc.threads import Threads
+from mindspore_lite.server.model_config import config_of
 from mindspore_lite.server.request import invalid
 
 INFERENCE, HEALTH = "inference.GRPCInferenceService", "grpc.health.v1.Health"
@@ -255,17 +255,7 @@ class Service:
 
     def _model_config(self, request: Any) -> Any:
         model = self.core.models.find(request.name, checked_version(request.version))
-        config = model_config_pb2.ModelConfig(
-            name=model.name, platform=model.platform, max_batch_size=model.max_batch_size
-        )
-        config.backend = "mslite"
-        for ports, described in ((model.inputs, config.input), (model.outputs, config.output)):
-            for port in ports.values():
-                # the batch is not among the dims of a configuration
-                dims = port.shape[1:] if model.max_batch_size else port.shape
-                number: Any = DATATYPES[port.datatype].number
-                described.add(name=port.name, data_type=number, dims=dims)
-        return inference_pb2.ModelConfigResponse(config=config)
+        return inference_pb2.ModelConfigResponse(config=config_of(model))
 
     def _system_status(self, request: Any) -> Any:
         response = inference_pb2.SystemSharedMemoryStatusResponse()

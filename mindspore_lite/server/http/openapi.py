@@ -78,6 +78,18 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         },
         {"id": _STRING},
     ),
+    "ModelConfig": _object(
+        {
+            "name": _STRING,
+            "platform": _STRING,
+            "backend": _STRING,
+            "max_batch_size": _COUNT,
+            "input": _list(_object({"name": _STRING, "data_type": _STRING, "dims": _SHAPE})),
+            "output": _list(_object({"name": _STRING, "data_type": _STRING, "dims": _SHAPE})),
+            "instance_group": _list(_object({"kind": _STRING, "count": _COUNT})),
+            "parameters": {"type": "object"},
+        }
+    ),
     "Region": _object({"key": _STRING, "byte_size": _COUNT}, {"offset": _COUNT}),
     "Regions": _list(_object({"name": _STRING, "byte_size": _COUNT})),
     "Any": {"type": "object"},

@@ -116,6 +116,9 @@ class ServeConfig:
     ignored: tuple[str, ...] = ()
 
 
+PLAIN = ServeConfig()  # of a model without a file that says more
+
+
 @dataclass(frozen=True)
 class ModelEntry:
     """A model as it lies on disk.
@@ -130,7 +133,7 @@ class ModelEntry:
 
     name: str
     versions: Mapping[str, Path] = field(default_factory=dict)
-    config: ServeConfig = ServeConfig()
+    config: ServeConfig = PLAIN
     fault: str = ""
     stamp: object = None
 
