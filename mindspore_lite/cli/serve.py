@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,8 +20,10 @@ from mindspore_lite.cli.console import complain, fail
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
-from mindspore_lite.server.server import GRACE_S, Server, name_of
+from mindspore_lite.core.environment import variables
+from mindspore_lite.server.server import GRACE_S, Server
 
+SERVICE_NAME = "INFERENCE_SERVICE_NAME"
 _MOST_FILES = 65_536
 _FLAG = Parameter(negative="")
 
@@ -36,6 +37,8 @@ class Options:
     ----------
     demo
         Serve the embedded model of handwritten digits, as `digits`.
+    model_name
+        The name to serve the model under, where there is one.
     host
         The address to listen on; others than the loopback's are open to the network.
     http_port
@@ -88,6 +91,7 @@ class Options:
     """
 
     demo: Annotated[bool, _FLAG] = False
+    model_name: str = ""
     host: str = "127.0.0.1"
     http_port: int = 8000
     grpc_port: int | None = None
@@ -120,7 +124,8 @@ def serve(*models: str, options: Options | None = None) -> None:
     Parameters
     ----------
     models
-        Model files, each served under its name without the suffix; or NAME=FILE.
+        Model files, each served under its name without the suffix; or NAME=FILE; or a folder: a
+        model repository in Triton's layout, model files, or both.
     options
         How to serve.
     """
@@ -147,9 +152,9 @@ def serve(*models: str, options: Options | None = None) -> None:
 def _server(models: tuple[str, ...], options: Options) -> Server:
     from mindspore_lite.server.access import read_tokens  # when it is sure to be needed
 
-    by_name = _by_name(models)
+    given = _given(_one_named(models, options.model_name))
     return Server(
-        by_name,
+        given,
         host=options.host,
         http_port=options.http_port,
         grpc_port=options.grpc_port,
@@ -167,29 +172,56 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         grpc_reflection=options.grpc_reflection,
         allow_client_shm=options.allow_client_shm,
         shm_owners=options.shm_owner,
-        isolation=_isolation(options.isolation, by_name),
+        isolation=_isolation(options.isolation),
         retry=options.retry,
     )
 
 
-def _by_name(models: tuple[str, ...]) -> dict[str, str]:
-    """NAME=FILE, or FILE."""
-    found: dict[str, str] = {}
+def _given(models: tuple[str, ...]) -> list[tuple[str, str]]:
+    """NAME=FILE, FILE, or FOLDER, whose models have names of their own."""
+    found: list[tuple[str, str]] = []
     for text in models:
         name, equals, path = text.partition("=")
         if not equals or os.path.exists(text):
-            name, path = name_of(Path(text)), text
-        if name in found:
+            name, path = "", text
+        if name and name in dict(found):
             fail(f"two models are called {name!r}; give one as NAME={path}", code=2)
-        found[name] = path
+        found.append((name, path))
     return found
 
 
-def _isolation(texts: tuple[str, ...], models: Mapping[str, str]) -> dict[str, str]:
-    """NAME=HOW for a model, or HOW for all others."""
+def _one_named(models: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """The one model under the name that --model-name, or KServe, gives it."""
+    if name and len(models) != 1:
+        fail(f"--model-name is for one model, got {len(models)}; give them as NAME=FILE", code=2)
+    if not name and len(models) == 1:
+        name = _name_of_mount(Path(models[0]))
+    return (f"{name}={models[0]}",) if name else models
+
+
+def _name_of_mount(path: Path) -> str:
+    """What KServe calls the model of a folder that holds one, right in it and not in a folder.
+
+    Its clients ask for that name, whatever the file is called.
+    """
+    name = variables.get(SERVICE_NAME, "")
+    if not name or not path.is_dir():
+        return ""
+    from mindspore_lite.server.repository.read import read_repository
+
+    entries = list(read_repository(path).values())
+    root = path.absolute()
+    mains = [main for one in entries for main in one.versions.values()]
+    is_bare = all(root in (main.parent, main.parent.parent) for main in mains)
+    return name if len(entries) == 1 and is_bare else ""
+
+
+def _isolation(texts: tuple[str, ...]) -> dict[str, str]:
+    """NAME=HOW for a model, or HOW for all others, which are named ""."""
     found = [text.rpartition("=") for text in texts]
-    usual = {name: how for _, equals, how in found if not equals for name in models}
-    return usual | {name: how for name, equals, how in found if equals}
+    by_name = {name: how for name, equals, how in found if equals}
+    usual = [how for _, equals, how in found if not equals]
+    return {"": usual[-1], **by_name} if usual else by_name
 
 
 def _context(options: Options) -> Context:

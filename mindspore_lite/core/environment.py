@@ -41,6 +41,8 @@ VARIABLES = (
     Variable("MSLITE_SOCKET", "the socket of a running worker that C++ and Java programs attach "
              "to; in Java, the property `mslite.socket` counts first", "a worker of their own",
              "C++ and Java"),
+    Variable("INFERENCE_SERVICE_NAME", "what KServe calls a model: the name of one that lies right "
+             "in the folder that is served", "the name of the file", "`mslite serve`"),
     Variable("XDG_CACHE_HOME", "the folder of all caches", "`~/.cache`", "engine"),
     Variable("CC", "the C compiler for the launcher of fused kernels on a card",
              "cc, gcc or clang", "engine"),

@@ -11,8 +11,8 @@ an InferRequest (request.py), and answers errors by the table of errors.py.
 
 from __future__ import annotations
 
+import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,23 +26,21 @@ from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ClosedError, EngineUnavailableError
 from mindspore_lite.server.isolation import Isolation, started
-from mindspore_lite.serving.service import existing, unnamed
-from mindspore_lite.settings.formats import model_kind
-from mindspore_lite.settings.read import read_layers
-from mindspore_lite.settings.spec import settle
+from mindspore_lite.serving.service import existing
 
 if TYPE_CHECKING:
     from mindspore_lite.server.core import Core
     from mindspore_lite.server.grpc.options import GrpcOptions
+    from mindspore_lite.server.repository.records import ModelEntry
 
 GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
 _IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
 _MOST_PORT = 65_535
 _FAILED = "the server cannot be started! "
-_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-_PLATFORMS = {"ONNX": "onnx_onnxv1", "MINDIR": "mslite_mindir"}
+_LAYOUT = "NAME/1/model.onnx or NAME/1/model.mindir, or such files themselves"
+_LOG = logging.getLogger(__name__)
 
-Models = Mapping[str, str | os.PathLike[str]] | Sequence[str | os.PathLike[str]]
+Models = Mapping[str, str | os.PathLike[str]] | Sequence[str | os.PathLike[str] | tuple[str, str]]
 
 
 class Port(Protocol):
@@ -70,7 +68,8 @@ class Server:
 
     Args:
         models: Model files by the name to serve them under, or a list of files, each under the
-            name of the file without its suffix.
+            name of the file without its suffix. A folder is a repository of models, each under a
+            name of its own; one that is given a name must hold one model.
         host: The address to listen on. Others than the loopback's are open to the network.
         http_port: 0 is any.
         grpc_port: 0 is any; None is the next after http_port, or any if that is any.
@@ -140,13 +139,13 @@ class Server:
         from mindspore_lite.server.limits import limits_of
         from mindspore_lite.server.tls import server_context
 
-        self._files = _named(models)
-        self._isolation = _isolation(isolation, list(self._files))
+        self._entries = _named(models)
+        self._isolation = _isolation(isolation, list(self._entries))
         self._start = partial(started, retry=checks.flag("retry", retry))
         given = Context() if context is None else context
         self._context = checks.instance("context", given, Context)
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
-        self._core.models.expect(list(self._files))
+        self._core.models.expect([name for name, one in self._entries.items() if not one.fault])
         tls = [os.fspath(path) for path in (tls_cert, tls_key, tls_client_ca)]
         self._http = HttpOptions(
             host=checks.string("host", host),
@@ -213,8 +212,8 @@ class Server:
                     port.start()
                     self._open[name] = port
                 with boundary(_FAILED):
-                    for name, path in self._files.items():
-                        self._load(name, path)
+                    for entry in self._entries.values():
+                        self._load(entry)
             except BaseException:
                 self._end(0.0)
                 raise
@@ -265,16 +264,27 @@ class Server:
             ports["grpc"] = GrpcPort(self._core, self._grpc)
         return ports
 
-    def _load(self, name: str, path: Path) -> None:
-        from mindspore_lite.server.models import ModelOptions
+    def _load(self, entry: ModelEntry) -> None:
+        """Load the versions of a model that its policy asks for."""
+        from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
+        from mindspore_lite.server.repository.records import chosen
 
-        isolation = self._isolation.get(name, Isolation.THREAD)
-        asked = self._context.parallel
-        layers = read_layers("serve", asked.config_path, asked.config_info)
-        spec = unnamed(settle(self._context, layers, stacklevel=4))
-        options = ModelOptions(platform=_PLATFORMS.get(model_kind(path), "mslite"))
-        start = partial(self._start, path, spec, isolation)
-        self._core.models.load(name, "1", start, options)
+        config = entry.config
+        if entry.fault:
+            _LOG.warning("model %s is not served: %s", entry.name, entry.fault)
+        if config.ignored:
+            shown = ", ".join(config.ignored)
+            _LOG.warning(
+                "model %s: %s has keys without effect: %s", entry.name, config.source, shown
+            )
+        isolation = self._isolation.get(entry.name, Isolation.THREAD)
+        if config.isolation == Isolation.PROCESS.value:
+            isolation = Isolation.PROCESS
+        for version in chosen(entry):
+            path = entry.versions[version]
+            build = partial(self._start, path, spec_of(config, self._context), isolation)
+            start = partial(start_checked, config, build)
+            self._core.models.load(entry.name, version, start, options_of(config, path))
 
     def _end(self, drain_s: float) -> None:
         self._is_closed = self._core.is_ending = self._core.refuses = True
@@ -282,11 +292,6 @@ class Server:
             port.close()
         self._open = {}
         self._core.models.close(drain_s)
-
-
-def name_of(path: Path) -> str:
-    """The name that a file is served under if it is given none."""
-    return _NO_NAME.sub("-", path.stem).lstrip(".")
 
 
 def _port_number(name: str, value: int) -> int:
@@ -297,34 +302,39 @@ def _port_number(name: str, value: int) -> int:
     return number
 
 
-def _named(models: Any) -> dict[str, Path]:
-    """The files to serve, by name."""
+def _named(models: Any) -> dict[str, ModelEntry]:
+    """The models to serve, by name."""
     from mindspore_lite.server.models import check_name
+    from mindspore_lite.server.repository.read import read_repository
 
     if isinstance(models, str | os.PathLike):
         models = [models]
-    if not isinstance(models, Mapping):
-        paths = [Path(checks.path("models element", path)) for path in models]
-        names = [name_of(path) for path in paths]
-        twice = sorted({name for name in names if names.count(name) > 1})
+    given = models.items() if isinstance(models, Mapping) else models
+    found: dict[str, ModelEntry] = {}
+    for one in given:
+        name, path = one if isinstance(one, tuple) else ("", one)
+        if name or isinstance(models, Mapping):
+            check_name(checks.string("models key", name), "1")
+        text = existing(checks.path("models element", path))
+        entries = read_repository(Path(text), name)
+        twice = sorted(found.keys() & entries.keys())
         if twice:
             raise ValueError(f"the names {twice} are there twice; give models as name=path")
-        models = dict(zip(names, paths, strict=True))
-    if not models:
+        wrong = [entry.fault for entry in entries.values() if entry.fault]
+        if wrong and len(wrong) == len(entries):
+            raise ValueError(f"{text!r} has no model that can be served: {wrong[0]}")
+        if not entries:
+            raise ValueError(f"there are no models in the directory {text!r}; wanted {_LAYOUT}")
+        found |= entries
+    if not found:
         raise ValueError("there are no models to serve; give at least one")
-    found = {}
-    for name, path in models.items():
-        check_name(checks.string("models key", name), "1")
-        text = checks.path("models element", path)
-        if os.path.isdir(text):
-            raise ValueError(f"{text!r} is a directory, wanted a model file")
-        found[name] = Path(existing(text)).absolute()
     return found
 
 
 def _isolation(given: str | Mapping[str, str], names: Sequence[str]) -> dict[str, Isolation]:
     """Where models run, by name; those that are missing run on threads."""
-    words = dict.fromkeys(names, given) if isinstance(given, str) else dict(given)
+    words = {"": given} if isinstance(given, str) else dict(given)
+    words = dict.fromkeys(names, words.pop("", Isolation.THREAD.value)) | words
     unknown = sorted(set(words) - set(names))
     if unknown:
         raise ValueError(f"isolation names {unknown}, but the models are {sorted(names)}")

@@ -24,7 +24,7 @@ from support.devices import has_ended, worker_pids
 from support.fake_engine import wait_for
 from support.served import Wire, get, post
 
-from mindspore_lite.cli.demo import samples
+from mindspore_lite.cli.demo import DIGITS_MODEL, samples
 
 LIMIT_S = 120
 NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
@@ -263,6 +263,32 @@ def test_tokens_and_limits_and_names(tmp_path: Path) -> None:
         assert wire.ask(post("/v2/models/other/infer", b"x" * 101, token)).status == 413
 
 
+def test_a_repository(tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        (tmp_path / "digits" / version).mkdir(parents=True)
+        shutil.copy(DIGITS_MODEL, tmp_path / "digits" / version / "model.mindir")
+    (tmp_path / "digits/config.pbtxt").write_text("max_batch_size: 4 version_policy { all { } }")
+    with (
+        served(str(tmp_path)) as (_, port),
+        triton.InferenceServerClient(f"127.0.0.1:{port}") as client,
+    ):
+        assert client.get_model_metadata("digits")["versions"] == ["1", "2"]
+        assert client.get_model_config("digits")["max_batch_size"] == 4
+        assert right(client.infer("digits", tensor(), model_version="1").as_numpy(OUTPUT))
+
+
+@pytest.mark.parametrize("layout", ["model.mindir", "1/model.mindir", "digits/1/model.mindir"])
+def test_the_mount_of_kserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
+    (tmp_path / layout).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(DIGITS_MODEL, tmp_path / layout)
+    with served(str(tmp_path), "--model-name", "mine") as (_, port), Wire(port) as wire:
+        assert wire.ask(get("/v2/models")).json == {"models": ["mine"]}
+    monkeypatch.setenv("INFERENCE_SERVICE_NAME", "svc")
+    usual = "digits" if layout.startswith("digits") else "svc"
+    with served(str(tmp_path)) as (_, port), Wire(port) as wire:
+        assert wire.ask(get("/v2/models")).json == {"models": [usual]}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_processes_of_models_end_with_the_server(number: int) -> None:
     flags = ("--demo", "--isolation", "thread", "--isolation", "digits=process", "--retry")
@@ -293,6 +319,7 @@ def test_processes_of_models_end_with_the_server(number: int) -> None:
         (["--demo", "--host", "256.0.0.1"], 1, "cannot be opened"),
         (["--demo", "--token-file", os.devnull], 1, "wanted a plain file"),
         (["a=x", "a=y"], 2, "two models"),
+        (["a.onnx", "b.onnx", "--model-name", "x"], 2, "--model-name is for one model, got 2"),
         (["--demo", "--isolation", "fork"], 1, "thread"),
         (["--demo", "--isolation", "x=process"], 1, "the models are ['digits']"),
         (["--demo", "--grace-s", "-1"], 1, "grace_s must be 0 or more"),

@@ -9,7 +9,7 @@ models.load(name, version, start, options_of(config, path))
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +68,22 @@ def options_of(config: ServeConfig, path: Path) -> ModelOptions:
         config=config,
         file=path.name,
     )
+
+
+def start_checked(config: ServeConfig, start: Callable[[], PoolLike]) -> PoolLike:
+    """A service that is what its configuration declares, and warmed up as that asks.
+
+    Raises:
+        LiteError: It cannot be started, is another one, or fails a warm-up.
+    """
+    service = start()
+    try:
+        check_declared(config, service)
+        warm_up(config, service)
+    except BaseException:
+        service.close(0.0)
+        raise
+    return service
 
 
 def check_declared(config: ServeConfig, service: PoolLike) -> None:
