@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mindspore_lite.server.access import Gate
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import Limits
-from mindspore_lite.server.models import Models
+from mindspore_lite.server.marks import Marks
+from mindspore_lite.server.models import Models, ServedModel
+from mindspore_lite.server.observer import Observer
 from mindspore_lite.server.shared_memory import EXTENSION, SharedMemory
 from mindspore_lite.version import __version__
 
@@ -20,6 +23,7 @@ EXTENSIONS = (
     "model_configuration",
     "parameters",
     "schedule_policy",
+    "statistics",
 )
 
 
@@ -66,6 +70,10 @@ class Core:
         is_starting: Until all models of the start were loaded.
         is_ending: From the first signal on: not ready, and connections are closed after an answer.
         refuses: No new work is taken any more.
+        observer: Counts and keeps what is known of requests.
+        connections: How many are open, by protocol.
+        quota_bytes: Of memory that models may take together; 0 is no limit.
+        started_s: By time.monotonic().
     """
 
     models: Models = field(default_factory=Models)
@@ -76,6 +84,10 @@ class Core:
     is_starting: bool = False
     is_ending: bool = False
     refuses: bool = False
+    observer: Observer = field(default_factory=Observer)
+    connections: dict[str, Callable[[], int]] = field(default_factory=dict)
+    quota_bytes: int = 0
+    started_s: float = field(default_factory=time.monotonic)
     flight: Flight = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +97,25 @@ class Core:
     def is_ready(self) -> bool:
         """Whether requests should come here."""
         return not self.is_starting and not self.is_ending and self.models.are_ready()
+
+    @property
+    def marks(self) -> Marks:
+        """What happened to models."""
+        return self.observer.marks
+
+    def usable(self, name: str, version: str) -> ServedModel:
+        """The model that a request is for.
+
+        Raises:
+            RequestError: There is none, it failed its probe, or no more work is taken.
+        """
+        try:
+            self.check_takes_work()
+            return self.models.usable(name, version)
+        except RequestError as exc:
+            if exc.kind is Kind.UNAVAILABLE and (found := self.models.known(name, version)):
+                found.meter.reject("not_ready")
+            raise
 
     def check_takes_work(self) -> None:
         """Refuse work after the drain has begun.

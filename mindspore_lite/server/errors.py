@@ -113,19 +113,31 @@ def answer_to(exc: BaseException) -> Answer:
     """What to tell a client of an error, whichever it is."""
     if isinstance(exc, RequestError):
         return Answer(exc.kind, printable(str(exc)), exc.retry_after_s)
-    found = next((one for one in type(exc).__mro__ if one in KINDS), None)
+    found, kind = _class_of(exc), kind_of(exc)
     if found is None:
         _LOG.error("a request failed by a bug of the server", exc_info=exc)
-        return Answer(Kind.FAILED, "the server failed; its log says more")
-    kind = KINDS[found]
-    if isinstance(exc, errors.RequestTimeoutError) and exc.was_waiting:
-        kind = Kind.UNAVAILABLE
+        return Answer(kind, "the server failed; its log says more")
     text = _WORDS.get(found) or cleaned(str(exc))
     if found is errors.QueueFullError:
         text = f"Exceeds maximum queue size: {text}"
     if kind is Kind.FAILED:
         _LOG.warning("a run failed: %s", exc)
     return Answer(kind, text, _RETRY_S if kind is Kind.UNAVAILABLE else None)
+
+
+def kind_of(exc: BaseException) -> Kind:
+    """In which way a request failed."""
+    if isinstance(exc, RequestError):
+        return exc.kind
+    if isinstance(exc, errors.RequestTimeoutError) and exc.was_waiting:
+        return Kind.UNAVAILABLE
+    found = _class_of(exc)
+    return Kind.FAILED if found is None else KINDS[found]
+
+
+def _class_of(exc: BaseException) -> type[BaseException] | None:
+    """The nearest class of the table."""
+    return next((one for one in type(exc).__mro__ if one in KINDS), None)
 
 
 def cleaned(text: str) -> str:

@@ -9,6 +9,7 @@ of the engine then takes nothing but the requests that this process was computin
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -28,6 +29,7 @@ from mindspore_lite.serving.pooled import PooledService
 from mindspore_lite.serving.service import Ended
 from mindspore_lite.serving.statistics import (
     Latency,
+    Occupancy,
     PriorityStatistics,
     Statistics,
     WorkerStatistics,
@@ -59,6 +61,7 @@ class IsolatedService:
 
     def __init__(self, path: Path, spec: Spec, *, retry: bool = False) -> None:
         self.spec = spec
+        self.file_bytes = path.stat().st_size
         self._split = SplitService(str(path), spec, int(retry), whole=True)
         self.inputs, self.outputs = self._split.inputs, self._split.outputs
         self._told: dict[str, Any] = {}  # what the process last told of its pool
@@ -71,8 +74,12 @@ class IsolatedService:
 
     def run(self, call: Call) -> list[np.ndarray]:
         """Compute one call; the calling thread waits."""
+        start_ns = time.monotonic_ns()
         try:
-            return self._split.run(call)
+            outputs = self._split.run(call)
+            if call.timing is not None:
+                call.timing.ran_alone(start_ns, time.monotonic_ns())
+            return outputs
         except LiteError as exc:
             raise _plain(exc)  # noqa: B904 - it is the same error
 
@@ -85,8 +92,11 @@ class IsolatedService:
         call.inputs = self._split.arrays(call.inputs)
         if call.timeout_s is None:
             call.timeout_s = self._split.timeout_s
+        start_ns = time.monotonic_ns()
 
         def deliver(found: list[Any] | BaseException) -> None:
+            if call.timing is not None and not isinstance(found, BaseException):
+                call.timing.ran_alone(start_ns, time.monotonic_ns())
             ended(_plain(found) if isinstance(found, LiteError) else found)
 
         return self._split.submit(call, deliver)
@@ -132,6 +142,20 @@ class IsolatedService:
             rejected=0,
             closed=0,
         )
+
+    def occupancy(self) -> Occupancy:
+        """What goes on right now, as far as this process knows: how many calls are under way."""
+        inside, workers = self._split.dispatcher.inside, self._told["layout"]["workers"]
+        if not self.is_up:
+            return Occupancy(("stuck",) * workers, inside, self.spec.queue_size, 0)
+        busy = min(inside, workers)
+        slots = ("computing",) * busy + ("idle",) * (workers - busy)
+        return Occupancy(slots, inside - busy, self.spec.queue_size, busy)
+
+    @property
+    def pids(self) -> list[int]:
+        """Of its process, while there is one."""
+        return self._split.dispatcher.pids()
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, and end the process."""

@@ -24,10 +24,11 @@ from mindspore_lite.errors import EngineError, LiteError
 from mindspore_lite.server.datatypes import of_dtype
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.repository.records import PLAIN, ServeConfig
+from mindspore_lite.server.meter import Meter
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.registry import Lease, Registry
 from mindspore_lite.serving.service import Ended
-from mindspore_lite.serving.statistics import Statistics
+from mindspore_lite.serving.statistics import Occupancy, Statistics
 from mindspore_lite.settings.spec import Spec
 
 _LOG = logging.getLogger(__name__)
@@ -65,6 +66,9 @@ class PoolLike(Protocol):
     def statistics(self) -> Statistics:
         """What was done so far."""
 
+    def occupancy(self) -> Occupancy:
+        """What goes on right now; costs microseconds, and asks no other process."""
+
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, release all."""
 
@@ -96,6 +100,7 @@ class ServedModel:
         config: What its own configuration says.
         file: The name of its model file.
         workers: How many requests it computes at the same time.
+        meter: Counts its requests.
     """
 
     name: str
@@ -109,6 +114,7 @@ class ServedModel:
     config: ServeConfig = PLAIN
     file: str = ""
     workers: int = 1
+    meter: Meter = field(default_factory=Meter)
 
     @property
     def is_ready(self) -> bool:
@@ -239,6 +245,11 @@ class Models:
                 Kind.UNAVAILABLE, f"model {name!r} is not ready: {found.reason}", retry_after_s=1
             )
         return found
+
+    def known(self, name: str, version: str = "") -> ServedModel | None:
+        """The same, whatever its state; None if there is none."""
+        versions = self._table.get(name, {})
+        return versions.get(version) if version else next(iter(versions.values()), None)
 
     def versions(self, name: str) -> list[str]:
         """Those of a model that can be used, as text in rising order."""

@@ -161,7 +161,9 @@ class Server:
         if grpc:
             beside = http_port + 1 if http_port else 0
             number = _port_number("grpc_port", beside if grpc_port is None else grpc_port)
-            self._grpc = GrpcOptions(host, number, grpc_reflection, *tls)
+            self._grpc = GrpcOptions(
+                host, number, grpc_reflection, tls[0], tls[1], tls[2], access_log
+            )
         if allow_client_shm:
             self._core.allow_shared_memory(checks.integers("shm_owners", shm_owners))
         self._lock = threading.Lock()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mindspore_lite.core import checks
+from mindspore_lite.serving.timing import Timing
 
 Arrays = Sequence[np.ndarray]
 Known = Callable[[Callable[[], object]], None]
@@ -31,6 +32,7 @@ class Call:
         priority: Higher ones start first; 0 is usual.
         known: Called before the run with a function that cancels it, for other threads to call.
         trace_id: By which the caller's own logs know the request; mslite does not interpret it.
+        timing: Filled in with when it was computed; None if nobody asks.
     """
 
     inputs: Arrays
@@ -38,6 +40,7 @@ class Call:
     priority: int = 0
     known: Known | None = None
     trace_id: str = ""
+    timing: Timing | None = None
 
     def part(self, inputs: Arrays, timeout_s: float | None) -> Call:
         """A call like this one, for some of its rows, in the time that is left."""

@@ -68,7 +68,10 @@ class InlineLane:
             if stop is not None:
                 self._stops.discard(stop)
         done = self._of(State.DONE, call.priority) if call.priority else self._done
-        done.append(self._clock_ns() - start_ns)
+        end_ns = self._clock_ns()
+        done.append(end_ns - start_ns)
+        if call.timing is not None:
+            call.timing.ran_alone(start_ns, end_ns)
         if len(done) > _MANY or self.closing:
             self._changed()
         return outputs

@@ -44,7 +44,7 @@ from mindspore_lite.serving.inline_lane import InlineLane
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.request import Request, State
 from mindspore_lite.serving.scheduler import Batching, Scheduler, Slot, WorkerPlace
-from mindspore_lite.serving.statistics import Statistics, summary
+from mindspore_lite.serving.statistics import Occupancy, Statistics, occupancy, summary
 from mindspore_lite.serving.thread_widths import Widths
 
 _LOG = logging.getLogger(__name__)
@@ -221,6 +221,15 @@ class Pool:
                 self._quick.settle(scheduler)
                 inside = len(self._quick)
             return summary(scheduler, self._layout, inside)
+
+    def occupancy(self) -> Occupancy:
+        """What goes on right now, at the cost of microseconds."""
+        with self._lock:
+            scheduler, inside = self._scheduler, 0
+            if self._quick is not None:
+                self._quick.settle(scheduler)
+                inside = len(self._quick)
+            return occupancy(scheduler, inside)
 
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, finish those that were taken, end the threads.
@@ -405,7 +414,7 @@ class Pool:
 
     def _serve_batch(self, slot: Slot) -> bool:
         """Compute what was claimed and tell the callers; False when the slot was lost meanwhile."""
-        results = compute.batch(slot, self._most_rows)
+        results = compute.batch(slot, self._most_rows, self._clock_ns)
         now_ns = self._clock_ns()
         with self._lock:
             if results is None:

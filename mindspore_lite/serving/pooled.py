@@ -39,7 +39,7 @@ from mindspore_lite.serving.pool import Pool
 from mindspore_lite.serving.request import Request
 from mindspore_lite.serving.scheduler import Batching, WorkerPlace
 from mindspore_lite.serving.service import Ended, Inputs
-from mindspore_lite.serving.statistics import Statistics
+from mindspore_lite.serving.statistics import Occupancy, Statistics
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
@@ -102,6 +102,11 @@ class PooledService:
         )
 
     @property
+    def file_bytes(self) -> int:
+        """Of the model's files, weights included."""
+        return sum(stamp[2] for stamp in self._placed.built.stamps)  # see core/files.py
+
+    @property
     def weights_handle(self) -> str:
         """By which other processes use the weights."""
         share = self._placed.built.share
@@ -161,6 +166,10 @@ class PooledService:
     def statistics(self) -> Statistics:
         """What was done so far, and what is going on."""
         return self.pool.statistics()
+
+    def occupancy(self) -> Occupancy:
+        """What the workers do right now."""
+        return self.pool.occupancy()
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, then release the model; its weights are shared no more."""

@@ -36,6 +36,7 @@ from mindspore_lite.serving.queue import Queue
 from mindspore_lite.serving.request import Request, State
 from mindspore_lite.serving.statistics import Histogram
 from mindspore_lite.serving.thread_widths import WidthOption, Widths, averaged, remembered
+from mindspore_lite.serving.timing import Run
 
 _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; guess
 _IN_PASSING = 1  # all of it while the card is busy for another slot, which costs little; guess
@@ -106,8 +107,8 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "lane", "lost", "place", "signal", "started_ns", "stop", "tally",
-        "thread",
+        "awake", "batch", "began_ns", "lane", "lost", "place", "ran_ns", "run", "signal",
+        "started_ns", "stop", "tally", "thread",
     )  # fmt: skip
 
     def __init__(self, place: WorkerPlace, tally: Tally) -> None:
@@ -117,6 +118,8 @@ class Slot:
         self.stop = Stop()
         self.batch: list[Request] = []  # what the engine works on
         self.started_ns = 0
+        self.began_ns = self.ran_ns = 0  # of the engine, where a batch was joined; else 0
+        self.run: Run | None = None  # of the batch that ended last, if a request asks for it
         self.lost = False
         self.awake = False  # its thread was called, and has not looked at the queue since
         self.thread: threading.Thread | None = None
@@ -309,6 +312,8 @@ class Scheduler:
             return False
         request.outputs, request.error = outputs, error
         self._ended(request, State.DONE if error is None else State.FAILED)
+        if request.call.timing is not None:
+            self._note(slot, request, now_ns)
         tally = slot.tally
         duration_ns = now_ns - slot.started_ns
         tally.runs.add(duration_ns)
@@ -397,6 +402,17 @@ class Scheduler:
         request.call.inputs = ()  # the caller may keep the request, but no longer its arrays
         self.ended[state] += 1
 
+    def _note(self, slot: Slot, request: Request, now_ns: int) -> None:
+        """Tell a caller when its request was computed; all of a batch share one record."""
+        timing, run = request.call.timing, slot.run
+        assert timing is not None
+        if run is None:
+            run = slot.run = Run(slot.started_ns, now_ns, slot.began_ns, slot.ran_ns)
+            run.most = self.batching.max_rows if self.batching is not None else 0
+        if request.error is None:
+            run.rows += request.rows
+        timing.arrived_ns, timing.run = request.arrived_ns, run
+
     def _unwanted(self, request: Request) -> None:
         for slot in self.slots:
             if request in slot.batch:
@@ -409,6 +425,8 @@ class Scheduler:
             slot.stop = Stop()
         slot.batch = batch
         slot.started_ns = now_ns
+        slot.began_ns = slot.ran_ns = 0
+        slot.run = None
         if len(slot.place.lanes) > 1:
             slot.lane = self._widths.choose(slot.place.lanes, self._runs())
         self.running += len(batch)

@@ -89,6 +89,25 @@ class Statistics:
     priorities: Mapping[int, PriorityStatistics] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Occupancy:
+    """What a pool does right now; cheap enough to be asked many times a second.
+
+    Attributes:
+        slots: A word for each worker: idle, gathering (it waits for more rows of a batch),
+            computing, or stuck (it was told to stop, and does not). One whose engine hangs is
+            replaced, and stays in the list as stuck.
+        queued: Requests that wait.
+        queue_size: How many may.
+        running: Requests that are computed.
+    """
+
+    slots: tuple[str, ...]
+    queued: int
+    queue_size: int
+    running: int
+
+
 class Histogram:
     """Durations in buckets that grow by a sixteenth; adding is cheap and memory constant."""
 
@@ -165,6 +184,22 @@ def together(histograms: Iterable[Histogram]) -> Latency:
     for histogram in histograms:
         total += histogram
     return total.latency()
+
+
+def occupancy(scheduler: Scheduler, inside: int) -> Occupancy:
+    """What goes on at this moment; `inside` requests are in the quick lane."""
+    slots = []
+    for slot in scheduler.slots:
+        if slot.batch:
+            slots.append("stuck" if slot.stop.fired else "computing")
+        else:
+            slots.append("gathering" if scheduler.gathering is slot else "idle")
+    for index in range(min(inside, len(slots))):  # which run on their callers' threads
+        slots[index] = "computing"
+    slots += ["stuck"] * scheduler.stuck
+    return Occupancy(
+        tuple(slots), scheduler.queue.count, scheduler.queue_size, scheduler.running + inside
+    )
 
 
 def summary(scheduler: Scheduler, layout: Layout, inside: int) -> Statistics:

@@ -29,7 +29,7 @@ from mindspore_lite.serving.pooled import PooledService
 from mindspore_lite.serving.request import Request
 from mindspore_lite.serving.scheduler import WorkerPlace
 from mindspore_lite.serving.service import Ended
-from mindspore_lite.serving.statistics import Statistics
+from mindspore_lite.serving.statistics import Occupancy, Statistics
 from mindspore_lite.serving.thread_widths import WidthOption
 from mindspore_lite.settings.spec import settle
 
@@ -105,6 +105,9 @@ class FakeService:
 
     def statistics(self) -> Statistics:
         return self.pool.statistics()
+
+    def occupancy(self) -> Occupancy:
+        return self.pool.occupancy()
 
     def close(self, drain_s: float | None) -> None:
         self.pool.close(drain_s)

@@ -126,6 +126,17 @@ class Dispatcher:
             return ready or sum(_is_coming(supervisor) for supervisor in self.supervisors)
 
     @property
+    def inside(self) -> int:
+        """How many requests were taken, and have not ended."""
+        return self._inside
+
+    def pids(self) -> list[int]:
+        """Of the processes that are there."""
+        with self._changed:
+            lives = [supervisor.life for supervisor in self.supervisors]
+        return [life.process.pid for life in lives if life is not None and life.process.alive]
+
+    @property
     def is_up(self) -> bool:
         """Whether every process is there, as far as is known without asking it."""
         with self._changed:

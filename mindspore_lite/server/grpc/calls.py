@@ -17,27 +17,36 @@ from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.server.errors import Answer, Kind, RequestError, answer_to
 from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.threads import Threads
+from mindspore_lite.server.grpc.watch import Call, Watch
 
-Answers = Callable[[bytes, Any], bytes]  # what a message is answered with; the context is gRPC's
+Answers = Callable[[bytes, Call], bytes]  # what a message is answered with
 _FOREVER_S = 1e9  # what gRPC gives as the time left where there is no deadline
 
 
-def unary(answers: Answers, threads: Threads, receive_s: float) -> Any:
+def unary(answers: Answers, threads: Threads, receive_s: float, watch: Watch) -> Any:
     """The handler of a call of one message and one answer.
 
     Args:
         answers: Makes the answer; its errors are told to the client.
         threads: On which it runs.
         receive_s: Within which the message must be there; 0 does not wait for it.
+        watch: Notes its calls.
     """
 
     def handle(requests: Any, context: Any) -> bytes:
+        call = watch.begin(context)
         try:
-            return answers(_received(requests, context, receive_s) if receive_s else b"", context)
+            received = _received(requests, context, receive_s) if receive_s else b""
+            call.received(received)
+            found = answers(received, call)
+            call.answered(found)
+            return found
         except grpc.RpcError:  # the client is gone: gRPC knows its own error
+            call.gone()
             raise
         except Exception as exc:  # noqa: BLE001 - the client is told
             answer: Answer = answer_to(exc)
+            call.failed(exc, answer)
         abort(context, answer)
 
     handle.experimental_thread_pool = threads  # type: ignore[attr-defined]
@@ -47,7 +56,7 @@ def unary(answers: Answers, threads: Threads, receive_s: float) -> Any:
 def of_message(kind: type[Message], act: Callable[[Any], Message]) -> Answers:
     """Answers of small messages, by way of their classes."""
 
-    def answers(received: bytes, context: Any) -> bytes:
+    def answers(received: bytes, call: Call) -> bytes:
         try:
             request = kind.FromString(received)
         except DecodeError as exc:

@@ -15,8 +15,10 @@ from mindspore_lite.server.access import Need
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Answer, Kind, RequestError, answer_to
 from mindspore_lite.server.grpc.threads import Threads
+from mindspore_lite.server.grpc.watch import Watch
 
 Continuation = Callable[[Any], Any]
+_MOST_PATH = 200  # characters of a method that is not ours
 
 
 def abort(context: Any, answer: Answer) -> NoReturn:
@@ -34,6 +36,8 @@ class GateInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
         needs: Mapping[str, Need],
         pools: Mapping[str, Threads],
         refusing: Threads,
+        *,
+        logs: bool = False,
     ) -> None:
         """Guard a port.
 
@@ -42,11 +46,13 @@ class GateInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
             needs: What each method needs, by its path; one that is missing needs a token.
             pools: Whose threads a method runs on, where they are limited.
             refusing: Whose threads refuse.
+            logs: Whether there is an access log.
         """
         self._core = core
         self._needs = needs
         self._pools = pools
         self._refusing = refusing
+        self._logs = logs
 
     def intercept_service(self, continuation: Continuation, details: Any) -> Any:
         """What answers a call: its own handler, or one that refuses."""
@@ -63,11 +69,14 @@ class GateInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
                     Kind.UNAVAILABLE, f"{pool.size} calls are under way, and no more go; try again"
                 )
         except RequestError as exc:
-            return self._refuses(answer_to(exc))
+            return self._refuses(method, answer_to(exc))
         return handler
 
-    def _refuses(self, answer: Answer) -> Any:
+    def _refuses(self, method: str, answer: Answer) -> Any:
+        watch = Watch(self._core, method[:_MOST_PATH], logs=self._logs)
+
         def refuse(requests: Any, context: Any) -> bytes:
+            watch.refused(context, answer)
             abort(context, answer)
 
         refuse.experimental_thread_pool = self._refusing  # type: ignore[attr-defined]

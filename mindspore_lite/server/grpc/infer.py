@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.grpc.calls import deadline_s
 from mindspore_lite.server.grpc.inference_pb2 import ModelInferRequest
 from mindspore_lite.server.grpc.messages import checked_version, read_infer, write_infer
 from mindspore_lite.server.grpc.split import parsed, split
+from mindspore_lite.server.grpc.watch import Call
+from mindspore_lite.server.meter import RequestTimes
 from mindspore_lite.server.request import Job, prepare
 
 
-def infer(core: Core, received: bytes, context: Any) -> bytes:
+def infer(core: Core, received: bytes, call: Call) -> bytes:
     """Run a model on the tensors of a message."""
     core.flight.take(len(received))
     try:
-        job = prepared(core, *taken_apart(core, received), deadline_s(context))
+        context, times = call.context, call.times
+        call.read_metadata()
+        job = prepared(core, *taken_apart(core, received), deadline_s(context), times)
+        job.call.trace_id = call.id
+        times.id = call.id or times.id
 
         def known(cancel: Callable[[], object]) -> None:
             if not context.add_callback(cancel):  # the client is gone already
                 cancel()
 
         job.call.known = known
+        times.decoded(job.call)
         return write_infer(job.response(job.model.service.run(job.call)))
     finally:
         core.flight.give(len(received))
@@ -37,15 +43,20 @@ def taken_apart(core: Core, received: bytes) -> tuple[ModelInferRequest, list[me
 
 
 def prepared(
-    core: Core, message: ModelInferRequest, raws: list[memoryview], due_s: float | None
+    core: Core,
+    message: ModelInferRequest,
+    raws: list[memoryview],
+    due_s: float | None,
+    times: RequestTimes,
 ) -> Job:
-    """What to run for a message.
+    """What to run for a message; its times learn which model it is for.
 
     Raises:
         RequestError: It does not fit a model of ours.
     """
-    core.check_takes_work()
-    model = core.models.usable(message.model_name, checked_version(message.model_version))
+    version = checked_version(message.model_version)
+    model = times.model = core.usable(message.model_name, version)
     request = read_infer(core, message, raws)
     request.deadline_s = due_s
+    times.id = request.id
     return prepare(model, request)

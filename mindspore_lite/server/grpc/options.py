@@ -16,6 +16,7 @@ class GrpcOptions:
         tls_cert: A PEM file with the certificate chain; "" is without TLS.
         tls_key: Its key; "" if it is in the same file.
         tls_client_ca: A PEM file of authorities; clients need a certificate of one of them.
+        logs: Write the access log.
     """
 
     host: str = "127.0.0.1"
@@ -24,3 +25,4 @@ class GrpcOptions:
     tls_cert: str = ""
     tls_key: str = ""
     tls_client_ca: str = ""
+    logs: bool = False

@@ -41,7 +41,8 @@ class GrpcPort:
         self._options = options
         self._idle_s = 0.0
         self._pools = Pools.of(core)
-        self._service = Service(core, self._pools)
+        self._service = Service(core, self._pools, options.logs)
+        core.connections["grpc"] = self._pools.busy
         self._server: Any = None
         self._stopped: Any = None
 
@@ -55,7 +56,9 @@ class GrpcPort:
         options, service = self._options, self._service
         if options.reflection:
             service.add_reflection()
-        gate = GateInterceptor(self._core, service.needs, service.limited, self._pools.probes)
+        gate = GateInterceptor(
+            self._core, service.needs, service.limited, self._pools.probes, logs=options.logs
+        )
         limits = self._core.limits
         server = grpc.server(
             self._pools.small,

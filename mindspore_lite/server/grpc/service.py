@@ -25,6 +25,7 @@ from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.grpc.stream import Stream
 from mindspore_lite.server.grpc.threads import Threads
 from mindspore_lite.server.model_config import config_of
+from mindspore_lite.server.grpc.watch import Watch
 from mindspore_lite.server.request import invalid
 
 INFERENCE, HEALTH = "inference.GRPCInferenceService", "grpc.health.v1.Health"
@@ -55,6 +56,11 @@ class Pools:
             Threads(core.limits.grpc_streams, "stream"),
         )
 
+    def busy(self) -> int:
+        """How many calls are under way."""
+        pools = (self.probes, self.checks, self.small, self.calls, self.streams)
+        return sum(pool.busy for pool in pools)
+
     def close(self) -> None:
         """End the threads, once what they do has ended."""
         for pool in (self.probes, self.checks, self.small, self.calls, self.streams):
@@ -68,6 +74,7 @@ class Service:
     Attributes:
         core: The server.
         pools: Its threads.
+        logs: Whether there is an access log.
         handlers: By the path of the method.
         needs: What the caller of each must show.
         limited: Whose threads must be free for a call.
@@ -75,6 +82,7 @@ class Service:
 
     core: Core
     pools: Pools
+    logs: bool = False
     handlers: dict[str, Any] = field(default_factory=dict)
     needs: dict[str, Need] = field(default_factory=dict)
     limited: dict[str, Threads] = field(default_factory=dict)
@@ -98,19 +106,19 @@ class Service:
         for name in ("Status", "Register", "Unregister"):
             self._small(f"SystemSharedMemory{name}", getattr(self, f"_system_{name.lower()}"))
             self._small(f"CudaSharedMemory{name}", getattr(self, f"_cuda_{name.lower()}"))
-        self._add(
+        self._unary(
             f"/{INFERENCE}/ModelInfer",
-            unary(partial(infer, core), self.pools.calls, core.limits.grpc_receive_s),
+            partial(infer, core),
+            self.pools.calls,
+            core.limits.grpc_receive_s,
             limited=self.pools.calls,
         )
         self._add_streaming(f"/{INFERENCE}/ModelStreamInfer", self._stream)
-        self._add(
+        self._unary(
             f"/{HEALTH}/Check",
-            unary(
-                of_message(health_pb2.HealthCheckRequest, self._check),
-                self.pools.checks,
-                min(_CHECK_S, core.limits.head_s),
-            ),
+            of_message(health_pb2.HealthCheckRequest, self._check),
+            self.pools.checks,
+            min(_CHECK_S, core.limits.head_s),
             Need.OPEN,
         )
         self._add_streaming(f"/{HEALTH}/Watch", self._watch)
@@ -138,12 +146,24 @@ class Service:
         if limited is not None:
             self.limited[path] = limited
 
+    def _unary(
+        self,
+        path: str,
+        answers: Answers,
+        threads: Threads,
+        receive_s: float,
+        need: Need = Need.USE,
+        limited: Threads | None = None,
+    ) -> None:
+        watch = Watch(self.core, path, logs=self.logs)
+        self._add(path, unary(answers, threads, receive_s, watch), need, limited)
+
     def _probe(self, name: str, answers: Answers) -> None:
-        self._add(f"/{INFERENCE}/{name}", unary(answers, self.pools.probes, 0), Need.OPEN)
+        self._unary(f"/{INFERENCE}/{name}", answers, self.pools.probes, 0, Need.OPEN)
 
     def _small(self, name: str, act: Callable[[Any], Any]) -> None:
         answers = of_message(getattr(inference_pb2, f"{name}Request"), act)
-        self._add(f"/{INFERENCE}/{name}", unary(answers, self.pools.small, self.core.limits.head_s))
+        self._unary(f"/{INFERENCE}/{name}", answers, self.pools.small, self.core.limits.head_s)
 
     def add_reflection(self) -> None:
         """Let clients ask which methods there are; each that asks holds a stream.
@@ -182,7 +202,8 @@ class Service:
     # --- streams ---
 
     def _stream(self, requests: Any, context: Any) -> Iterator[bytes]:
-        stream = Stream(self.core, requests, context)
+        watch = Watch(self.core, f"/{INFERENCE}/ModelStreamInfer", logs=self.logs)
+        stream = Stream(self.core, requests, context, watch)
         with self._lock:
             self._streams.add(stream)
         try:

@@ -25,6 +25,8 @@ from mindspore_lite.server.errors import answer_to
 from mindspore_lite.server.grpc.calls import deadline_s
 from mindspore_lite.server.grpc.infer import prepared, taken_apart
 from mindspore_lite.server.grpc.messages import write_stream_answer, write_stream_error
+from mindspore_lite.server.grpc.watch import Watch
+from mindspore_lite.server.meter import RequestTimes
 from mindspore_lite.server.request import Job
 
 _AHEAD = 16  # requests of a stream that run or wait at the same time; guess
@@ -35,6 +37,8 @@ class _Pending:
     """A request of a stream until its answer is sent."""
 
     def __init__(self) -> None:
+        self.times = RequestTimes()
+        self.status = 200
         self.size = 0  # bytes in flight that are counted for it
         self.id = ""
         self.job: Job | None = None
@@ -44,6 +48,7 @@ class _Pending:
     def run(self) -> None:
         """Queue it to its model."""
         assert self.job is not None
+        self.times.decoded(self.job.call)
         self._cancel = self.job.model.service.submit_or_run(self.job.call, self._done)
 
     def cancel(self) -> None:
@@ -58,7 +63,10 @@ class _Pending:
             assert self.job is not None
             return write_stream_answer(self.job.response(outputs))
         except Exception as exc:  # noqa: BLE001 - the client is told
-            answer = write_stream_error(answer_to(exc), self.id)
+            self.times.failed(exc)
+            told = answer_to(exc)
+            self.status = told.kind.status
+            answer = write_stream_error(told, self.id)
             exc.__traceback__ = None  # its frames hold the message, and would form a cycle
             return answer
 
@@ -81,8 +89,9 @@ class Stream:
     reader puts in whatever happens.
     """
 
-    def __init__(self, core: Core, requests: Any, context: Any) -> None:
+    def __init__(self, core: Core, requests: Any, context: Any, watch: Watch) -> None:
         self._core = core
+        self._watch = watch
         self._requests = requests
         self._context = context
         self._due_s = deadline_s(context)
@@ -101,12 +110,14 @@ class Stream:
                 self._gone()
             while (pending := self._queue.get()) is not None:
                 answer = pending.answer()
+                self._core.observer.answered(pending.times)
                 limit_s = time.monotonic() + self._core.limits.send_s
                 entry = WATCHDOG.watch(limit_s, self._context.cancel)
                 try:
                     yield answer  # comes back when it is on its way
                 finally:
                     WATCHDOG.cancel(entry)
+                self._watch.sent(self._context, pending.times, pending.status, pending.size, answer)
                 if self._answered(pending):
                     return
         finally:
@@ -146,7 +157,7 @@ class Stream:
             pending.id = parts.id if len(parts.id) <= self._core.limits.id_bytes else ""
             if _EMPTY_FINAL in parts.parameters:
                 del parts.parameters[_EMPTY_FINAL]
-            pending.job = prepared(self._core, parts, raws, self._due_s)
+            pending.job = prepared(self._core, parts, raws, self._due_s, pending.times)
             pending.run()
         except Exception as exc:  # noqa: BLE001 - the client is told
             pending.fail(exc)
@@ -181,5 +192,6 @@ class Stream:
             left, self._pending = self._pending, set()
         for pending in left:
             pending.cancel()
+            self._core.observer.answered(pending.times, "cancelled")
             self._core.flight.give(pending.size)
         self._room.release()  # for a reader that waits

@@ -19,6 +19,11 @@ class Threads(ThreadPoolExecutor):
         self._busy = 0
 
     @property
+    def busy(self) -> int:
+        """How many calls are under way."""
+        return self._busy
+
+    @property
     def is_full(self) -> bool:
         """Whether one more call would have to wait for a thread."""
         return self._busy >= self.size

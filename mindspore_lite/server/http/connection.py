@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mindspore_lite.server.access_log import log_access
 from mindspore_lite.server.errors import Kind, RequestError, answer_to
-from mindspore_lite.server.http.access_log import log_access
 from mindspore_lite.server.http.chunked import ChunkedBody, too_large
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.head import Head, check_part, read_head
 from mindspore_lite.server.http.reply import Reply, error_reply, head_bytes
 from mindspore_lite.server.http.routes import Endpoint, WrongMethodError
+from mindspore_lite.server.meter import RequestTimes
 
 if TYPE_CHECKING:
     from mindspore_lite.server.http.port import HttpPort
@@ -45,6 +46,7 @@ _SKIPPED_BYTES = 64 * 1024  # of a refused request that are read, so that the co
 _JOINED_BYTES = 32 * 1024  # of an answer that are copied together: one write is cheaper than two
 _LINGER_S = 2.0  # for a refused client to read the answer; guess
 _FOREVER = float("inf")
+_REFUSED = 400  # the lowest status of errors
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -52,9 +54,9 @@ class Connection(asyncio.BufferedProtocol):
     """A client; see the module's text."""
 
     __slots__ = (
-        "_ahead", "_body", "_chunked", "_counted", "_endpoint", "_exchange", "_from_s", "_head",
-        "_is_pumping", "_length", "_params", "_port", "_reads_paused", "_refusal", "_state",
-        "_transport", "_unsent", "_whole", "_write_paused", "due_s",
+        "_ahead", "_began_ns", "_body", "_chunked", "_counted", "_endpoint", "_exchange",
+        "_from_s", "_head", "_is_pumping", "_length", "_params", "_port", "_reads_paused",
+        "_refusal", "_state", "_transport", "_unsent", "_whole", "_write_paused", "due_s",
     )  # fmt: skip
 
     def __init__(self, port: HttpPort) -> None:
@@ -72,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self._counted = 0  # bytes in flight that belong to no exchange yet
         self._refusal: Reply | None = None  # to send when the body was skipped
         self._is_pumping = self._reads_paused = self._write_paused = False
+        self._began_ns = 0  # when the first bytes of a request came
         self._from_s = 0.0  # when the body began
         self._unsent = 0  # bytes of answers that the client has not taken
         self.due_s = _FOREVER  # when the client must have done something
@@ -229,6 +232,8 @@ class Connection(asyncio.BufferedProtocol):
     def _take_head(self) -> bool:
         ahead, limits = self._ahead, self._port.core.limits
         self._head = None  # that of the request before, which may be refused no more
+        if not self._began_ns:
+            self._began_ns = time.monotonic_ns()
         if ahead.startswith(b"\r\n"):  # some clients send an empty line behind a body
             self._ahead = ahead[_LINES.match(ahead).end() :]  # type: ignore[union-attr]
             return True
@@ -291,7 +296,7 @@ class Connection(asyncio.BufferedProtocol):
         assert self._head is not None and self._endpoint is not None
         exchange = self._exchange = Exchange(
             self, self._port.threads, self._port.core, self._head, self._endpoint, self._params,
-            self._counted,
+            self._counted, self._began_ns,
         )  # fmt: skip
         exchange.body = self._whole
         self._counted = 0
@@ -300,7 +305,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _restart(self) -> None:
         """Be ready for the next head."""
-        self._state, self._chunked, self._length = _HEAD, None, 0
+        self._state, self._chunked, self._length, self._began_ns = _HEAD, None, 0, 0
         self._body = self._whole = memoryview(b"")
 
     def _got_bytes(self) -> int:
@@ -316,7 +321,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._exchange is not exchange or self._state == _CLOSED:
             return
         self._exchange = None
-        if self._send(reply, exchange.head, time.perf_counter() - exchange.started_s):
+        if self._send(reply, exchange.head, exchange.times):
             self._close()
         else:
             self._pump()
@@ -342,7 +347,12 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _send(
-        self, reply: Reply, head: Head | None, took_s: float = 0.0, *, closes: bool = False
+        self,
+        reply: Reply,
+        head: Head | None,
+        times: RequestTimes | None = None,
+        *,
+        closes: bool = False,
     ) -> bool:
         """Write an answer; whether the connection must be closed behind it."""
         port = self._port
@@ -354,8 +364,13 @@ class Connection(asyncio.BufferedProtocol):
                 port.allow_origin(reply, head.headers[b"origin"])
         self.due_s = self._now() + port.core.limits.idle_s
         self._write(reply, head, closes=closes)
+        observer = port.core.observer
+        if times is not None:
+            observer.sent(times, reply.status)
+        if reply.status >= _REFUSED:
+            observer.refused.add(reply.status)
         if port.logs:
-            log_access(self._transport, head, reply, took_s)
+            log_access(self._transport, head, reply, times)
         return closes
 
     def _write(self, reply: Reply, head: Head | None, *, closes: bool) -> None:

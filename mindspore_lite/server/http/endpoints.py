@@ -59,10 +59,9 @@ def model_metadata(exchange: Exchange) -> Reply:
 def infer(exchange: Exchange) -> None:
     """Run a model; the answer comes when it has ended."""
     core, head = exchange.core, infer_head(exchange.head)
-    core.check_takes_work()
     params = exchange.params
     version = params.get("version", "")
-    model = core.models.usable(params["model"], version)
+    model = exchange.times.model = core.usable(params["model"], version)
     body = exchange.body
     text_bytes = body.nbytes if head.length is None else head.length
     if not head.coding and text_bytes <= _HEAVY_BYTES:
@@ -96,6 +95,8 @@ def _run(exchange: Exchange, job: Job) -> None:
     def ended(found: list[np.ndarray] | BaseException) -> None:
         exchange.soon(_ended, exchange, job, found)
 
+    exchange.times.id = job.request.trace_id or job.request.id
+    exchange.times.decoded(job.call)
     cancel = job.model.service.submit_or_run(job.call, ended)
     if not exchange.is_over:
         exchange.cancel = cancel

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -19,6 +18,7 @@ from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import answer_to
 from mindspore_lite.server.http.head import Head
 from mindspore_lite.server.http.reply import Reply, error_reply
+from mindspore_lite.server.meter import RequestTimes
 
 if TYPE_CHECKING:
     from mindspore_lite.server.http.connection import Connection
@@ -46,11 +46,12 @@ class Exchange:
         params: Of the path, such as the model's name.
         body: Of the request.
         cancel: What ends the run that is under way for it, if there is one.
+        times: When it passed which point.
     """
 
     __slots__ = (
         "_connection", "_counted", "_threads", "body", "cancel", "core", "endpoint", "head",
-        "is_over", "params", "started_s",
+        "is_over", "params", "times",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +63,7 @@ class Exchange:
         endpoint: Endpoint,
         params: Mapping[str, str],
         counted: int,
+        began_ns: int = 0,
     ) -> None:
         self._connection = connection
         self._threads = threads
@@ -73,7 +75,7 @@ class Exchange:
         self.body = memoryview(b"")
         self.cancel: Callable[[], bool] | None = None
         self.is_over = False
-        self.started_s = time.perf_counter()
+        self.times = RequestTimes(began_ns)
 
     def begin(self) -> None:
         """Let the endpoint's handler answer it, now or later."""
@@ -98,16 +100,19 @@ class Exchange:
         """Send the answer; only once, and only on the loop's thread."""
         if not self.is_over:
             self._end()
+            self.core.observer.answered(self.times)
             self._connection.answered(self, reply)
 
     def fail(self, exc: BaseException) -> None:
         """Answer that it failed."""
+        self.times.failed(exc)
         self.answer(error_reply(answer_to(exc)))
 
     def hung_up(self) -> None:
         """The client is gone: nobody wants the answer any more."""
         cancel = self.cancel
         self._end()
+        self.core.observer.answered(self.times, "cancelled")
         if cancel is not None:
             cancel()
 

@@ -6,7 +6,7 @@ Runs on the thread that has the slot, without the pool's lock; nothing here rais
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,7 +34,9 @@ class Joins(Protocol):
 Result = tuple[list[np.ndarray] | None, BaseException | None]  # outputs or error
 
 
-def batch(slot: Slot, most_rows: int) -> list[tuple[Request, Result]] | None:
+def batch(
+    slot: Slot, most_rows: int, clock_ns: Callable[[], int]
+) -> list[tuple[Request, Result]] | None:
     """What came of each request; None when a batch failed, since one member may be the cause."""
     claimed = slot.batch
     if len(claimed) == 1:
@@ -45,7 +47,10 @@ def batch(slot: Slot, most_rows: int) -> list[tuple[Request, Result]] | None:
         if isinstance(session, Joins):
             parts = session.run_joined(given, slot.stop)
         else:
-            outputs = checked_run(session, joining.joined(given), slot.stop)
+            inputs = joining.joined(given)
+            slot.began_ns = clock_ns()
+            outputs = checked_run(session, inputs, slot.stop)
+            slot.ran_ns = clock_ns()
             parts = joining.parted(outputs, [request.rows for request in claimed])
         return [(r, (part, None)) for r, part in zip(claimed, parts, strict=True)]
     except BaseException as exc:  # noqa: BLE001 - whatever it is, the thread must go on

@@ -1,0 +1,337 @@
+"""Counts what became of requests: one Meter for each version of a model that is served.
+
+    times = RequestTimes()                  one for each request, filled in on its way
+    times.model = model                     as soon as that is known
+    times.decoded(call)                     it is about to be queued
+    times.answered()                        before the answer is sent: the counters are right when
+                                            a client that has its answer asks for them
+    times.sent()                            after
+
+The phases of a request follow one another without a gap, so that they add up to its whole time:
+
+    receive   from its first byte to its last
+    decode    until it is queued: reading JSON or protobuf, checking it, making arrays
+    queue     until a worker takes it
+    batch     joining the inputs of several requests, and splitting their outputs
+    run       the engine
+    encode    from there until the answer is there in bytes, with the way back to the port's thread
+    send      until the answer was handed to the system
+
+Everything only grows while the version is served. What belongs together changes together, under one
+lock: whatever moment a reader picks, the counts add up (see Counts).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mindspore_lite import errors
+from mindspore_lite.server.errors import Kind, RequestError, kind_of
+from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.timing import Run, Timing
+
+if TYPE_CHECKING:
+    from mindspore_lite.server.models import ServedModel
+
+PHASES = ("receive", "decode", "queue", "batch", "run", "encode", "send")
+FAILED = ("deadline", "cancelled", "error", "crash")
+REJECTED = ("queue_full", "timeout", "memory", "not_ready")
+# ms: 1, 2, 5 and a step between
+BOUNDS_MS = (
+    0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0,
+    100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1000.0, 2000.0, 5000.0, 10_000.0, 30_000.0,
+)  # fmt: skip
+_BOUNDS_NS = tuple(round(bound * 1e6) for bound in BOUNDS_MS)
+
+
+class RequestTimes:
+    """When a request passed which point, by time.monotonic_ns(); 0: it did not, or not yet.
+
+    One thread at a time works on it, in the order of the phases.
+
+    Attributes:
+        began_ns: Its first byte was there.
+        received_ns: Its last byte was there.
+        decoded_ns: It was about to be queued.
+        timing: What the pool says of it.
+        encoded_ns: Its answer was there, or its error.
+        sent_ns: The answer was handed to the system.
+        rows: Along the batch axis; 0 if the model has none.
+        hit_ns: What the response cache took to answer; 0 if it did not.
+        miss_ns: What it took to find out that it cannot.
+        reason: Why it failed, one of FAILED or REJECTED; "" if it did not. INVALID if it is the
+            client's fault.
+        id: By which the client knows it.
+        model: That it is for; None if it is not known, and nothing is counted.
+    """
+
+    __slots__ = (
+        "began_ns", "decoded_ns", "encoded_ns", "hit_ns", "id", "miss_ns", "model", "reason",
+        "received_ns", "rows", "sent_ns", "timing",
+    )  # fmt: skip
+
+    def __init__(self, began_ns: int = 0, received_ns: int = 0) -> None:
+        now_ns = received_ns or time.monotonic_ns()
+        self.began_ns = began_ns or now_ns
+        self.received_ns = now_ns
+        self.decoded_ns = self.encoded_ns = self.sent_ns = 0
+        self.rows = self.hit_ns = self.miss_ns = 0
+        self.timing: Timing | None = None
+        self.model: ServedModel | None = None
+        self.reason = self.id = ""
+
+    def decoded(self, call: Call) -> None:
+        """It is about to be queued."""
+        self.timing = call.timing = Timing()
+        if self.model is not None and self.model.max_batch_size:
+            self.rows = call.inputs[0].shape[0]
+        self.decoded_ns = time.monotonic_ns()
+
+    def failed(self, exc: BaseException) -> None:
+        """Its answer is an error."""
+        self.reason = reason_of(exc)
+
+    def answered(self, reason: str = "") -> bool:
+        """The answer is there; count it. False if it was counted before.
+
+        A reason says that it is not wanted any more; that may come from another thread at the same
+        time, and one of both counts.
+        """
+        if self.model is None or not self.model.meter.claim(self):
+            return False
+        self.reason = reason or self.reason
+        self.model.meter.add(self)
+        return True
+
+    def sent(self) -> None:
+        """The answer was handed to the system."""
+        self.sent_ns = time.monotonic_ns()
+        if self.model is not None:
+            self.model.meter.add_sent(self.sent_ns - self.encoded_ns)
+
+    @property
+    def inside_ns(self) -> int:
+        """How long the server had it: without receiving and sending, which are the client's."""
+        return self.encoded_ns - self.received_ns
+
+    @property
+    def run(self) -> Run | None:
+        """The run that computed it."""
+        return None if self.timing is None else self.timing.run
+
+    def total_ns(self) -> int:
+        """All of its time, so far as is known."""
+        return (self.sent_ns or self.encoded_ns or time.monotonic_ns()) - self.began_ns
+
+    def parts_ns(self) -> tuple[int, int, int, int, int, int, int, int]:
+        """receive, decode, queue, joining, run, splitting, encode, send; their sum is all."""
+        end_ns = self.encoded_ns or time.monotonic_ns()
+        receive = self.received_ns - self.began_ns
+        send = self.sent_ns - end_ns if self.sent_ns else 0
+        if not self.decoded_ns:
+            return receive, end_ns - self.received_ns, 0, 0, 0, 0, 0, send
+        decode, run = self.decoded_ns - self.received_ns, self.run
+        if self.hit_ns:
+            return receive, decode, 0, 0, 0, 0, end_ns - self.decoded_ns, send
+        if run is None:
+            return receive, decode, end_ns - self.decoded_ns, 0, 0, 0, 0, send
+        return (
+            receive,
+            decode,
+            run.claimed_ns - self.decoded_ns,
+            run.began_ns - run.claimed_ns,
+            run.ran_ns - run.began_ns,
+            run.ended_ns - run.ran_ns,
+            end_ns - run.ended_ns,
+            send,
+        )
+
+    def phases_ns(self) -> dict[str, int]:
+        """How long each phase took."""
+        receive, decode, queue, joining, run, splitting, encode, send = self.parts_ns()
+        found = (receive, decode, queue, joining + splitting, run, encode, send)
+        return dict(zip(PHASES, found, strict=True))
+
+
+@dataclass(frozen=True)
+class BatchCount:
+    """Runs of one size, each counted once: how many, and how long they took, in ns."""
+
+    count: int
+    input_ns: int
+    infer_ns: int
+    output_ns: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A Meter at one moment. Always, with sums over `batches`:
+
+    executions = sum(count), rows = sum(size * count);
+    success_ns >= queue_ns + input_ns + infer_ns + output_ns;
+    sum(latency) = success.
+
+    Every request is charged for all of the run that it shared; `batches` counts a run once.
+    """
+
+    success: int
+    success_ns: int
+    fail: int  # with those that were too late in the queue, without the other rejections
+    fail_ns: int
+    rows: int
+    executions: int
+    last_s: float  # of the last run, in seconds since 1970; 0.0 if there was none
+    queue_ns: int
+    input_ns: int
+    infer_ns: int
+    output_ns: int
+    hits: int
+    hit_ns: int
+    misses: int
+    miss_ns: int
+    failed: tuple[int, ...]  # as FAILED
+    rejected: tuple[int, ...]  # as REJECTED
+    phases_ns: tuple[int, ...]  # as PHASES, of successful requests
+    latency: tuple[int, ...]  # successful requests between BOUNDS_MS, one more than these
+    batches: Mapping[int, BatchCount]  # by rows
+
+
+class Meter:
+    """Counts the requests of one version of a model. Safe from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._success = self._success_ns = self._fail = self._fail_ns = 0
+        self._rows = self._executions = 0
+        self._last_s = 0.0
+        self._queue = self._input = self._infer = self._output = 0
+        self._receive = self._decode = self._encode = self._send = 0
+        self._hits = self._hit_ns = self._misses = self._miss_ns = 0
+        self._reasons = dict.fromkeys((*FAILED, *REJECTED), 0)
+        self._latency = [0] * (len(BOUNDS_MS) + 1)
+        self._batches: dict[int, list[int]] = {}  # by rows: count, input, infer, output
+
+    def claim(self, times: RequestTimes) -> bool:
+        """Let one caller count a request; whether this is the one."""
+        with self._lock:
+            is_first = not times.encoded_ns
+            if is_first:
+                times.encoded_ns = time.monotonic_ns()
+            return is_first
+
+    def add(self, times: RequestTimes) -> None:
+        """Count a request that has its answer, and was claimed."""
+        if times.reason:
+            self._add_failed(times)
+            return
+        receive, decode, queue, joining, ran, splitting, encode, _ = times.parts_ns()
+        inside = times.encoded_ns - times.received_ns
+        step = bisect_left(_BOUNDS_NS, inside)
+        now_s = time.time()
+        with self._lock:
+            self._success += 1
+            self._success_ns += inside
+            self._latency[step] += 1
+            self._receive += receive
+            self._decode += decode
+            self._encode += encode
+            if times.hit_ns:
+                self._hits += 1
+                self._hit_ns += times.hit_ns
+                return
+            if times.miss_ns:
+                self._misses += 1
+                self._miss_ns += times.miss_ns
+            self._last_s = now_s
+            self._queue += queue
+            self._input += joining
+            self._infer += ran
+            self._output += splitting
+            run = times.run
+            if run is None or not run.is_counted:
+                rows = times.rows or 1
+                most = 0
+                if run is not None:
+                    run.is_counted = True
+                    rows, most = max(rows, run.rows), run.most
+                while most and rows > most:  # it was computed in parts
+                    self._add_run(most, 0, 0, 0)
+                    rows -= most
+                self._add_run(rows, joining, ran, splitting)
+
+    def add_sent(self, send_ns: int) -> None:
+        """Count what sending an answer took."""
+        with self._lock:
+            self._send += send_ns
+
+    def reject(self, reason: str) -> None:
+        """Count a request that was refused before it was looked at; one of REJECTED."""
+        with self._lock:
+            self._reasons[reason] += 1
+
+    def counts(self) -> Counts:
+        """Everything at this moment."""
+        with self._lock:
+            reasons = self._reasons
+            batching = self._input + self._output
+            return Counts(
+                self._success, self._success_ns, self._fail, self._fail_ns, self._rows,
+                self._executions, self._last_s, self._queue, self._input, self._infer,
+                self._output, self._hits, self._hit_ns, self._misses, self._miss_ns,
+                tuple([reasons[name] for name in FAILED]),
+                tuple([reasons[name] for name in REJECTED]),
+                (self._receive, self._decode, self._queue, batching, self._infer, self._encode,
+                 self._send),
+                tuple(self._latency),
+                {rows: BatchCount(*self._batches[rows]) for rows in sorted(self._batches)},
+            )  # fmt: skip
+
+    def _add_run(self, rows: int, joining: int, ran: int, splitting: int) -> None:
+        self._rows += rows
+        self._executions += 1
+        batch = self._batches.get(rows)
+        if batch is None:
+            batch = self._batches[rows] = [0, 0, 0, 0]
+        batch[0] += 1
+        batch[1] += joining
+        batch[2] += ran
+        batch[3] += splitting
+
+    def _add_failed(self, times: RequestTimes) -> None:
+        reason = times.reason
+        with self._lock:
+            if reason not in self._reasons:  # a fault of the client
+                return
+            self._reasons[reason] += 1
+            if reason in FAILED or reason == "timeout":
+                self._fail += 1
+                self._fail_ns += times.encoded_ns - times.received_ns
+
+
+INVALID = "invalid"
+
+
+def reason_of(exc: BaseException) -> str:
+    """Why a request failed: one of FAILED or REJECTED, or INVALID."""
+    if isinstance(exc, errors.QueueFullError):
+        return "queue_full"
+    if isinstance(exc, errors.RequestTimeoutError):
+        return "timeout" if exc.was_waiting else "deadline"
+    if isinstance(exc, errors.WorkerDiedError):
+        return "crash"
+    if isinstance(exc, errors.ResourceError | MemoryError):
+        return "memory"
+    kind = kind_of(exc)
+    if isinstance(exc, RequestError) and kind is Kind.DEADLINE:
+        return "timeout"  # before it was queued
+    return {
+        Kind.CANCELLED: "cancelled",
+        Kind.UNAVAILABLE: "not_ready",
+        Kind.DEADLINE: "deadline",
+        Kind.FAILED: "error",
+    }.get(kind, INVALID)

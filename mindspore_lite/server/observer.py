@@ -1,0 +1,126 @@
+"""Sees every request at its end: counts it, keeps the slowest, notes what should be looked at.
+
+observer.answered(times)            before the answer is sent
+observer.sent(times, status)        after
+observer.refused.add(413)           for answers that say no, by HTTP status
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from mindspore_lite.server.marks import Marks
+from mindspore_lite.server.meter import REJECTED, RequestTimes
+
+_KEPT = 20  # slowest requests of a minute
+_MINUTES = 5  # for which they are kept
+_MOST_ID = 128  # characters
+_MOST_STATUSES = 64
+
+
+class Slowest:
+    """The slowest requests of the last minutes, over all models. Safe from many threads."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._numbers = count()  # decides between equals: records cannot be compared
+        # by minute: (ms, number, record), the fastest first
+        self._minutes: deque[tuple[int, list[tuple[float, int, dict[str, Any]]]]] = deque(
+            maxlen=_MINUTES
+        )
+
+    def add(self, times: RequestTimes, status: int) -> None:
+        """Keep a request if it is one of the slowest."""
+        total_ms = times.total_ns() / 1e6
+        minute = int(self._clock_s() // 60)
+        with self._lock:
+            if not self._minutes or self._minutes[-1][0] != minute:
+                self._minutes.append((minute, []))
+            heap = self._minutes[-1][1]
+            if len(heap) == _KEPT and total_ms <= heap[0][0]:
+                return
+            entry = total_ms, next(self._numbers), _record(times, status, total_ms)
+            if len(heap) < _KEPT:
+                heapq.heappush(heap, entry)
+            else:
+                heapq.heapreplace(heap, entry)
+
+    def recent(self) -> list[dict[str, Any]]:
+        """Those of the last minutes, the slowest first."""
+        oldest = int(self._clock_s() // 60) - _MINUTES
+        with self._lock:
+            found = [e for minute, heap in self._minutes if minute > oldest for e in heap]
+        return [record for _, _, record in heapq.nlargest(_KEPT, found)]
+
+
+class Refused:
+    """Counts answers that are errors, by HTTP status. Safe from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[int, int] = {}
+
+    def add(self, status: int) -> None:
+        """Count one."""
+        with self._lock:
+            if status in self._counts or len(self._counts) < _MOST_STATUSES:
+                self._counts[status] = self._counts.get(status, 0) + 1
+
+    def counts(self) -> dict[int, int]:
+        """All of them so far."""
+        with self._lock:
+            return dict(sorted(self._counts.items()))
+
+
+class Observer:
+    """What is known of requests beyond the counters of their models."""
+
+    def __init__(self) -> None:
+        self.marks = Marks()
+        self.slowest = Slowest()
+        self.refused = Refused()
+
+    def answered(self, times: RequestTimes, reason: str = "") -> None:
+        """A request has its answer, which is not sent yet. Harmless when repeated.
+
+        With a reason it is not wanted any more.
+        """
+        model = times.model
+        if model is None or not times.answered(reason):
+            return
+        if times.reason in REJECTED:
+            self.marks.add(model.name, model.version, "rejected", times.reason)
+        elif times.reason == "deadline":
+            self.marks.add(model.name, model.version, "deadline")
+
+    def sent(self, times: RequestTimes, status: int) -> None:
+        """The answer was handed to the system."""
+        if times.model is not None:
+            times.sent()
+            self.slowest.add(times, status)
+
+
+def _record(times: RequestTimes, status: int, total_ms: float) -> dict[str, Any]:
+    model = times.model
+    assert model is not None
+    return {
+        "time": round(time.time(), 3),
+        "model": model.name,
+        "version": model.version,
+        "id": times.id[:_MOST_ID],
+        "ms": round(total_ms, 3),
+        "status": status,
+        "phases_ms": phases_ms(times),
+    }
+
+
+def phases_ms(times: RequestTimes) -> dict[str, float]:
+    """How long each phase of a request took, in milliseconds."""
+    return {name: round(ns / 1e6, 3) for name, ns in times.phases_ns().items()}
