@@ -41,6 +41,7 @@ _MOST_DIMS = 64  # of a tensor; NumPy's own limit
 _MOST_BYTES = 2**63 - 1  # of an array; of one without elements, as if dims of 0 were 1
 _MOST_TIMEOUT_US = 10**15  # 30 years; no clock counts much further
 _RESERVED = "triton_"
+_EMPTY_FINAL = "triton_enable_empty_final_response"  # perf_analyzer sends it; changes nothing here
 _HALF_BYTES = 2  # of FP16 and BF16
 
 
@@ -316,7 +317,7 @@ def _check_parameters(parameters: Mapping[str, Parameter]) -> None:
     for key, value in parameters.items():
         if not isinstance(value, str | int | float | bool):
             raise invalid(f"parameter {key!r} must be a string, number or truth value")
-        if key.startswith(_RESERVED):
+        if key.startswith(_RESERVED) and key != _EMPTY_FINAL:
             raise invalid(f"parameter {key!r} is reserved")
     if any(parameters.get(key) for key in ("sequence_id", "sequence_start", "sequence_end")):
         raise invalid("sequences are not supported: models here keep no state between requests")

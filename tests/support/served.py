@@ -27,7 +27,7 @@ from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.pool import Pool
 from mindspore_lite.serving.pooled import PooledService
 from mindspore_lite.serving.request import Request
-from mindspore_lite.serving.scheduler import WorkerPlace
+from mindspore_lite.serving.scheduler import Batching, WorkerPlace
 from mindspore_lite.serving.service import Ended
 from mindspore_lite.serving.statistics import Occupancy, Statistics
 from mindspore_lite.serving.thread_widths import WidthOption
@@ -74,14 +74,20 @@ def floats(*values: float) -> bytes:
 class FakeService:
     """A pool of fake sessions, as the server sees a service: `compute` says what a run does."""
 
-    def __init__(self, compute: Compute = double, workers: int = 1, queue_size: int = 100) -> None:
+    def __init__(
+        self,
+        compute: Compute = double,
+        workers: int = 1,
+        queue_size: int = 100,
+        batching: Batching | None = None,
+    ) -> None:
         self.session = FakeSession(compute)
         self.spec = settle()
         self.inputs, self.outputs = self.session.info.inputs, self.session.info.outputs
         shared = (WidthOption(workers, self.session),)
         places = [WorkerPlace(index, shared) for index in range(workers)]
         layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
-        self.pool = Pool(places, layout, queue_size=queue_size)
+        self.pool = Pool(places, layout, queue_size=queue_size, batching=batching)
         self.is_up = True
 
     def run(self, call: Call) -> list[np.ndarray]:

@@ -22,6 +22,7 @@ from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.infer import infer
 from mindspore_lite.server.grpc.messages import checked_version
 from mindspore_lite.server.grpc.pool import POOL
+from mindspore_lite.server.grpc.statistics import statistics
 from mindspore_lite.server.grpc.stream import Stream
 from mindspore_lite.server.grpc.threads import Threads
 from mindspore_lite.server.model_config import config_of
@@ -103,6 +104,7 @@ class Service:
         self._small("ModelReady", self._model_ready)
         self._small("ModelMetadata", self._model_metadata)
         self._small("ModelConfig", self._model_config)
+        self._small("ModelStatistics", partial(statistics, core))
         for name in ("Status", "Register", "Unregister"):
             self._small(f"SystemSharedMemory{name}", getattr(self, f"_system_{name.lower()}"))
             self._small(f"CudaSharedMemory{name}", getattr(self, f"_cuda_{name.lower()}"))

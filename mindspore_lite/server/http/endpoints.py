@@ -8,7 +8,7 @@ import numpy as np
 
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.errors import Kind, RequestError
-from mindspore_lite.server.http import memory, model_config
+from mindspore_lite.server.http import memory, model_config, statistics
 from mindspore_lite.server.http.coding import inflated
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.infer import infer_head, read_infer, write_infer
@@ -167,6 +167,7 @@ ROUTES = Routes(
         ),
         *memory.ROUTES,
         *model_config.ROUTES,
+        *statistics.ROUTES,
         Route("/openapi.json", _get(openapi, "This document", "Any")),
     ]
 )

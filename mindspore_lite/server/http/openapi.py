@@ -92,6 +92,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     ),
     "Region": _object({"key": _STRING, "byte_size": _COUNT}, {"offset": _COUNT}),
     "Regions": _list(_object({"name": _STRING, "byte_size": _COUNT})),
+    "Statistics": _object({"model_stats": _list({"type": "object"})}),
     "Any": {"type": "object"},
 }
 

@@ -55,6 +55,11 @@ def with_parameter(message: ModelInferRequest, key: str, **value: Any) -> ModelI
     return message
 
 
+def test_perf_analyzer_may_ask_for_an_empty_final_response(caller: Caller) -> None:
+    asked = with_parameter(request(), "triton_enable_empty_final_response", bool_param=True)
+    assert len(caller.infer(asked).raw_output_contents) == 1
+
+
 # --- section 12 ---
 
 
@@ -288,7 +293,7 @@ def test_every_datatype_comes_back(
 
 
 def test_methods_that_are_not_offered_say_so(caller: Caller) -> None:
-    for name in ("ModelStatistics", "RepositoryIndex", "TraceSetting", "LogSettings", "Nope"):
+    for name in ("RepositoryIndex", "TraceSetting", "LogSettings", "Nope"):
         code, text = caller.code(name)
         assert (code, f"does not offer /inference.GRPCInferenceService/{name}" in text) == (
             "UNIMPLEMENTED",
