@@ -86,6 +86,8 @@ class Options:
         started again when it ends; NAME=process for one model; may be repeated.
     retry
         Compute requests once more that were lost with such a process.
+    metrics_port
+        A port of its own for /metrics, without a token; 0 is any.
     grace_s
         For how long requests under way may go on after SIGTERM; a second signal ends at once.
     """
@@ -115,6 +117,7 @@ class Options:
     shm_owner: tuple[int, ...] = ()
     isolation: tuple[str, ...] = ()
     retry: Annotated[bool, _FLAG] = False
+    metrics_port: int | None = None
     grace_s: float = GRACE_S
 
 
@@ -174,6 +177,7 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         shm_owners=options.shm_owner,
         isolation=_isolation(options.isolation),
         retry=options.retry,
+        metrics_port=options.metrics_port,
     )
 
 
@@ -271,7 +275,8 @@ def _ready_line(server: Server, options: Options) -> str:
     shown = f"[{options.host}]" if ":" in options.host else options.host
     scheme = "https" if options.tls_cert else "http"
     grpc = f"grpc://{shown}:{server.grpc_port} " if server.grpc_port else ""
-    return f"ready: {grpc}{scheme}://{shown}:{server.http_port}"
+    metrics = f" {scheme}://{shown}:{server.metrics_port}/metrics" if server.metrics_port else ""
+    return f"ready: {grpc}{scheme}://{shown}:{server.http_port}{metrics}"
 
 
 def _raise_file_limit() -> None:

@@ -73,7 +73,8 @@ class Core:
         observer: Counts and keeps what is known of requests.
         connections: How many are open, by protocol.
         quota_bytes: Of memory that models may take together; 0 is no limit.
-        started_s: By time.monotonic().
+        started_s: When it was made, by time.monotonic().
+        made_s: The same, in seconds since 1970.
     """
 
     models: Models = field(default_factory=Models)
@@ -88,6 +89,7 @@ class Core:
     connections: dict[str, Callable[[], int]] = field(default_factory=dict)
     quota_bytes: int = 0
     started_s: float = field(default_factory=time.monotonic)
+    made_s: float = field(default_factory=time.time)
     flight: Flight = field(init=False)
 
     def __post_init__(self) -> None:

@@ -36,6 +36,7 @@ class Marks:
         self._rare: deque[dict[str, Any]] = deque(maxlen=_MOST)
         self._frequent: deque[dict[str, Any]] = deque(maxlen=_MOST)
         self._last: dict[tuple[str, str, str], tuple[float, dict[str, Any]]] = {}
+        self._counts = dict.fromkeys((*RARE, *FREQUENT), 0)
         self._updated: dict[tuple[str, str], float] = {}
 
     def add(self, model: str, version: str, what: str, text: str = "") -> None:
@@ -54,6 +55,7 @@ class Marks:
                 if last is not None and now_s - last[0] < _TOGETHER_S:
                     last[1]["count"] += 1
                     return
+            self._counts[what] += 1
             mark: dict[str, Any] = {
                 "time": round(self._wall_s(), 3),
                 "model": model,
@@ -79,6 +81,11 @@ class Marks:
         with self._lock:
             found = [dict(mark) for mark in (*self._rare, *self._frequent)]
         return sorted(found, key=lambda mark: float(mark["time"]))
+
+    def counts(self) -> dict[str, int]:
+        """How many there were of each kind, in all; of FREQUENT, seconds in which they were."""
+        with self._lock:
+            return dict(self._counts)
 
     def weights_updated(self, model: str, version: str) -> float:
         """When weights were last changed, in seconds since 1970; 0.0 if they were not."""

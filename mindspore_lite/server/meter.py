@@ -27,8 +27,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mindspore_lite import errors
 from mindspore_lite.server.errors import Kind, RequestError, kind_of
@@ -46,6 +45,8 @@ BOUNDS_MS = (
     0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0,
     100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1000.0, 2000.0, 5000.0, 10_000.0, 30_000.0,
 )  # fmt: skip
+QUEUE_BOUNDS_MS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0)
+_QUEUE_BOUNDS_NS = tuple(round(bound * 1e6) for bound in QUEUE_BOUNDS_MS)
 _BOUNDS_NS = tuple(round(bound * 1e6) for bound in BOUNDS_MS)
 
 
@@ -158,23 +159,21 @@ class RequestTimes:
         return dict(zip(PHASES, found, strict=True))
 
 
-@dataclass(frozen=True)
-class BatchCount:
+class BatchCount(NamedTuple):
     """Runs of one size, each counted once: how many, and how long they took, in ns."""
 
-    count: int
+    runs: int
     input_ns: int
     infer_ns: int
     output_ns: int
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """A Meter at one moment. Always, with sums over `batches`:
 
-    executions = sum(count), rows = sum(size * count);
+    executions = sum(runs), rows = sum(size * runs);
     success_ns >= queue_ns + input_ns + infer_ns + output_ns;
-    sum(latency) = success.
+    sum(latency) = sum(queue_wait) = success.
 
     Every request is charged for all of the run that it shared; `batches` counts a run once.
     """
@@ -197,6 +196,7 @@ class Counts:
     failed: tuple[int, ...]  # as FAILED
     rejected: tuple[int, ...]  # as REJECTED
     phases_ns: tuple[int, ...]  # as PHASES, of successful requests
+    queue_wait: tuple[int, ...]  # successful requests between QUEUE_BOUNDS_MS, one more than these
     latency: tuple[int, ...]  # successful requests between BOUNDS_MS, one more than these
     batches: Mapping[int, BatchCount]  # by rows
 
@@ -213,6 +213,7 @@ class Meter:
         self._receive = self._decode = self._encode = self._send = 0
         self._hits = self._hit_ns = self._misses = self._miss_ns = 0
         self._reasons = dict.fromkeys((*FAILED, *REJECTED), 0)
+        self._queue_wait = [0] * (len(QUEUE_BOUNDS_MS) + 1)
         self._latency = [0] * (len(BOUNDS_MS) + 1)
         self._batches: dict[int, list[int]] = {}  # by rows: count, input, infer, output
 
@@ -232,11 +233,13 @@ class Meter:
         receive, decode, queue, joining, ran, splitting, encode, _ = times.parts_ns()
         inside = times.encoded_ns - times.received_ns
         step = bisect_left(_BOUNDS_NS, inside)
+        waited = bisect_left(_QUEUE_BOUNDS_NS, queue)
         now_s = time.time()
         with self._lock:
             self._success += 1
             self._success_ns += inside
             self._latency[step] += 1
+            self._queue_wait[waited] += 1
             self._receive += receive
             self._decode += decode
             self._encode += encode
@@ -287,8 +290,8 @@ class Meter:
                 tuple([reasons[name] for name in REJECTED]),
                 (self._receive, self._decode, self._queue, batching, self._infer, self._encode,
                  self._send),
-                tuple(self._latency),
-                {rows: BatchCount(*self._batches[rows]) for rows in sorted(self._batches)},
+                tuple(self._queue_wait), tuple(self._latency),
+                {rows: BatchCount(*one) for rows, one in sorted(self._batches.items())},
             )  # fmt: skip
 
     def _add_run(self, rows: int, joining: int, ran: int, splitting: int) -> None:

@@ -128,5 +128,5 @@ def _counted(counts: Counts) -> dict[str, Any]:
             "counts": list(counts.latency),
             "sum_ms": counts.success_ns / 1e6,
         },
-        "batches": {str(rows): batch.count for rows, batch in counts.batches.items()},
+        "batches": {str(rows): batch.runs for rows, batch in counts.batches.items()},
     }

@@ -86,6 +86,7 @@ class Observer:
         self.marks = Marks()
         self.slowest = Slowest()
         self.refused = Refused()
+        self.forms: dict[bool, object] = {}  # what metrics.py keeps from one scrape to the next
 
     def answered(self, times: RequestTimes, reason: str = "") -> None:
         """A request has its answer, which is not sent yet. Harmless when repeated.

@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +92,8 @@ class Server:
         isolation: "thread" runs models on threads of this process, "process" each in a process of
             its own, which is started again when it ends; or one of these for some models, by name.
         retry: Whether requests that were lost with such a process are computed once more.
+        metrics_port: A port of its own for /metrics, without a token; 0 is any, None is none. On
+            the HTTP port /metrics needs a token like all else.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -130,6 +133,7 @@ class Server:
         shm_owners: Sequence[int] = (),
         isolation: str | Mapping[str, str] = "thread",
         retry: bool = False,
+        metrics_port: int | None = None,
     ) -> None:
         _check_installed()
         from mindspore_lite.server.access import Gate
@@ -146,24 +150,20 @@ class Server:
         self._context = checks.instance("context", given, Context)
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
         self._core.models.expect([name for name, one in self._entries.items() if not one.fault])
-        tls = [os.fspath(path) for path in (tls_cert, tls_key, tls_client_ca)]
+        tls = (os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca))
         self._http = HttpOptions(
             host=checks.string("host", host),
-            port=_port_number("http_port", http_port),
+            port=_port("http_port", http_port),
             tls=server_context(*tls),
-            hosts=None
-            if allow_hosts is None
-            else checks.instances("allow_hosts", allow_hosts, str),
+            hosts=_hosts(allow_hosts),
             origins=checks.instances("allow_origins", allow_origins, str),
             logs=access_log,
         )
         self._grpc: GrpcOptions | None = None
         if grpc:
-            beside = http_port + 1 if http_port else 0
-            number = _port_number("grpc_port", beside if grpc_port is None else grpc_port)
-            self._grpc = GrpcOptions(
-                host, number, grpc_reflection, tls[0], tls[1], tls[2], access_log
-            )
+            number = _grpc_number(grpc_port, http_port)
+            self._grpc = GrpcOptions(host, number, grpc_reflection, *tls, logs=access_log)
+        self._metrics_port = None if metrics_port is None else _port("metrics_port", metrics_port)
         if allow_client_shm:
             self._core.allow_shared_memory(checks.integers("shm_owners", shm_owners))
         self._lock = threading.Lock()
@@ -184,6 +184,11 @@ class Server:
     def grpc_port(self) -> int:
         """The number of the gRPC port; 0 before start(), or without gRPC."""
         return self._open["grpc"].number if "grpc" in self._open else 0
+
+    @property
+    def metrics_port(self) -> int:
+        """The number of the port for metrics; 0 before start(), or without one."""
+        return self._open["metrics"].number if "metrics" in self._open else 0
 
     @property
     def is_ready(self) -> bool:
@@ -264,6 +269,11 @@ class Server:
             from mindspore_lite.server.grpc.port import GrpcPort
 
             ports["grpc"] = GrpcPort(self._core, self._grpc)
+        if self._metrics_port is not None:
+            from mindspore_lite.server.http import metrics
+
+            options = replace(self._http, port=self._metrics_port, logs=False)
+            ports["metrics"] = HttpPort(self._core, options, metrics.OPEN)
         return ports
 
     def _load(self, entry: ModelEntry) -> None:
@@ -297,6 +307,12 @@ class Server:
 
 
 def _port_number(name: str, value: int) -> int:
+def name_of(path: Path) -> str:
+    """The name that a file is served under if it is given none."""
+    return _NO_NAME.sub("-", path.stem).lstrip(".")
+
+
+def _port(name: str, value: int) -> int:
     """The system would take 70000 as well, for 4464."""
     number = checks.non_negative(name, value)
     if number > _MOST_PORT:
@@ -306,6 +322,18 @@ def _port_number(name: str, value: int) -> int:
 
 def _named(models: Any) -> dict[str, ModelEntry]:
     """The models to serve, by name."""
+def _hosts(allowed: Sequence[str] | None) -> list[str] | None:
+    return None if allowed is None else checks.instances("allow_hosts", allowed, str)
+
+
+def _grpc_number(grpc_port: int | None, http_port: int) -> int:
+    """The port of gRPC; that after HTTP's if none is given, or any if that is any."""
+    beside = http_port + 1 if http_port else 0
+    return _port("grpc_port", beside if grpc_port is None else grpc_port)
+
+
+def _named(models: Any) -> dict[str, Path]:
+    """The files to serve, by name."""
     from mindspore_lite.server.models import check_name
     from mindspore_lite.server.repository.read import read_repository
 

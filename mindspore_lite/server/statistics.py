@@ -74,9 +74,9 @@ def _requests(counts: Counts) -> dict[str, Any]:
 def _batch(rows: int, batch: BatchCount) -> dict[str, Any]:
     return {
         "batch_size": rows,
-        "compute_input": _duration(batch.count, batch.input_ns),
-        "compute_infer": _duration(batch.count, batch.infer_ns),
-        "compute_output": _duration(batch.count, batch.output_ns),
+        "compute_input": _duration(batch.runs, batch.input_ns),
+        "compute_infer": _duration(batch.runs, batch.infer_ns),
+        "compute_output": _duration(batch.runs, batch.output_ns),
     }
 
 

@@ -50,8 +50,8 @@ def run_at(at_ns: int, rows: int = 1, most: int = 0) -> Run:
 
 def check(counts: Counts) -> None:
     """The rules that hold at every moment."""
-    assert counts.executions == sum(one.count for one in counts.batches.values())
-    assert counts.rows == sum(rows * one.count for rows, one in counts.batches.items())
+    assert counts.executions == sum(one.runs for one in counts.batches.values())
+    assert counts.rows == sum(rows * one.runs for rows, one in counts.batches.items())
     parts_ns = counts.queue_ns + counts.input_ns + counts.infer_ns + counts.output_ns
     assert counts.success_ns >= parts_ns
     assert counts.success == sum(counts.latency)
@@ -110,7 +110,7 @@ def test_a_request_with_more_rows_than_a_batch_counts_in_parts() -> None:
     request(model, run_at(1000, rows=19, most=8)).answered()
     counts = model.meter.counts()
     check(counts)
-    assert {rows: one.count for rows, one in counts.batches.items()} == {8: 2, 3: 1}
+    assert {rows: one.runs for rows, one in counts.batches.items()} == {8: 2, 3: 1}
 
 
 def test_a_request_is_counted_once() -> None:

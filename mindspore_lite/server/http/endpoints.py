@@ -8,7 +8,7 @@ import numpy as np
 
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.errors import Kind, RequestError
-from mindspore_lite.server.http import memory, model_config, statistics
+from mindspore_lite.server.http import memory, metrics, model_config, statistics
 from mindspore_lite.server.http.coding import inflated
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.infer import infer_head, read_infer, write_infer
@@ -168,6 +168,7 @@ ROUTES = Routes(
         *memory.ROUTES,
         *model_config.ROUTES,
         *statistics.ROUTES,
+        *metrics.ROUTES,
         Route("/openapi.json", _get(openapi, "This document", "Any")),
     ]
 )

@@ -63,7 +63,7 @@ class HttpPort:
         self.core = core
         self.logs = options.logs
         self.connections: set[Connection] = set()
-        core.connections["http"] = lambda: len(self.connections)
+        core.connections.setdefault("http", lambda: len(self.connections))
         self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self.known: dict[bytes, Known] = {}  # by the bytes of the head
         self.number = 0  # the port, once it is open

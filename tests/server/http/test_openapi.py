@@ -47,7 +47,7 @@ def test_answers_are_what_the_document_says(port: HttpPort) -> None:
     with Wire(port) as wire:
         for route in ROUTES.all:
             endpoint = route.methods.get("GET")
-            if endpoint is None or "{region}" in route.path:
+            if endpoint is None or not endpoint.gives or "{region}" in route.path:
                 continue
             path = route.path.replace("{model}", "id_fp32").replace("{version}", "3")
             answer = wire.ask(get(path)).json
