@@ -21,6 +21,7 @@ from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.environment import variables
+from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.server import GRACE_S, Server
 
 SERVICE_NAME = "INFERENCE_SERVICE_NAME"
@@ -56,7 +57,14 @@ class Options:
     config
         A configuration file with settings for the models.
     sandbox
-        Build the models in a jailed process: for files that are not trusted.
+        Build the models in a jailed process, as is done on the CPU unless it is switched off.
+    control
+        Which models are loaded: "none" all at the start, "explicit" those of --load-model and what
+        administrators ask for, "poll" all, and what changes.
+    load_model
+        A model to load at the start with --control explicit; "*" is all; may be repeated.
+    poll_s
+        Look for changed files every so many seconds; this is --control poll.
     token_file
         A file of tokens, one a line: clients must send one of them.
     admin_token_file
@@ -102,7 +110,10 @@ class Options:
     threads: int = 0
     target: Literal["cpu", "gpu", "ascend"] = "cpu"
     config: Path | None = None
-    sandbox: Annotated[bool, _FLAG] = False
+    sandbox: bool | None = None
+    control: Literal["none", "explicit", "poll"] = "none"
+    load_model: tuple[str, ...] = ()
+    poll_s: float = 0.0
     token_file: Path | None = None
     admin_token_file: Path | None = None
     tls_cert: str = ""
@@ -143,13 +154,21 @@ def serve(*models: str, options: Options | None = None) -> None:
     checks.seconds("grace_s", options.grace_s)  # now, not when the server is to end
     server = _server(models, options)
     _raise_file_limit()
-    ending = _caught_signals()
+    ending = _caught_signals(server)
     _warn_of_network(server, options)
-    server.start()
-    print(_ready_line(server, options), flush=True)  # noqa: T201
-    ending.wait()
+    try:
+        server.start()
+    except ClosedError:
+        if not ending.is_set():
+            raise
+    else:
+        print(_ready_line(server, options), flush=True)  # noqa: T201
+        ending.wait()
     if not server.drain(options.grace_s):
         complain(f"some requests were not answered within {options.grace_s:g} s, and were cut off")
+    if server.is_loading:  # its thread must not meet an interpreter that ends
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _server(models: tuple[str, ...], options: Options) -> Server:
@@ -178,6 +197,10 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         isolation=_isolation(options.isolation),
         retry=options.retry,
         metrics_port=options.metrics_port,
+        control="poll" if options.poll_s and options.control == "none" else options.control,
+        load_models=options.load_model,
+        poll_s=options.poll_s,
+        sandbox=_sandbox(options),
     )
 
 
@@ -228,14 +251,20 @@ def _isolation(texts: tuple[str, ...]) -> dict[str, str]:
     return {"": usual[-1], **by_name} if usual else by_name
 
 
+def _sandbox(options: Options) -> bool:
+    """On, unless it cannot be had where the user wants the models to run, which is said."""
+    if options.sandbox is None and options.target != "cpu":
+        complain(f"models are built without a sandbox, for there is none on {options.target}")
+        return False
+    return options.sandbox is not False
+
+
 def _context(options: Options) -> Context:
     context = Context()
     context.target = [options.target]
     context.parallel.workers_num, context.cpu.thread_num = options.workers, options.threads
     if options.config is not None:
         context.parallel.config_path = str(options.config)
-    if options.sandbox:
-        context.parallel.config_info = {"build": {"sandbox": "on"}}
     return context
 
 
@@ -288,7 +317,7 @@ def _raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _caught_signals() -> threading.Event:
+def _caught_signals(server: Server) -> threading.Event:
     """Set by the first signal that asks the process to end; a second one ends it, loaded or not."""
     read, write = socket.socketpair()
     write.setblocking(False)
@@ -300,6 +329,7 @@ def _caught_signals() -> threading.Event:
     def watch() -> None:
         read.recv(1)
         ending.set()
+        server.stop_loading()
         read.recv(1)
         os._exit(1)
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mindspore_lite.server.access import Gate
+from mindspore_lite.server.control import EXTENSION as REPOSITORY
+from mindspore_lite.server.control import Control
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.marks import Marks
@@ -67,6 +69,7 @@ class Core:
         limits: Of requests.
         extensions: Which the server metadata lists.
         regions: Shared memory of clients; None if that is off.
+        control: Loads and unloads models; None where nothing does.
         is_starting: Until all models of the start were loaded.
         is_ending: From the first signal on: not ready, and connections are closed after an answer.
         refuses: No new work is taken any more.
@@ -82,6 +85,7 @@ class Core:
     limits: Limits = field(default_factory=Limits)
     extensions: list[str] = field(default_factory=lambda: list(EXTENSIONS))
     regions: SharedMemory | None = None
+    control: Control | None = None
     is_starting: bool = False
     is_ending: bool = False
     refuses: bool = False
@@ -146,6 +150,21 @@ class Core:
         """Let clients pass tensors in shared memory of these users, and of the server's own."""
         self.regions = SharedMemory(owners, self.limits.body_bytes)
         self.extensions.append(EXTENSION)
+
+    def controlled(self) -> Control:
+        """What loads and unloads models.
+
+        Raises:
+            RequestError: Nothing does.
+        """
+        if self.control is None:
+            raise RequestError(Kind.UNAVAILABLE, "this server has no model repository")
+        return self.control
+
+    def add_control(self, control: Control) -> None:
+        """Let it load and unload models."""
+        self.control = control
+        self.extensions.append(REPOSITORY)
 
     def metadata(self) -> dict[str, object]:
         """What the protocol tells of the server."""

@@ -21,16 +21,21 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mindspore_lite.core.tensor_info import ANY_RANK
+from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.classification import classes, joined
 from mindspore_lite.server.datatypes import BYTES, DATATYPES, Datatype
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.models import Port, ServedModel
 from mindspore_lite.serving.call import HIGHEST, USUAL, Call
+
+if TYPE_CHECKING:
+    from mindspore_lite.server.core import Core
+    from mindspore_lite.server.meter import RequestTimes
 
 Shape = tuple[int, ...]
 Read = Callable[[Datatype, Shape], np.ndarray]
@@ -169,6 +174,22 @@ def prepare(model: ServedModel, request: InferRequest) -> Job:
     call = Call(inputs, _timeout_s(request), _priority(request.parameters))
     call.trace_id = request.trace_id
     return Job(model, request, call, _wanted(model, request.outputs))
+
+
+def moved(core: Core, job: Job, closed: ClosedError, times: RequestTimes) -> Job:
+    """The same request for the service that took the place of its own, which has closed.
+
+    A service that is replaced finishes what it took; this is for what came a moment too late.
+
+    Raises:
+        RequestError: The model is served no more, or the server is ending.
+        ClosedError: Nothing took its place.
+    """
+    model = core.usable(job.request.model_name, job.request.model_version)
+    if model is job.model:
+        raise closed
+    times.model = model
+    return prepare(model, job.request)
 
 
 def invalid(text: str) -> RequestError:

@@ -11,37 +11,33 @@ an InferRequest (request.py), and answers errors by the table of errors.py.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ClosedError, EngineUnavailableError
-from mindspore_lite.server.isolation import Isolation, started
-from mindspore_lite.serving.service import existing
 
 if TYPE_CHECKING:
+    import ssl
+
+    from mindspore_lite.server.control import Control
     from mindspore_lite.server.core import Core
     from mindspore_lite.server.grpc.options import GrpcOptions
-    from mindspore_lite.server.repository.records import ModelEntry
+    from mindspore_lite.server.loading import Loading
+    from mindspore_lite.server.sources import Models, Sources
 
 GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
 _IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
 _MOST_PORT = 65_535
 _FAILED = "the server cannot be started! "
-_LAYOUT = "NAME/1/model.onnx or NAME/1/model.mindir, or such files themselves"
-_LOG = logging.getLogger(__name__)
-
-Models = Mapping[str, str | os.PathLike[str]] | Sequence[str | os.PathLike[str] | tuple[str, str]]
+_POLL_S = 15.0  # how often files are looked at, unless it is said; Triton's number
 
 
 class Port(Protocol):
@@ -94,6 +90,12 @@ class Server:
         retry: Whether requests that were lost with such a process are computed once more.
         metrics_port: A port of its own for /metrics, without a token; 0 is any, None is none. On
             the HTTP port /metrics needs a token like all else.
+        control: "none" loads all models at the start, "explicit" those of `load_models` and what
+            administrators ask for, "poll" follows changes of the files.
+        load_models: Which models "explicit" loads at the start; "*" is all.
+        poll_s: How often "poll" looks at the files; 0 is every 15 seconds.
+        sandbox: Whether models are built in a jailed process; None is where they may be loaded
+            later on, by "explicit" or "poll".
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -134,6 +136,10 @@ class Server:
         isolation: str | Mapping[str, str] = "thread",
         retry: bool = False,
         metrics_port: int | None = None,
+        control: str = "none",
+        load_models: Sequence[str] = (),
+        poll_s: float = 0.0,
+        sandbox: bool | None = None,
     ) -> None:
         _check_installed()
         from mindspore_lite.server.access import Gate
@@ -141,20 +147,18 @@ class Server:
         from mindspore_lite.server.grpc.options import GrpcOptions
         from mindspore_lite.server.http.port import HttpOptions
         from mindspore_lite.server.limits import limits_of
-        from mindspore_lite.server.tls import server_context
+        from mindspore_lite.server.sources import Sources
 
-        self._entries = _named(models)
-        self._isolation = _isolation(isolation, list(self._entries))
-        self._start = partial(started, retry=checks.flag("retry", retry))
-        given = Context() if context is None else context
-        self._context = checks.instance("context", given, Context)
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
-        self._core.models.expect([name for name, one in self._entries.items() if not one.fault])
+        sandbox = control != "none" if sandbox is None else sandbox
+        self._sources, self._loads = Sources(models), _loads(control, load_models)
+        loading = _loading(context, isolation, retry, sandbox)
+        self._control = _control(self._core, self._sources, loading, control, poll_s)
         tls = (os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca))
         self._http = HttpOptions(
             host=checks.string("host", host),
             port=_port("http_port", http_port),
-            tls=server_context(*tls),
+            tls=_tls(tls),
             hosts=_hosts(allow_hosts),
             origins=checks.instances("allow_origins", allow_origins, str),
             logs=access_log,
@@ -164,8 +168,7 @@ class Server:
             number = _grpc_number(grpc_port, http_port)
             self._grpc = GrpcOptions(host, number, grpc_reflection, *tls, logs=access_log)
         self._metrics_port = None if metrics_port is None else _port("metrics_port", metrics_port)
-        if allow_client_shm:
-            self._core.allow_shared_memory(checks.integers("shm_owners", shm_owners))
+        _allow_shm(self._core, shm_owners if allow_client_shm else None)
         self._lock = threading.Lock()
         self._open: dict[str, Port] = {}
         self._is_closed = False
@@ -196,6 +199,11 @@ class Server:
         return bool(self._open) and self._core.is_ready
 
     @property
+    def is_loading(self) -> bool:
+        """Whether a model is being built, perhaps although it was closed."""
+        return self._control.is_busy
+
+    @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
         from mindspore_lite.server.http.port import is_loopback
@@ -218,14 +226,22 @@ class Server:
                 for name, port in self._ports().items():
                     port.start()
                     self._open[name] = port
-                with boundary(_FAILED):
-                    for entry in self._entries.values():
-                        self._load(entry)
             except BaseException:
                 self._end(0.0)
                 raise
-            self._core.is_starting = False
+        try:  # without the lock: it may be closed while models are loaded
+            with boundary(_FAILED):
+                self._control.start(self._loads, needed=self._sources.files)
+        except BaseException:
+            self.close()
+            raise
+        self._core.is_starting = False
         return self
+
+    def stop_loading(self) -> None:
+        """Load no more models. A start() under way raises a ClosedError."""
+        self._core.is_ending = True
+        self._control.close()
 
     def drain(self, grace_s: float = GRACE_S) -> bool:
         """Stop being ready, take no new connections, and finish what is under way.
@@ -233,7 +249,7 @@ class Server:
         Then everything is closed. Returns whether all requests were answered within grace_s.
         """
         due_s = time.monotonic() + checks.seconds("grace_s", grace_s)
-        self._core.is_ending = True
+        self.stop_loading()
         with self._lock:
             for port in self._open.values():
                 port.stop_accepting(min(_IDLE_S, grace_s / 2))
@@ -245,7 +261,7 @@ class Server:
 
     def close(self) -> None:
         """End at once: requests under way are cut off. Harmless when repeated."""
-        self._core.is_ending = True
+        self.stop_loading()
         with self._lock:
             self._end(0.0)
 
@@ -276,40 +292,12 @@ class Server:
             ports["metrics"] = HttpPort(self._core, options, metrics.OPEN)
         return ports
 
-    def _load(self, entry: ModelEntry) -> None:
-        """Load the versions of a model that its policy asks for."""
-        from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
-        from mindspore_lite.server.repository.records import chosen
-
-        config = entry.config
-        if entry.fault:
-            _LOG.warning("model %s is not served: %s", entry.name, entry.fault)
-        if config.ignored:
-            shown = ", ".join(config.ignored)
-            _LOG.warning(
-                "model %s: %s has keys without effect: %s", entry.name, config.source, shown
-            )
-        isolation = self._isolation.get(entry.name, Isolation.THREAD)
-        if config.isolation == Isolation.PROCESS.value:
-            isolation = Isolation.PROCESS
-        for version in chosen(entry):
-            path = entry.versions[version]
-            build = partial(self._start, path, spec_of(config, self._context), isolation)
-            start = partial(start_checked, config, build)
-            self._core.models.load(entry.name, version, start, options_of(config, path))
-
     def _end(self, drain_s: float) -> None:
         self._is_closed = self._core.is_ending = self._core.refuses = True
         for port in self._open.values():
             port.close()
         self._open = {}
         self._core.models.close(drain_s)
-
-
-def _port_number(name: str, value: int) -> int:
-def name_of(path: Path) -> str:
-    """The name that a file is served under if it is given none."""
-    return _NO_NAME.sub("-", path.stem).lstrip(".")
 
 
 def _port(name: str, value: int) -> int:
@@ -320,56 +308,61 @@ def _port(name: str, value: int) -> int:
     return number
 
 
-def _named(models: Any) -> dict[str, ModelEntry]:
-    """The models to serve, by name."""
-def _hosts(allowed: Sequence[str] | None) -> list[str] | None:
-    return None if allowed is None else checks.instances("allow_hosts", allowed, str)
-
-
 def _grpc_number(grpc_port: int | None, http_port: int) -> int:
     """The port of gRPC; that after HTTP's if none is given, or any if that is any."""
     beside = http_port + 1 if http_port else 0
     return _port("grpc_port", beside if grpc_port is None else grpc_port)
 
 
-def _named(models: Any) -> dict[str, Path]:
-    """The files to serve, by name."""
-    from mindspore_lite.server.models import check_name
-    from mindspore_lite.server.repository.read import read_repository
-
-    if isinstance(models, str | os.PathLike):
-        models = [models]
-    given = models.items() if isinstance(models, Mapping) else models
-    found: dict[str, ModelEntry] = {}
-    for one in given:
-        name, path = one if isinstance(one, tuple) else ("", one)
-        if name or isinstance(models, Mapping):
-            check_name(checks.string("models key", name), "1")
-        text = existing(checks.path("models element", path))
-        entries = read_repository(Path(text), name)
-        twice = sorted(found.keys() & entries.keys())
-        if twice:
-            raise ValueError(f"the names {twice} are there twice; give models as name=path")
-        wrong = [entry.fault for entry in entries.values() if entry.fault]
-        if wrong and len(wrong) == len(entries):
-            raise ValueError(f"{text!r} has no model that can be served: {wrong[0]}")
-        if not entries:
-            raise ValueError(f"there are no models in the directory {text!r}; wanted {_LAYOUT}")
-        found |= entries
-    if not found:
-        raise ValueError("there are no models to serve; give at least one")
-    return found
+def _allow_shm(core: Core, owners: Sequence[int] | None) -> None:
+    if owners is not None:
+        core.allow_shared_memory(checks.integers("shm_owners", owners))
 
 
-def _isolation(given: str | Mapping[str, str], names: Sequence[str]) -> dict[str, Isolation]:
-    """Where models run, by name; those that are missing run on threads."""
-    words = {"": given} if isinstance(given, str) else dict(given)
-    words = dict.fromkeys(names, words.pop("", Isolation.THREAD.value)) | words
-    unknown = sorted(set(words) - set(names))
-    if unknown:
+def _hosts(names: Sequence[str] | None) -> Sequence[str] | None:
+    return None if names is None else checks.instances("allow_hosts", names, str)
+
+
+def _tls(files: Sequence[str]) -> ssl.SSLContext | None:
+    from mindspore_lite.server.tls import server_context
+
+    return server_context(*files)
+
+
+def _loading(
+    context: Context | None, isolation: str | Mapping[str, str], retry: bool, sandbox: bool
+) -> Loading:
+    from mindspore_lite.server.loading import Loading
+
+    given = Context() if context is None else context
+    checks.instance("context", given, Context)
+    return Loading(given, isolation, retry=retry, sandbox=sandbox)
+
+
+def _loads(control: str, load_models: Sequence[str]) -> Sequence[str]:
+    """Which models are loaded at the start."""
+    names = checks.instances("load_models", load_models, str)
+    if names and control != "explicit":
+        raise ValueError("load_models goes with control='explicit'; otherwise all are loaded")
+    return names if control == "explicit" else ("*",)
+
+
+def _control(core: Core, sources: Sources, loading: Loading, mode: str, poll_s: float) -> Control:
+    """What loads the models, once it is started."""
+    from mindspore_lite.server.control import EXPLICIT, MODES, NONE, POLL, Control
+
+    checks.one_of(*MODES)("control", mode)
+    if checks.seconds("poll_s", poll_s) and mode != POLL:
+        raise ValueError("poll_s goes with control='poll'")
+    names = sources.checked() if mode == NONE else sources.read()
+    unknown = sorted(set(loading.isolated) - set(names))
+    if unknown and mode == NONE:
         raise ValueError(f"isolation names {unknown}, but the models are {sorted(names)}")
-    check = checks.one_of(*(one.value for one in Isolation))
-    return {name: Isolation(check("isolation", word)) for name, word in words.items()}
+    poll_s, mark = poll_s or _POLL_S, core.marks.add
+    control = Control(core.models, loading, sources.read, mode=mode, poll_s=poll_s, mark=mark)
+    core.add_control(control)
+    core.models.expect([] if mode == EXPLICIT else names)
+    return control
 
 
 def _check_installed() -> None:

@@ -206,5 +206,5 @@ def test_versions_are_numbers(version: str) -> None:
 def test_a_model_that_failed_its_probe_is_not_ready(models: Models) -> None:
     service = models.find("id_fp32").service
     port = Port("x", "FP32", (1,))
-    broken = ServedModel("m", "1", service, {"x": port}, {"x": port}, reason="it failed")
+    broken = ServedModel("m", "1", service, {"x": port}, {"x": port}, state="UNAVAILABLE")
     assert not broken.is_ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.grpc.calls import deadline_s
 from mindspore_lite.server.grpc.inference_pb2 import ModelInferRequest
@@ -11,7 +12,7 @@ from mindspore_lite.server.grpc.messages import checked_version, read_infer, wri
 from mindspore_lite.server.grpc.split import parsed, split
 from mindspore_lite.server.grpc.watch import Call
 from mindspore_lite.server.meter import RequestTimes
-from mindspore_lite.server.request import Job, prepare
+from mindspore_lite.server.request import Job, moved, prepare
 
 
 def infer(core: Core, received: bytes, call: Call) -> bytes:
@@ -28,9 +29,15 @@ def infer(core: Core, received: bytes, call: Call) -> bytes:
             if not context.add_callback(cancel):  # the client is gone already
                 cancel()
 
-        job.call.known = known
-        times.decoded(job.call)
-        return write_infer(job.response(job.model.service.run(job.call)))
+        while True:
+            job.call.known = known
+            times.decoded(job.call)
+            try:
+                outputs = job.model.service.run(job.call)
+            except ClosedError as exc:
+                job = moved(core, job, exc, times)
+            else:
+                return write_infer(job.response(outputs))
     finally:
         core.flight.give(len(received))
 

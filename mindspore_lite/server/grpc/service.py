@@ -16,7 +16,7 @@ from mindspore_lite.errors import EngineUnavailableError
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Kind, RequestError, answer_to
-from mindspore_lite.server.grpc import health_pb2, inference_pb2
+from mindspore_lite.server.grpc import health_pb2, inference_pb2, repository
 from mindspore_lite.server.grpc.calls import Answers, of_message, unary
 from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.infer import infer
@@ -25,13 +25,14 @@ from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.grpc.statistics import statistics
 from mindspore_lite.server.grpc.stream import Stream
 from mindspore_lite.server.grpc.threads import Threads
-from mindspore_lite.server.model_config import config_of
 from mindspore_lite.server.grpc.watch import Watch
+from mindspore_lite.server.model_config import config_of
 from mindspore_lite.server.request import invalid
 
 INFERENCE, HEALTH = "inference.GRPCInferenceService", "grpc.health.v1.Health"
 _PROBE_THREADS, _SMALL_THREADS = 4, 8  # for calls that take microseconds; guesses
 _CHECK_THREADS, _CHECK_S = 32, 2.0  # strangers may call, and must send a message soon; guesses
+_ADMIN_THREADS = 8  # guess
 _LOOK_S = 1.0  # how often a watched health is looked at
 _SERVING, _NOT_SERVING = 1, 2  # of HealthCheckResponse
 
@@ -43,6 +44,7 @@ class Pools:
     probes: Threads  # for strangers, too: nothing on them waits for a client
     checks: Threads  # for strangers, who send a message
     small: Threads
+    admin: Threads  # for those that load models, and wait for them
     calls: Threads
     streams: Threads
 
@@ -53,6 +55,7 @@ class Pools:
             Threads(_PROBE_THREADS, "probe"),
             Threads(_CHECK_THREADS, "check"),
             Threads(_SMALL_THREADS, "small"),
+            Threads(_ADMIN_THREADS, "admin"),
             Threads(core.limits.grpc_calls, "call"),
             Threads(core.limits.grpc_streams, "stream"),
         )
@@ -64,7 +67,7 @@ class Pools:
 
     def close(self) -> None:
         """End the threads, once what they do has ended."""
-        for pool in (self.probes, self.checks, self.small, self.calls, self.streams):
+        for pool in vars(self).values():
             pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -108,6 +111,9 @@ class Service:
         for name in ("Status", "Register", "Unregister"):
             self._small(f"SystemSharedMemory{name}", getattr(self, f"_system_{name.lower()}"))
             self._small(f"CudaSharedMemory{name}", getattr(self, f"_cuda_{name.lower()}"))
+        for name, act, need in repository.methods(core):
+            threads = self.pools.admin if need is Need.ADMIN else self.pools.small
+            self._small(name, act, need, threads)
         self._unary(
             f"/{INFERENCE}/ModelInfer",
             partial(infer, core),
@@ -163,9 +169,18 @@ class Service:
     def _probe(self, name: str, answers: Answers) -> None:
         self._unary(f"/{INFERENCE}/{name}", answers, self.pools.probes, 0, Need.OPEN)
 
-    def _small(self, name: str, act: Callable[[Any], Any]) -> None:
+    def _small(
+        self,
+        name: str,
+        act: Callable[[Any], Any],
+        need: Need = Need.USE,
+        threads: Threads | None = None,
+    ) -> None:
         answers = of_message(getattr(inference_pb2, f"{name}Request"), act)
-        self._unary(f"/{INFERENCE}/{name}", answers, self.pools.small, self.core.limits.head_s)
+        threads = threads or self.pools.small
+        limited = threads if need is Need.ADMIN else None  # which waits for more than a client
+        path, receive_s = f"/{INFERENCE}/{name}", self.core.limits.head_s
+        self._unary(path, answers, threads, receive_s, need, limited)
 
     def add_reflection(self) -> None:
         """Let clients ask which methods there are; each that asks holds a stream.

@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import grpc
 import numpy as np
 
 from mindspore_lite.core.deadline import WATCHDOG
-from mindspore_lite.errors import CancelledError
+from mindspore_lite.errors import CancelledError, ClosedError
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import answer_to
 from mindspore_lite.server.grpc.calls import deadline_s
@@ -27,7 +28,7 @@ from mindspore_lite.server.grpc.infer import prepared, taken_apart
 from mindspore_lite.server.grpc.messages import write_stream_answer, write_stream_error
 from mindspore_lite.server.grpc.watch import Watch
 from mindspore_lite.server.meter import RequestTimes
-from mindspore_lite.server.request import Job
+from mindspore_lite.server.request import Job, moved
 
 _AHEAD = 16  # requests of a stream that run or wait at the same time; guess
 _EMPTY_FINAL = "triton_enable_empty_final_response"  # changes nothing here: answers are final
@@ -45,11 +46,16 @@ class _Pending:
         self.ended: Future[list[np.ndarray]] = Future()
         self._cancel: Callable[[], bool] | None = None
 
-    def run(self) -> None:
+    def run(self, core: Core) -> None:
         """Queue it to its model."""
         assert self.job is not None
         self.times.decoded(self.job.call)
-        self._cancel = self.job.model.service.submit_or_run(self.job.call, self._done)
+        try:
+            self._cancel = self.job.model.service.submit_or_run(
+                self.job.call, partial(self._ended, core)
+            )
+        except ClosedError as exc:
+            self._move(core, exc)
 
     def cancel(self) -> None:
         """Nobody wants it any more."""
@@ -73,6 +79,21 @@ class _Pending:
     def fail(self, exc: BaseException) -> None:
         """It cannot be run."""
         self._done(exc)
+
+    def _ended(self, core: Core, found: list[np.ndarray] | BaseException) -> None:
+        if not isinstance(found, ClosedError):
+            self._done(found)
+            return
+        try:
+            self._move(core, found)
+        except Exception as exc:  # noqa: BLE001 - the client is told
+            self._done(exc)
+
+    def _move(self, core: Core, closed: ClosedError) -> None:
+        """Run it on the service that took the place of its own."""
+        assert self.job is not None
+        self.job = moved(core, self.job, closed, self.times)
+        self.run(core)
 
     def _done(self, found: list[np.ndarray] | BaseException) -> None:
         with suppress(InvalidStateError):  # a cancel that came at the same time
@@ -158,7 +179,7 @@ class Stream:
             if _EMPTY_FINAL in parts.parameters:
                 del parts.parameters[_EMPTY_FINAL]
             pending.job = prepared(self._core, parts, raws, self._due_s, pending.times)
-            pending.run()
+            pending.run(self._core)
         except Exception as exc:  # noqa: BLE001 - the client is told
             pending.fail(exc)
         if self._is_over:  # it ended meanwhile, and did not know how to cancel this one

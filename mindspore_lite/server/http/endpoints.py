@@ -6,16 +6,17 @@ from functools import partial
 
 import numpy as np
 
+from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.errors import Kind, RequestError
-from mindspore_lite.server.http import memory, metrics, model_config, statistics
+from mindspore_lite.server.http import memory, metrics, model_config, repository, statistics
 from mindspore_lite.server.http.coding import inflated
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.infer import infer_head, read_infer, write_infer
 from mindspore_lite.server.http.openapi import document
 from mindspore_lite.server.http.reply import Reply, json_reply
 from mindspore_lite.server.http.routes import Endpoint, Route, Routes, versioned
-from mindspore_lite.server.request import Job, prepare
+from mindspore_lite.server.request import Job, moved, prepare
 
 _HEAVY_BYTES = 32 * 1024  # of JSON, about 0.2 ms: more would hold up all other connections; guess
 _HEAVY_VALUES = 4096  # of an answer in JSON; guess
@@ -95,15 +96,23 @@ def _run(exchange: Exchange, job: Job) -> None:
     def ended(found: list[np.ndarray] | BaseException) -> None:
         exchange.soon(_ended, exchange, job, found)
 
-    exchange.times.id = job.request.trace_id or job.request.id
-    exchange.times.decoded(job.call)
-    cancel = job.model.service.submit_or_run(job.call, ended)
+    times = exchange.times
+    times.id = job.request.trace_id or job.request.id
+    times.decoded(job.call)
+    try:
+        cancel = job.model.service.submit_or_run(job.call, ended)
+    except ClosedError as exc:
+        _run(exchange, moved(exchange.core, job, exc, times))
+        return
     if not exchange.is_over:
         exchange.cancel = cancel
 
 
 def _ended(exchange: Exchange, job: Job, found: list[np.ndarray] | BaseException) -> None:
     exchange.cancel = None
+    if isinstance(found, ClosedError):
+        _run(exchange, moved(exchange.core, job, found, exchange.times))
+        return
     if isinstance(found, BaseException):
         exchange.fail(found)
         return
@@ -169,6 +178,7 @@ ROUTES = Routes(
         *model_config.ROUTES,
         *statistics.ROUTES,
         *metrics.ROUTES,
+        *repository.ROUTES,
         Route("/openapi.json", _get(openapi, "This document", "Any")),
     ]
 )

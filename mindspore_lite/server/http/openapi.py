@@ -93,6 +93,17 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "Region": _object({"key": _STRING, "byte_size": _COUNT}, {"offset": _COUNT}),
     "Regions": _list(_object({"name": _STRING, "byte_size": _COUNT})),
     "Statistics": _object({"model_stats": _list({"type": "object"})}),
+    "RepositoryIndex": {
+        "type": ["object", "null"],
+        "properties": {"ready": {"type": "boolean"}},
+    },
+    "RepositoryChange": {
+        "type": ["object", "null"],
+        "properties": {"parameters": {"type": "object"}},
+    },
+    "ModelIndex": _list(
+        _object({"name": _STRING}, {"version": _STRING, "state": _STRING, "reason": _STRING})
+    ),
     "Any": {"type": "object"},
 }
 
@@ -139,7 +150,7 @@ def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
         "summary": endpoint.summary,
         "security": [{}] if endpoint.need is Need.OPEN else [{}, {"token": []}],
         "responses": {
-            "200": _answer("it worked", endpoint.gives, endpoint.takes != ""),
+            "200": _answer("it worked", endpoint.gives, endpoint.takes == "InferRequest"),
             **{
                 str(status): _answer(HTTPStatus(status).phrase, "Error")
                 for status in sorted({*_EVERY, *endpoint.fails})
@@ -147,7 +158,8 @@ def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
         },
     }
     if endpoint.takes:
-        found["requestBody"] = {"required": True, "content": _content(endpoint.takes, True)}
+        content = _content(endpoint.takes, not endpoint.may_be_empty)
+        found["requestBody"] = {"required": not endpoint.may_be_empty, "content": content}
     return found
 
 

@@ -35,6 +35,7 @@ class Endpoint:
         need: What a caller must show.
         summary: For the OpenAPI document.
         takes: The name of the schema of its body; "" if it has none.
+        may_be_empty: Whether the body may be left out.
         gives: The name of the schema of its answer.
         fails: With which statuses it may fail, beyond those of every endpoint.
         most_body: Bytes that a body may have; None is the server's limit.
@@ -44,6 +45,7 @@ class Endpoint:
     need: Need = Need.USE
     summary: str = ""
     takes: str = ""
+    may_be_empty: bool = False
     gives: str = ""
     fails: tuple[int, ...] = ()
     most_body: int | None = SMALL_BODY

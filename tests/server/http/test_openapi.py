@@ -57,7 +57,8 @@ def test_answers_are_what_the_document_says(port: HttpPort) -> None:
 def test_schemathesis_finds_nothing(models: Models, tmp_path: Path) -> None:
     """What it makes up by the document is answered as the document says.
 
-    One of its checks is left out: no schema can say which inputs a model has.
+    One of its checks is left out: no schema can say which inputs a model has. So are repositories
+    with names, which are answered by 501, as Triton does.
     """
     with port_of(models) as port:
         port.core.allow_shared_memory()  # without which its routes answer 501
@@ -70,6 +71,7 @@ def _tried(port: HttpPort, folder: Path) -> None:
         f"http://127.0.0.1:{port.number}/openapi.json", "-n", "10", "--seed", "1",
         "--phases", "examples,coverage,fuzzing",
         "--exclude-checks", "positive_data_acceptance", "--no-color",
+        "--exclude-path-regex", "{repo}",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

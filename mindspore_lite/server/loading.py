@@ -1,0 +1,78 @@
+"""How a model of the repository becomes a service: its settings, its jail, and where it runs.
+
+loading = Loading(context, isolation, retry=False, sandbox=True)
+models.load(entry.name, "1", partial(loading.start, entry, "1"), loading.options(entry, "1"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from mindspore_lite.context import Context
+from mindspore_lite.core import checks
+from mindspore_lite.core.boundary import boundary
+from mindspore_lite.errors import ModelFileError
+from mindspore_lite.server.isolation import Isolation, started
+from mindspore_lite.server.models import ModelOptions, PoolLike
+from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
+from mindspore_lite.server.repository.records import ModelEntry
+from mindspore_lite.settings.read import Layer
+
+_JAIL = Layer("--sandbox", {"build": {"sandbox": "on"}})
+
+
+class Loading:
+    """Starts services for models.
+
+    Args:
+        context: How models run that say nothing of their own.
+        isolation: Where all of them run, or some, by name; "" is the name of the others, which run
+            on threads unless it is there.
+        retry: Whether requests that were lost with a process are computed once more.
+        sandbox: Whether all models are built in a jailed process, whatever their files say.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        isolation: str | Mapping[str, str] = "thread",
+        *,
+        retry: bool = False,
+        sandbox: bool = False,
+    ) -> None:
+        self._context = context
+        word = checks.one_of(*(one.value for one in Isolation))
+        by_name = {"": isolation} if isinstance(isolation, str) else isolation
+        self.isolated = {name: word("isolation", how) for name, how in by_name.items()}
+        self._usual = self.isolated.pop("", Isolation.THREAD.value)
+        self._retry = checks.flag("retry", retry)
+        self._sandbox = checks.flag("sandbox", sandbox)
+
+    def start(self, entry: ModelEntry, version: str) -> PoolLike:
+        """Build a version.
+
+        Raises:
+            LiteError: It cannot be built.
+        """
+        how = self.isolated.get(entry.name, self._usual)
+        if entry.config.isolation == Isolation.PROCESS.value:  # a file may ask for more, not less
+            how = entry.config.isolation
+        with boundary(""):
+            path = self._path(entry, version)
+            first = (_JAIL,) if self._sandbox else ()
+            spec = spec_of(entry.config, self._context, first)
+            start = partial(started, path, spec, Isolation(how), retry=self._retry)
+            return start_checked(entry.config, start)
+
+    def options(self, entry: ModelEntry, version: str) -> ModelOptions:
+        """What the server says of a version."""
+        return options_of(entry.config, self._path(entry, version))
+
+    @staticmethod
+    def _path(entry: ModelEntry, version: str) -> Path:
+        path = entry.versions.get(version)
+        if path is None:
+            raise ModelFileError(f"model {entry.name!r} has no version {version}")
+        return path
