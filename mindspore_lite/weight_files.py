@@ -41,7 +41,7 @@ def load_weights(path: str | os.PathLike[str]) -> list[Tensor]:
     """
     file = Path(checks.path("path", path))
     with boundary("load_weights failed! "), _named(file):
-        return [_tensor(name, array) for name, array in _read(file)]
+        return [tensor_of(name, array) for name, array in _read(file)]
 
 
 def load_lora(
@@ -94,7 +94,7 @@ def load_lora(
         _check_kind(file, ".safetensors")
         texts, tensors = open_safetensors(file)
         configs = read_configs(file, texts)
-        return [_tensor(*pair) for pair in products(tensors, factor, part or "", configs)]
+        return [tensor_of(*pair) for pair in products(tensors, factor, part or "", configs)]
 
 
 @contextmanager
@@ -140,7 +140,12 @@ def _check_kind(file: Path, suffix: str) -> None:
         raise ModelFileError(f"it is {found.what}, wanted a {suffix} file; {found.remedy}")
 
 
-def _tensor(name: str, array: np.ndarray) -> Tensor:
+def tensor_of(name: str, array: np.ndarray) -> Tensor:
+    """A Tensor of this name.
+
+    Raises:
+        ModelFileError: No Tensor can hold the array.
+    """
     try:
         tensor = Tensor(array)
     except TypeError as exc:

@@ -43,6 +43,7 @@ class Kind(Enum):
     UNAVAILABLE = (503, "UNAVAILABLE")  # try again: full, not ready yet, or ending
     DEADLINE = (504, "DEADLINE_EXCEEDED")  # the run did not end in time
     HTTP_VERSION = (505, "UNIMPLEMENTED")
+    NO_SPACE = (507, "RESOURCE_EXHAUSTED")  # on the server's disk
 
     def __init__(self, status: int, code: str) -> None:
         self.status = status

@@ -36,6 +36,7 @@ from mindspore_lite.serving.statistics import (
 )
 from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.spec import Spec
+from mindspore_lite.tensor import Tensor
 
 
 class Isolation(Enum):
@@ -100,6 +101,18 @@ class IsolatedService:
             ended(_plain(found) if isinstance(found, LiteError) else found)
 
         return self._split.submit(call, deliver)
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed, in all processes so far."""
+        return self._split.weights_version
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights, all or none; a process that is started again has them too."""
+        try:
+            self._split.update_weights(groups)
+        except LiteError as exc:
+            raise _plain(exc)  # noqa: B904 - it is the same error
 
     def warm_up_shapes(self) -> list[list[int]] | None:
         """The shapes of a smallest request; None when only the user can know them."""

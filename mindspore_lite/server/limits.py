@@ -22,6 +22,7 @@ class Limits:
         url_bytes: Of the request target.
         json_depth: Of arrays and objects in each other.
         chunks: Of a chunked body; as many as Triton takes.
+        weights_bytes: Of a file of new weights for a model; it goes to the disk.
         inflate_ratio: Bytes that one compressed byte may become, beyond the first MiB.
         id_bytes: Of a request's id.
         connections: Open at once.
@@ -45,6 +46,7 @@ class Limits:
     url_bytes: int = 8 * 1024
     json_depth: int = 32
     chunks: int = 65_536
+    weights_bytes: int = 2048 * MIB
     inflate_ratio: int = 100
     id_bytes: int = 1024
     connections: int = 4096

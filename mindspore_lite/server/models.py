@@ -35,6 +35,7 @@ from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.service import Ended
 from mindspore_lite.serving.statistics import Occupancy, Statistics
 from mindspore_lite.settings.spec import Spec
+from mindspore_lite.tensor import Tensor
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}", re.ASCII)
@@ -64,6 +65,13 @@ class PoolLike(Protocol):
 
     def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Run every worker once."""
+
+    @property
+    def weights_version(self) -> int:
+        """How many times the weights were changed."""
+
+    def update_weights(self, groups: list[list[Tensor]]) -> None:
+        """Change weights, all or none; no groups restore those of the file."""
 
     def warm_up_with(self, arrays: list[np.ndarray]) -> None:
         """The same with these inputs."""
@@ -154,7 +162,7 @@ class ServedModel:
     @property
     def weights_version(self) -> int:
         """How many times its weights were changed since it was loaded."""
-        return int(getattr(self.service, "weights_version", 0))
+        return self.service.weights_version
 
     def metadata(self, versions: Sequence[str]) -> dict[str, object]:
         """What the protocol tells of it."""

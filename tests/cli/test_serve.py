@@ -242,12 +242,9 @@ def test_sigterm_ends_a_server_that_is_still_loading() -> None:
 
 
 def test_names_are_made_of_files_as_in_python() -> None:
-    from mindspore_lite.cli.serve import _by_name
+    from mindspore_lite.cli.serve import _given
 
-    assert _by_name(("a/my net.v1.onnx", "b=c.onnx")) == {
-        "my-net.v1": "a/my net.v1.onnx",
-        "b": "c.onnx",
-    }
+    assert _given(("a/my net.v1.onnx", "b=c.onnx")) == [("", "a/my net.v1.onnx"), ("b", "c.onnx")]
 
 
 def test_tokens_and_limits_and_names(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ class FakeService:
         layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
         self.pool = Pool(places, layout, queue_size=queue_size, batching=batching)
         self.is_up = True
+        self.weights_version = 0
 
     def run(self, call: Call) -> list[np.ndarray]:
         return self.pool.run(call)
@@ -99,6 +100,9 @@ class FakeService:
 
         request = self.pool.submit(call, deliver)
         return lambda: self.pool.cancel(request)
+
+    def update_weights(self, groups: list[list[Any]]) -> None:
+        self.weights_version += 1
 
     def warm_up_shapes(self) -> None:
         return None

@@ -7,10 +7,12 @@ rest = body.feed(data)      None: more is needed; else the bytes behind the body
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from mindspore_lite.server.core import Flight
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.http.head import bad
+from mindspore_lite.server.http.sink import FileSink
 from mindspore_lite.server.limits import Limits
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e]*)?", re.ASCII)
@@ -21,8 +23,15 @@ _MOST_LINE = 256  # bytes of a chunk's first line, extensions included; guess
 class ChunkedBody:
     """Joins the chunks of one body. What it counted in `flight` is `counted`."""
 
-    def __init__(self, limits: Limits, flight: Flight, most_bytes: int | None = None) -> None:
-        self.content = bytearray()
+    def __init__(
+        self,
+        limits: Limits,
+        flight: Flight,
+        most_bytes: int | None = None,
+        sink: FileSink | None = None,
+    ) -> None:
+        """Join the chunks in memory; or in a file, and then `content` is where they go."""
+        self.content: Any = bytearray() if sink is None else sink
         self.counted = 0
         self._limits, self._flight = limits, flight
         self._most = limits.body_bytes if most_bytes is None else most_bytes

@@ -4,6 +4,7 @@ States:
 
     HEAD ──▶ BODY or CHUNKED ──▶ a request under way ──▶ HEAD        keep-alive
       │                                                  └──▶ closed
+      ├──▶ SINK or CHUNKED ──▶ FLUSH: a large body that goes to a file (sink.py) ──▶ a request
       ├──▶ SKIP: a refused request's short body is read, then it is answered ──▶ HEAD
       └──▶ LINGER: refused; what the client still sends is dropped until it has read the answer
 
@@ -22,29 +23,33 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mindspore_lite.server.access_log import log_access
+from mindspore_lite.server.core import Flight
 from mindspore_lite.server.errors import Kind, RequestError, answer_to
 from mindspore_lite.server.http.chunked import ChunkedBody, too_large
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.head import Head, check_part, read_head
 from mindspore_lite.server.http.reply import Reply, error_reply, head_bytes
 from mindspore_lite.server.http.routes import Endpoint, WrongMethodError
+from mindspore_lite.server.http.sink import FileSink
 from mindspore_lite.server.meter import RequestTimes
 
 if TYPE_CHECKING:
     from mindspore_lite.server.http.port import HttpPort
 
-_HEAD, _BODY, _CHUNKED, _SKIP, _LINGER, _CLOSED = range(6)
+_HEAD, _BODY, _CHUNKED, _SKIP, _SINK, _FLUSH, _LINGER, _CLOSED = range(8)
 _LINES = re.compile(rb"(?:\r\n)+")
 _DIGITS = 19  # of a length that Python reads at once
 _ALIGNED = 64  # bytes: a cache line, and the widest vector
 _SKIPPED_BYTES = 64 * 1024  # of a refused request that are read, so that the connection can stay
 _JOINED_BYTES = 32 * 1024  # of an answer that are copied together: one write is cheaper than two
 _LINGER_S = 2.0  # for a refused client to read the answer; guess
+_LEAST_CHUNK = 1024  # bytes of a chunk of a large body, on average; guess
 _FOREVER = float("inf")
 _REFUSED = 400  # the lowest status of errors
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -56,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_ahead", "_began_ns", "_body", "_chunked", "_counted", "_endpoint", "_exchange",
         "_from_s", "_head", "_is_pumping", "_length", "_params", "_port", "_reads_paused",
-        "_refusal", "_state", "_transport", "_unsent", "_whole", "_write_paused", "due_s",
+        "_refusal", "_sink", "_state", "_transport", "_unsent", "_whole", "_write_paused", "due_s",
     )  # fmt: skip
 
     def __init__(self, port: HttpPort) -> None:
@@ -71,6 +76,7 @@ class Connection(asyncio.BufferedProtocol):
         self._whole = self._body = memoryview(b"")  # the body, and what is missing of it
         self._length = 0
         self._chunked: ChunkedBody | None = None
+        self._sink: FileSink | None = None  # where the body goes, if that is a file
         self._counted = 0  # bytes in flight that belong to no exchange yet
         self._refusal: Reply | None = None  # to send when the body was skipped
         self._is_pumping = self._reads_paused = self._write_paused = False
@@ -109,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._ahead += bytes(self._port.scratch[:nbytes])
         self._pump()
-        if len(self._ahead) > self._port.core.limits.pipelined_bytes and not self._reads_paused:
+        if self._has_enough() and not self._reads_paused:
             self._reads_paused = True  # until what is under way is answered
             self._transport.pause_reading()
 
@@ -142,6 +148,11 @@ class Connection(asyncio.BufferedProtocol):
     # --- what the port calls ---
 
     @property
+    def is_uploading(self) -> bool:
+        """Whether a body goes to a file."""
+        return self._sink is not None
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing was begun that must be ended."""
         return self._state == _HEAD and self._exchange is None and not self._ahead
@@ -149,7 +160,9 @@ class Connection(asyncio.BufferedProtocol):
     def look(self, now_s: float) -> None:
         """End what takes too long."""
         limits = self._port.core.limits
-        if self._state in (_BODY, _CHUNKED, _SKIP):
+        if self._state in (_BODY, _CHUNKED, _SKIP, _SINK):
+            if self._sink is not None and self._sink.is_full:
+                return  # it is our disk that is slow
             slow_s = now_s - self._from_s - limits.body_grace_s
             if slow_s > 0 and self._got_bytes() < slow_s * limits.body_rate:
                 self._refuse(RequestError(Kind.TOO_SLOW, "the body came too slowly"), closes=True)
@@ -189,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._ahead
                 and self._exchange is None
                 and not self._write_paused
-                and self._state in (_HEAD, _CHUNKED, _SKIP)
+                and self._state in (_HEAD, _CHUNKED, _SKIP, _SINK)
             ):
                 if not self._step():
                     break
@@ -197,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(exc, closes=True)
         finally:
             self._is_pumping = False
-        if self._reads_paused and len(self._ahead) <= self._port.core.limits.pipelined_bytes:
+        if self._reads_paused and not self._has_enough():
             self._reads_paused = False
             if self._state != _CLOSED:
                 self._transport.resume_reading()
@@ -212,11 +225,17 @@ class Connection(asyncio.BufferedProtocol):
             rest = self._chunked.feed(data)
             if rest is None:
                 return False
+            if self._sink is not None:
+                self._ahead = rest
+                self._flush(self._sink)
+                return True
             self._ahead, self._counted = rest, self._chunked.counted
             self._whole = memoryview(self._chunked.content)
             self._chunked = None
             self._dispatch()
             return True
+        if self._state == _SINK:
+            return self._step_sink()
         taken = min(self._length, len(self._ahead))
         self._length -= taken
         self._ahead = self._ahead[taken:]
@@ -228,6 +247,36 @@ class Connection(asyncio.BufferedProtocol):
         if self._send(refusal, self._head):
             self._close()
         return True
+
+    def _step_sink(self) -> bool:
+        assert self._sink is not None
+        part, self._ahead = self._ahead[: self._length], self._ahead[self._length :]
+        self._length -= len(part)
+        self._sink += part
+        if not self._length:
+            self._flush(self._sink)
+        return True
+
+    def _flush(self, sink: FileSink) -> None:
+        """All of a body that goes to a file is here: wait until it is written."""
+        self._state, self._chunked = _FLUSH, None
+        sink.finish()
+
+    def _sunk(self, sink: FileSink) -> None:
+        """Something was written, or could not be."""
+        if self._sink is not sink:
+            return
+        if sink.error is not None:
+            self._refuse(sink.error, closes=True)
+            return
+        if sink.is_written:
+            self._dispatch()
+        self._pump()
+
+    def _has_enough(self) -> bool:
+        """Whether the client is to wait."""
+        is_full = self._sink is not None and self._sink.is_full
+        return is_full or len(self._ahead) > self._port.core.limits.pipelined_bytes
 
     def _take_head(self) -> bool:
         ahead, limits = self._ahead, self._port.core.limits
@@ -263,6 +312,9 @@ class Connection(asyncio.BufferedProtocol):
     def _begin_body(self, head: Head, endpoint: Endpoint) -> None:
         """Make room for the body, if it may be sent at all."""
         core = self._port.core
+        if endpoint.sink is not None and head.length != 0:
+            self._begin_sink(head, endpoint.sink(core, head, self._params))
+            return
         most = core.limits.body_bytes if endpoint.most_body is None else endpoint.most_body
         if head.length is None:
             self._chunked = ChunkedBody(core.limits, core.flight, most)
@@ -279,6 +331,22 @@ class Connection(asyncio.BufferedProtocol):
                 self._dispatch()
                 return
             self._receive(head, head.length)
+        self._await_body(head)
+
+    def _begin_sink(self, head: Head, most: int) -> None:
+        """Let a body of so many bytes at most go to a file."""
+        if head.length is not None and head.length > most:
+            raise too_large(most)
+        self._sink = self._port.new_sink(self._sunk)
+        if head.length is None:
+            limits = replace(self._port.core.limits, chunks=max(1, most // _LEAST_CHUNK))
+            self._chunked = ChunkedBody(limits, Flight(most), most, self._sink)
+            self._state = _CHUNKED
+        else:
+            self._length, self._state = head.length, _SINK
+        self._await_body(head)
+
+    def _await_body(self, head: Head) -> None:
         self._from_s = self._port.loop.time()
         if head.expects and not self._ahead:
             self._transport.write(_CONTINUE)
@@ -299,6 +367,7 @@ class Connection(asyncio.BufferedProtocol):
             self._counted, self._began_ns,
         )  # fmt: skip
         exchange.body = self._whole
+        exchange.sink, self._sink = self._sink, None
         self._counted = 0
         self._restart()
         exchange.begin()
@@ -312,6 +381,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._state == _CHUNKED:
             assert self._chunked is not None
             return len(self._chunked.content)
+        if self._state == _SINK:
+            return len(self._sink or ())
         return self._length - self._body.nbytes if self._state == _BODY else 0
 
     # --- answering ---
@@ -403,6 +474,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _give_back(self) -> None:
         counted = self._counted if self._chunked is None else self._chunked.counted
+        if self._sink is not None:
+            self._sink.close()
+            self._sink, counted = None, 0
         self._counted, self._chunked = 0, None
         if counted:
             self._port.core.flight.give(counted)

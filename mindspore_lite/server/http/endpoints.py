@@ -9,7 +9,14 @@ import numpy as np
 from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.errors import Kind, RequestError
-from mindspore_lite.server.http import memory, metrics, model_config, repository, statistics
+from mindspore_lite.server.http import (
+    memory,
+    metrics,
+    model_config,
+    repository,
+    statistics,
+    weights,
+)
 from mindspore_lite.server.http.coding import inflated
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.infer import infer_head, read_infer, write_infer
@@ -179,6 +186,7 @@ ROUTES = Routes(
         *statistics.ROUTES,
         *metrics.ROUTES,
         *repository.ROUTES,
+        *weights.ROUTES,
         Route("/openapi.json", _get(openapi, "This document", "Any")),
     ]
 )

@@ -21,8 +21,11 @@ from mindspore_lite.server.http.reply import Reply, error_reply
 from mindspore_lite.server.meter import RequestTimes
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from mindspore_lite.server.http.connection import Connection
     from mindspore_lite.server.http.routes import Endpoint
+    from mindspore_lite.server.http.sink import FileSink
 
 T = TypeVar("T")
 
@@ -45,13 +48,14 @@ class Exchange:
         endpoint: What it asks for.
         params: Of the path, such as the model's name.
         body: Of the request.
+        sink: The file that the body went to instead.
         cancel: What ends the run that is under way for it, if there is one.
         times: When it passed which point.
     """
 
     __slots__ = (
         "_connection", "_counted", "_threads", "body", "cancel", "core", "endpoint", "head",
-        "is_over", "params", "times",
+        "is_over", "params", "sink", "times",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +77,7 @@ class Exchange:
         self.endpoint = endpoint
         self.params = params
         self.body = memoryview(b"")
+        self.sink: FileSink | None = None
         self.cancel: Callable[[], bool] | None = None
         self.is_over = False
         self.times = RequestTimes(began_ns)
@@ -86,6 +91,11 @@ class Exchange:
             return
         if reply is not None:
             self.answer(reply)
+
+    def taken_file(self) -> BinaryIO | None:
+        """The file that the body went to, for the caller to close; None if there is none."""
+        sink, self.sink = self.sink, None
+        return None if sink is None else sink.file
 
     def count(self, more_bytes: int) -> None:
         """Count bytes that it took beyond those of its body; only on the loop's thread.
@@ -149,4 +159,7 @@ class Exchange:
         self.is_over = True
         self.cancel = None
         self.body = memoryview(b"")
+        if self.sink is not None:
+            self.sink.close()
+            self.sink = None
         self.core.flight.give(self._counted)

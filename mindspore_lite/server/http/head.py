@@ -47,6 +47,7 @@ class Head:
         keeps_alive: The client wants to send more.
         length: Of the body; None if it is chunked.
         expects: The client waits for a 100 before it sends the body.
+        query: Behind the path, without the question mark.
         request_id: As it is sent back; None for none, or one that is not fit for a header.
         notes: What handlers worked out of the head; repeated heads are read only once.
     """
@@ -59,6 +60,7 @@ class Head:
     keeps_alive: bool
     length: int | None
     expects: bool
+    query: str = ""
     request_id: bytes | None = None
     notes: Any = None
 
@@ -170,6 +172,7 @@ def _checked(seen: _Seen, parser: Any, is_old: bool, limits: Limits) -> Head:
         _keeps_alive(headers.get(b"connection"), is_old),
         _length(headers, is_old),
         _expects(headers, is_old),
+        seen.url.partition(b"?")[2].decode("latin-1"),
         _request_id(headers.get(b"x-request-id")),
     )
 

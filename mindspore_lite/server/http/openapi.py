@@ -104,6 +104,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "ModelIndex": _list(
         _object({"name": _STRING}, {"version": _STRING, "state": _STRING, "reason": _STRING})
     ),
+    "WeightsVersion": _object({"name": _STRING, "version": _STRING, "weights_version": _COUNT}),
     "Any": {"type": "object"},
 }
 
@@ -157,10 +158,23 @@ def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
             },
         },
     }
-    if endpoint.takes:
+    if endpoint.query:
+        found["parameters"] = [
+            {"name": name, "in": "query", "schema": _value(kind)}
+            for name, kind in endpoint.query.items()
+        ]
+    if endpoint.sink is not None:
+        content: dict[str, Any] = {"application/octet-stream": {}}
+        found["requestBody"] = {"required": True, "content": content}
+    elif endpoint.takes:
         content = _content(endpoint.takes, not endpoint.may_be_empty)
         found["requestBody"] = {"required": not endpoint.may_be_empty, "content": content}
     return found
+
+
+def _value(kind: Any) -> dict[str, Any]:
+    """The schema of a value: the name of its type, or all that it may be."""
+    return {"type": kind} if isinstance(kind, str) else {"enum": list(kind)}
 
 
 def _answer(text: str, schema: str, binary: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import ipaddress
 import logging
 import ssl
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from mindspore_lite.server.http.exchange import Threads
 from mindspore_lite.server.http.head import Head
 from mindspore_lite.server.http.reply import Reply
 from mindspore_lite.server.http.routes import Endpoint, Routes, endpoint_of, not_found
+from mindspore_lite.server.http.sink import FileSink
 
 T = TypeVar("T")
 Known = tuple[Head, Endpoint, Mapping[str, str]]
@@ -30,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 _BACKLOG = 1024
 _SCRATCH_BYTES = 16 * 1024  # for heads; of a large body, so much is copied at most
 _KNOWN_HEADS, _KNOWN_BYTES = 512, 2048  # that are remembered, and how long they may be; guess
+_MOST_UPLOADS = 4  # at once; guess
 _LOOK_S = 1.0  # how often times are looked at
 
 
@@ -70,6 +72,7 @@ class HttpPort:
         self._options, self._routes = options, routes
         self._hosts = _known_hosts(options)
         self._origins = frozenset(options.origins)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="mslite-file")
         self._heavy = ThreadPoolExecutor(1, thread_name_prefix="mslite-json")
         self.loop = _new_loop()
         self._server: asyncio.Server | None = None
@@ -135,6 +138,7 @@ class HttpPort:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()
         self._heavy.shutdown(wait=False, cancel_futures=True)
+        self._writer.shutdown(wait=False, cancel_futures=True)
         self.loop.close()
 
     # --- for connections, on the loop's thread ---
@@ -168,6 +172,18 @@ class HttpPort:
                 self.known.clear()
             self.known[raw] = known
         return known
+
+    def new_sink(self, ready: Callable[[FileSink], None]) -> FileSink:
+        """A file for a large body; `ready` is called when something was written.
+
+        Raises:
+            RequestError: There are enough of them.
+        """
+        if sum(one.is_uploading for one in self.connections) >= _MOST_UPLOADS:
+            raise RequestError(
+                Kind.UNAVAILABLE, f"{_MOST_UPLOADS} files are being sent already; try again", 1
+            )
+        return FileSink(self.loop, self._writer, ready)
 
     def allow_origin(self, reply: Reply, origin: bytes) -> None:
         """Tell a browser that a page may read the answer, if it may."""

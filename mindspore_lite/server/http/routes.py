@@ -14,8 +14,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from mindspore_lite.server.access import Need
+from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.http.exchange import Exchange
+from mindspore_lite.server.http.head import Head
 from mindspore_lite.server.http.reply import Reply
 
 Handler = Callable[[Exchange], Reply | None]
@@ -39,6 +41,8 @@ class Endpoint:
         gives: The name of the schema of its answer.
         fails: With which statuses it may fail, beyond those of every endpoint.
         most_body: Bytes that a body may have; None is the server's limit.
+        query: What may stand behind the path, with the kinds of values.
+        sink: Its body goes to a file; this says how many bytes it may have, or refuses it.
     """
 
     handler: Handler
@@ -49,6 +53,8 @@ class Endpoint:
     gives: str = ""
     fails: tuple[int, ...] = ()
     most_body: int | None = SMALL_BODY
+    query: Mapping[str, Any] = field(default_factory=dict)
+    sink: Callable[[Core, Head, Mapping[str, str]], int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
