@@ -17,6 +17,7 @@ from mindspore_lite.core.files import open_beneath
 from mindspore_lite.errors import ModelFileError
 
 MAX_ENTRIES = 10_000  # of one folder; guess: a thousand times what people have
+MAX_LISTED = 50_000  # of a folder and all below it, as often as they are listed; guess
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,12 @@ class Listing:
     folders: dict[str, os.stat_result] = field(default_factory=dict)
     files: dict[str, os.stat_result] = field(default_factory=dict)
     outside: list[str] = field(default_factory=list)  # links that lead out of the repository
+    other: list[str] = field(default_factory=list)  # pipes, devices, links that lead nowhere
 
     def stamp(self) -> tuple[object, ...]:
         """Changes when one of the files is replaced or written to, or an entry comes or goes."""
-        files = tuple((name, _stamp(found)) for name, found in self.files.items())
-        return (*files, *self.folders, *self.outside)
+        files = tuple((name, status_stamp(found)) for name, found in self.files.items())
+        return (*files, *self.folders, *self.outside, *self.other)
 
 
 class Folder:
@@ -46,10 +48,17 @@ class Folder:
         self.within = within
         self.path = repository.joinpath(*within)
         self._root = os.path.realpath(repository)
+        self._counted = [0]  # entries that were listed, here and below: links may go in circles
 
-    def below(self, *names: str) -> Folder:
-        """A folder in it."""
-        return Folder(self.repository, *self.within, *names)
+    def below(self, name: str) -> Folder:
+        """A folder in it, which is part of the same."""
+        found = self.apart(name)
+        found._counted = self._counted
+        return found
+
+    def apart(self, name: str) -> Folder:
+        """A folder in it, which is another model's."""
+        return Folder(self.repository, *self.within, name)
 
     def listing(self) -> Listing:
         """What is in it now.
@@ -68,11 +77,14 @@ class Folder:
                         continue
                     status = os.stat(path)
             except OSError:  # it has just gone, or leads nowhere
+                found.other.append(name)
                 continue
             if stat.S_ISDIR(status.st_mode):
                 found.folders[name] = status
             elif stat.S_ISREG(status.st_mode):
                 found.files[name] = status
+            else:
+                found.other.append(name)
         return found
 
     def read(self, name: str, most_bytes: int) -> bytes:
@@ -113,13 +125,18 @@ class Folder:
                     if not entry.name.startswith("."):
                         names.append(entry.name)
                     if len(names) > MAX_ENTRIES:
-                        raise ModelFileError(
-                            f"folder {str(self.path)!r} has more than {MAX_ENTRIES} entries"
-                        )
+                        raise self._too_many(MAX_ENTRIES)
         except OSError as exc:
             raise ModelFileError(f"cannot read folder {str(self.path)!r}: {exc.strerror}") from exc
+        self._counted[0] += len(names)
+        if self._counted[0] > MAX_LISTED:
+            raise self._too_many(MAX_LISTED)
         return names
 
+    def _too_many(self, most: int) -> ModelFileError:
+        return ModelFileError(f"folder {str(self.path)!r} has more than {most} entries")
 
-def _stamp(found: os.stat_result) -> tuple[int, ...]:
+
+def status_stamp(found: os.stat_result) -> tuple[int, ...]:
+    """Changes when a file is replaced or written to."""
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

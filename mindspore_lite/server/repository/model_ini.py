@@ -40,11 +40,11 @@ def read_ini(folder: Folder) -> ServeConfig:
     values = _values(sections.get("serve", {}))
     context = {"target": values["target"]} if values["target"] else {}
     ignored = check_settings(own, context)
-    labels = _labels(folder, values["labels"])
+    files = _label_files(values["labels"])
     return ServeConfig(
         max_batch_size=values["max_batch_size"],
-        labels={name: found for name, (_, found) in labels.items()},
-        outputs=tuple(Declared(name, label_file=file) for name, (file, _) in labels.items()),
+        labels=read_labels(folder, files),
+        outputs=tuple(Declared(name, label_file=file) for name, file in files.items()),
         policy=_policy(values["versions"]),
         settings=own,
         context=context,
@@ -79,12 +79,12 @@ def _policy(words: tuple[str, ...]) -> VersionPolicy:
     return VersionPolicy(specific=words)
 
 
-def _labels(folder: Folder, text: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """File and labels of each output."""
+def _label_files(text: str) -> dict[str, str]:
+    """The file of each output."""
     found = {}
     for part in filter(None, map(str.strip, text.split(","))):
         output, colon, file = (word.strip() for word in part.rpartition(":"))
         if not colon or not output or not file:
             raise ModelFileError(f"[serve] labels has {part[:80]!r}, wanted OUTPUT:FILE")
-        found[output] = (file, read_labels(folder, file))
+        found[output] = file
     return found

@@ -114,11 +114,7 @@ def from_message(message: ModelConfig, folder: Folder) -> ServeConfig:
         cache_bytes = USUAL_CACHE_BYTES
     return ServeConfig(
         max_batch_size=most,
-        labels={
-            one.name: read_labels(folder, one.label_filename)
-            for one in message.output
-            if one.label_filename
-        },
+        labels=read_labels(folder, {one.name: one.label_filename for one in message.output}),
         policy=_policy(message),
         settings=settings,
         context=context,

@@ -31,7 +31,7 @@ from mindspore_lite.errors import LiteError, ModelFileError
 from mindspore_lite.server.errors import printable
 from mindspore_lite.server.models import check_name
 from mindspore_lite.server.repository import model_ini, pbtxt
-from mindspore_lite.server.repository.folder import Folder, Listing
+from mindspore_lite.server.repository.folder import Folder, Listing, status_stamp
 from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, chosen
 
 READERS = {pbtxt.NAME: pbtxt.read_pbtxt, model_ini.NAME: model_ini.read_ini}
@@ -43,6 +43,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _GRAPH = "_graph"  # of net_graph.mindir, whose weights lie in net_variables
 _TRIES = 3  # of reading a folder that changes meanwhile; guess
 _DEPTH = 3  # of folders in a model's folder that count as part of it: 1/model_variables, warmup
+_LOOKED_AT = 16  # of the newest versions, to see whether a folder is a model; guess
 _SYSTEM = ("lost+found",)  # which file systems put into the root of a volume
 _OUTSIDE = "is a link out of the repository; put a copy in its place, or serve what it leads to"
 
@@ -104,7 +105,7 @@ def _is_model(folder: Folder, listing: Listing) -> bool:
     """Whether a folder is that of one model, not one of several models."""
     if _has_config(listing) and any(file.endswith(SUFFIXES) for file in listing.files):
         return True
-    for name in _versions(listing):
+    for name in _versions(listing)[-_LOOKED_AT:]:
         try:
             inside = folder.below(name).listing()
         except ModelFileError:
@@ -119,7 +120,7 @@ def _models(folder: Folder, listing: Listing) -> Iterator[ModelEntry]:
     for name in listing.folders:
         if name in _SYSTEM:
             continue
-        below = folder.below(name)
+        below = folder.apart(name)
         try:
             inside = below.listing()
         except ModelFileError as exc:
@@ -159,26 +160,30 @@ def _read(folder: Folder, name: str) -> ModelEntry:
 def _read_once(folder: Folder, name: str) -> ModelEntry:
     listing = folder.listing()
     config, fault = _config(folder, listing, name)
-    versions, problem = _main_files(folder, listing, config.file)
-    entry = ModelEntry(name, versions, config, fault)
+    versions, problems = _main_files(folder, listing, config.file)
+    missing = [one for one in config.policy.specific if one not in versions]
+    unused = [*(f"version {one}: it is not there" for one in missing), *problems]
+    entry = ModelEntry(name, versions, replace(config, ignored=(*config.ignored, *unused)))
     if not fault and not versions:
-        fault = problem
+        fault = problems[-1]
     elif not fault and not chosen(entry):
         asked = ", ".join(config.policy.specific) or str(config.policy.latest)
         fault = (
             f"{config.source} asks for versions {asked}, and there are {', '.join(versions)}; "
             "change its version policy"
         )
-    return replace(entry, fault=fault)
+    return replace(entry, fault=printable(fault))
 
 
 def _config(folder: Folder, listing: Listing, name: str) -> tuple[ServeConfig, str]:
     """What its configuration says, and what is wrong with that."""
     try:
         config = ServeConfig()
-        outside = [file for file in READERS if file in listing.outside]
-        if outside:
-            raise ModelFileError(f"{outside[0]} {_OUTSIDE}")
+        for file in READERS:
+            if file in listing.outside:
+                raise ModelFileError(f"{file} {_OUTSIDE}")
+            if file in listing.other or file in listing.folders:
+                raise ModelFileError(f"{file} is no plain file")
         if _has_config(listing):
             if all(file in listing.files for file in READERS):
                 raise ModelFileError(f"it has {' and '.join(READERS)}; remove one of them")
@@ -194,24 +199,23 @@ def _config(folder: Folder, listing: Listing, name: str) -> tuple[ServeConfig, s
         return ServeConfig(), printable(str(exc))
 
 
-def _main_files(folder: Folder, listing: Listing, file: str) -> tuple[dict[str, Path], str]:
-    """The main file of each version, and why the newest one without has none."""
-    found, problem = {}, ""
+def _main_files(folder: Folder, listing: Listing, file: str) -> tuple[dict[str, Path], list[str]]:
+    """The main file of each version, and why others have none."""
+    found, problems = {}, []
     numbers = _versions(listing)
     for version in numbers:
         try:
             found[version] = _main(folder.below(version), file)
         except ModelFileError as exc:
-            problem = f"version {version} {exc}"
-            _LOG.info("model in %s: %s", folder.path, problem)
+            problems.append(f"version {version}: {exc}")
     if numbers:
-        return found, problem
+        return found, problems
     if not folder.within:  # the folder that the user named: a single model, without versions
         try:
-            return {"1": _main(folder, file)}, ""
+            return {"1": _main(folder, file)}, []
         except ModelFileError as exc:
-            return {}, f"it {exc}"
-    return {}, "it has no version; put the model file into a folder '1' in its folder"
+            return {}, [str(exc)]
+    return {}, ["it has no version; put the model file into a folder '1' in its folder"]
 
 
 def _main(folder: Folder, file: str) -> Path:
@@ -220,7 +224,7 @@ def _main(folder: Folder, file: str) -> Path:
     if file:
         if file in listing.files:
             return folder.path / file
-        raise ModelFileError(f"has no file {file[:200]!r}, which its configuration names")
+        raise ModelFileError(f"there is no file {file[:200]!r}, which its configuration names")
     usual = [name for name in USUAL_FILES if name in listing.files]
     any_name = [name for name in listing.files if name.endswith(SUFFIXES)]
     for names in (usual, any_name):
@@ -228,7 +232,7 @@ def _main(folder: Folder, file: str) -> Path:
             return folder.path / names[0]
         if names:
             raise ModelFileError(
-                f"has {' and '.join(names)[:200]}; name one of them by default_model_filename in "
+                f"there are {' and '.join(names)[:200]}; name one by default_model_filename in "
                 "config.pbtxt, or by file in section [serve] of model.ini"
             )
     for name in USUAL_FILES:  # Triton takes a folder as well, in which it lies with its data
@@ -236,8 +240,8 @@ def _main(folder: Folder, file: str) -> Path:
             return _main(folder.below(name), name)
     outside = [name for name in listing.outside if name.endswith(SUFFIXES)]
     if outside:
-        raise ModelFileError(f"has no model file: {outside[0]!r} {_OUTSIDE}")
-    raise ModelFileError(f"has no model file; wanted {' or '.join(USUAL_FILES)}")
+        raise ModelFileError(f"there is no model file: {outside[0]!r} {_OUTSIDE}")
+    raise ModelFileError(f"there is no model file; wanted {' or '.join(USUAL_FILES)}")
 
 
 def _checked(entry: ModelEntry) -> ModelEntry:
@@ -278,7 +282,6 @@ def _file_stamp(path: Path) -> tuple[object, ...]:
 
 def _status(path: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(path)
+        return status_stamp(os.stat(path))
     except OSError:
         return ()
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

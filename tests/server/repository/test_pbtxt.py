@@ -232,6 +232,34 @@ def test_the_data_of_a_warm_up(tmp_path: Path) -> None:
     assert found.warm_ups[0].inputs["x"].data == data
 
 
+def test_files_are_read_once_and_are_bounded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "warmup").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "warmup" / name).write_bytes(b"1234")
+        (tmp_path / name).write_text("cat\n")
+    both = "".join(
+        f'output {{ name: "{name}" label_filename: "{name}" }} model_warmup {{ inputs {{ key: "x" '
+        f'value {{ data_type: TYPE_FP32 dims: 1 input_data_file: "{name}" }} }} }}'
+        for name in ("a", "b")
+    )
+    read(tmp_path, both)
+    monkeypatch.setattr("mindspore_lite.server.repository.warm_ups.MAX_BYTES", 6)
+    with pytest.raises(LiteError, match="'warmup/b' has 4 bytes, more than the 2 allowed"):
+        read(tmp_path, both)
+    monkeypatch.setattr("mindspore_lite.server.repository.labels._MAX_BYTES", 6)
+    with pytest.raises(LiteError, match="'b' has 4 bytes, more than the 2 allowed"):
+        read(tmp_path, both)
+    one = both.replace('filename: "b"', 'filename: "a"').replace('file: "b"', 'file: "a"')
+    assert read(tmp_path, one).labels == {"a": ("cat",), "b": ("cat",)}
+
+
+def test_windows_wrote_it(tmp_path: Path) -> None:
+    (tmp_path / "config.pbtxt").write_bytes(b"\xef\xbb\xbfmax_batch_size: 4\r\n# x\r\n")
+    assert read_pbtxt(Folder(tmp_path)).max_batch_size == 4
+
+
 def test_a_size_of_the_cache(tmp_path: Path) -> None:
     text = parameter("cache_bytes", "2M")
     assert read(tmp_path, f"{text} response_cache {{ enable: true }}").cache_bytes == 2 << 20

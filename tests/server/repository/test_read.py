@@ -117,7 +117,7 @@ def test_links_out_of_the_repository_are_faults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["m/1/README"], "version 1 has no model file"),
+        (["m/1/README"], "version 1: there is no model file"),
         (["m/1/model.onnx", "m/1/model.mindir"], "model.onnx and model.mindir"),
         (["m/1/a.onnx", "m/1/b.onnx"], "a.onnx and b.onnx"),
         (["m/model.onnx"], "folder '1'"),
@@ -157,6 +157,8 @@ def test_a_version_that_is_not_complete_is_not_there_yet(tmp_path: Path) -> None
     put(tmp_path, "m/1/model.onnx", "m/2/model.onnx.part")
     found = read_repository(tmp_path)["m"]
     assert chosen(found) == ["1"] and not found.fault
+    (told,) = found.config.ignored
+    assert told.startswith("version 2: there is no model file")
 
 
 def test_a_folder_that_changes_while_it_is_read(
@@ -206,6 +208,32 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     assert read_repository(tmp_path) == {}
 
 
+def test_links_that_go_in_circles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindspore_lite.server.repository.folder.MAX_LISTED", 2000)
+    put(tmp_path, "m/1/model.onnx", "good/1/model.onnx")
+    (tmp_path / "loop").symlink_to(".")
+    for number in range(100):
+        (tmp_path / f"m/{number + 2}").symlink_to(".")
+    found = read_repository(tmp_path)
+    assert "more than 2000 entries" in found["m"].fault and not found["good"].fault
+
+
+def test_a_folder_with_too_many_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindspore_lite.server.repository.folder.MAX_ENTRIES", 5)
+    put(tmp_path, "good.onnx", *(f"m/1/{number}" for number in range(7)))
+    found = read_repository(tmp_path)
+    assert "more than 5 entries" in found["m"].fault and not found["good"].fault
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
+@pytest.mark.parametrize("file", ["config.pbtxt", "model.ini"])
+def test_a_configuration_that_is_no_file(tmp_path: Path, kind: str, file: str) -> None:
+    path = put(tmp_path, "m/1/model.onnx") / "m" / file
+    make = {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path)}
+    make.get(kind, lambda: path.symlink_to("nowhere"))()
+    assert read_repository(tmp_path)["m"].fault == f"{file} is no plain file"
+
+
 def test_hundreds_of_models(tmp_path: Path) -> None:
     put(tmp_path, *(f"m{number}/1/model.onnx" for number in range(500)))
     assert len(read_repository(tmp_path)) == 500
@@ -248,8 +276,8 @@ def test_versions_by_policy(tmp_path: Path, file: str, text: str, versions: list
         ('name: "other"', "is called 'other', and its folder 'm'"),
         ("version_policy { specific { versions: 7 } }", "asks for versions 7, and there are 1, 2"),
         ("sequence_batching { }", "sequence_batching is not supported"),
-        ('default_model_filename: "x.onnx"', "has no file 'x.onnx'"),
-        ('default_model_filename: "../1/model.onnx"', "has no file '../1/model.onnx'"),
+        ('default_model_filename: "x.onnx"', "there is no file 'x.onnx'"),
+        ('default_model_filename: "../1/model.onnx"', "there is no file '../1/model.onnx'"),
         ("}", "cannot be read"),
     ],
 )
