@@ -23,6 +23,7 @@ CASES = {
     "lora": 200,
     "config": 60,
     "pt2": 12,
+    "repository": 200,
     "wire-server": 25,
     "wire-client": 100,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzzing import entries_data, entries_model, entries_wire
+from fuzzing import entries_data, entries_model, entries_server, entries_wire
 from fuzzing.bad_entries import BAD
 from fuzzing.case import Entry
 
@@ -20,6 +20,7 @@ ENTRIES = {
         Entry("weights", ".safetensors and .npz: loaded, updated", entries_data.weights),
         Entry("config", "configuration files and dicts", entries_data.config, True),
         Entry("pt2", ".pt2 archives of torch.export", entries_data.pt2),
+        Entry("repository", "folders of served models", entries_server.repository),
         Entry("wire-server", "frames of a hostile client", entries_wire.wire_server),
         Entry("wire-client", "frames of a hostile worker", entries_wire.wire_client),
     )

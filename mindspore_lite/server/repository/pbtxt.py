@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from google.protobuf import json_format, text_format
+from google.protobuf import text_format
 
-from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.server.errors import printable
 from mindspore_lite.server.grpc.model_config_pb2 import ModelConfig, ModelInput
@@ -67,25 +66,6 @@ def parsed(text: str) -> ModelConfig:
         return text_format.Parse(text, ModelConfig(), descriptor_pool=POOL)
     except (text_format.ParseError, ValueError, RecursionError) as exc:
         raise ModelFileError(f"{NAME} cannot be read: {printable(str(exc))[:300]}") from exc
-
-
-def parsed_json(text: str) -> ModelConfig:
-    """A configuration in the JSON form in which the server answers it.
-
-    Raises:
-        ModelFileError: It is none.
-    """
-    try:
-        if len(text) > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES} bytes")
-        found = read_json(text)
-        if not isinstance(found, dict):
-            raise ValueError("it is no JSON object")
-        return json_format.ParseDict(found, ModelConfig(), descriptor_pool=POOL)
-    except (json_format.ParseError, ValueError, TypeError, AttributeError) as exc:
-        raise ModelFileError(
-            f"the configuration cannot be read: {printable(str(exc))[:300]}"
-        ) from exc
 
 
 def from_message(message: ModelConfig, folder: Folder) -> ServeConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from mindspore_lite.server.repository.pbtxt import (
     USUAL_CACHE_BYTES,
     from_message,
     parsed,
-    parsed_json,
     read_pbtxt,
 )
 from mindspore_lite.server.repository.records import ServeConfig, VersionPolicy
@@ -293,17 +291,3 @@ def test_a_file_that_is_too_large_or_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(LiteError, match="not UTF-8"):
         read_pbtxt(Folder(tmp_path))
-
-
-def test_the_json_form(tmp_path: Path) -> None:
-    text = {"name": "m", "max_batch_size": 4, "input": [{"name": "x", "data_type": "TYPE_FP32"}]}
-    found = from_message(parsed_json(json.dumps(text)), Folder(tmp_path))
-    assert (found.name, found.max_batch_size, found.inputs[0].datatype) == ("m", 4, "FP32")
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", "1", "null", '{"x": 1}', '{"name": 1}', '{"input": {}}', "[" * 200_000]
-)
-def test_json_that_is_no_configuration(text: str) -> None:
-    with pytest.raises(LiteError, match="cannot be read"):
-        parsed_json(text)
