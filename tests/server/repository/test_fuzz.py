@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -13,6 +14,15 @@ from mindspore_lite.server.grpc.model_config_pb2 import ModelConfig
 from mindspore_lite.server.repository.folder import Folder
 from mindspore_lite.server.repository.pbtxt import from_message, parsed
 from mindspore_lite.server.repository.read import read_repository
+from mindspore_lite.server.repository.records import chosen
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link."""
+
+    target: str
+
 
 FIELDS = sorted(
     {
@@ -74,3 +84,40 @@ def test_any_folder(text: bytes, ini: bytes, file: str) -> None:
         (root / "m/1/model.onnx").touch()
         (root / "m" / file).write_bytes(text if file == "config.pbtxt" else ini)
         assert list(read_repository(root)) == ["m"]
+
+
+NAMES = st.sampled_from(
+    ["1", "2", "02", "m", "n", "model.onnx", "a.mindir", "config.pbtxt", "model.ini", "..data"]
+)
+TREES = st.recursive(
+    st.one_of(
+        st.sampled_from(["", "max_batch_size: 4", "[serve]\nversions=all", "\x00"]),
+        st.sampled_from([Link("."), Link(".."), Link("m"), Link("../1"), Link("/etc"), Link("x")]),
+    ),
+    lambda inner: st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def plant(path: Path, tree: object) -> None:
+    if isinstance(tree, dict):
+        path.mkdir()
+        for name, one in tree.items():
+            plant(path / name, one)
+    elif isinstance(tree, Link):
+        path.symlink_to(tree.target)
+    else:
+        path.write_text(str(tree))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(NAMES, TREES, max_size=4))
+def test_any_tree(tree: object) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name) / "root"
+        plant(root, tree)
+        real = root.resolve()
+        for entry in read_repository(root).values():
+            for version in chosen(entry):
+                assert entry.versions[version].resolve().is_relative_to(real)
+                assert entry.versions[version].is_file()
