@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +37,7 @@ from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, ch
 READERS = {pbtxt.NAME: pbtxt.read_pbtxt, model_ini.NAME: model_ini.read_ini}
 SUFFIXES = (".onnx", ".mindir")
 USUAL_FILES = ("model.onnx", "model.mindir", "model_graph.mindir")
+Known = Mapping[object, ModelEntry]  # by stamp
 _LOG = logging.getLogger(__name__)
 _VERSION = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -48,12 +49,16 @@ _SYSTEM = ("lost+found",)  # which file systems put into the root of a volume
 _OUTSIDE = "is a link out of the repository; put a copy in its place, or serve what it leads to"
 
 
-def read_repository(root: Path, name: str = "") -> dict[str, ModelEntry]:
+def read_repository(
+    root: Path, name: str = "", known: Mapping[str, ModelEntry] | None = None
+) -> dict[str, ModelEntry]:
     """The models of a repository, by name.
 
     Args:
         root: A file or folder.
         name: Under which to serve the model; only if there is exactly one.
+        known: What was read before: the configuration of a folder that has not changed since is
+            not read again.
 
     Raises:
         ModelFileError: It is not there, or cannot be read.
@@ -61,7 +66,8 @@ def read_repository(root: Path, name: str = "") -> dict[str, ModelEntry]:
     """
     root = root.absolute()
     if root.is_dir():
-        found = _of_folder(Folder(root), name)
+        by_stamp = {one.stamp: one for one in (known or {}).values() if one.stamp is not None}
+        found = _of_folder(Folder(root), name, by_stamp)
     elif root.exists():
         found = [_of_file(Folder(root.parent), root.name, name)]
     else:
@@ -77,13 +83,13 @@ def name_of(path: Path) -> str:
     return _NO_NAME.sub("-", stem).lstrip(".")
 
 
-def _of_folder(folder: Folder, name: str) -> list[ModelEntry]:
+def _of_folder(folder: Folder, name: str, known: Known) -> list[ModelEntry]:
     listing = folder.listing()
     if _is_model(folder, listing):
-        entry = _read(folder, "")
+        entry = _read(folder, "", known)
         own = _NO_NAME.sub("-", os.path.basename(os.path.realpath(folder.path)))
         return [replace(entry, name=name or entry.config.name or own)]
-    found = {one.name: one for one in _models(folder, listing)}
+    found = {one.name: one for one in _models(folder, listing, known)}
     for file in listing.files:
         if not file.endswith(SUFFIXES):
             continue
@@ -115,7 +121,7 @@ def _is_model(folder: Folder, listing: Listing) -> bool:
     return False
 
 
-def _models(folder: Folder, listing: Listing) -> Iterator[ModelEntry]:
+def _models(folder: Folder, listing: Listing, known: Known) -> Iterator[ModelEntry]:
     """The folders that are models; others are passed over."""
     for name in listing.folders:
         if name in _SYSTEM:
@@ -127,7 +133,7 @@ def _models(folder: Folder, listing: Listing) -> Iterator[ModelEntry]:
             yield ModelEntry(name, fault=str(exc))
             continue
         if _versions(inside) or _has_config(inside) or set(USUAL_FILES) & set(inside.files):
-            yield _read(below, name)
+            yield _read(below, name, known)
         else:
             _LOG.debug("%s is not a model: it has no version", below.path)
     for name in listing.outside:
@@ -143,18 +149,20 @@ def _of_file(folder: Folder, file: str, name: str = "") -> ModelEntry:
     return ModelEntry(name or name_of(path), {"1": path}, stamp=_file_stamp(path))
 
 
-def _read(folder: Folder, name: str) -> ModelEntry:
+def _read(folder: Folder, name: str, known: Known) -> ModelEntry:
     """The model of a folder; read again if the folder changed meanwhile."""
     entry = ModelEntry(name)
     try:
         for _ in range(_TRIES):
-            stamp = _stamp(folder)
+            stamp = (folder.path, _stamp(folder))
+            if stamp in known:
+                return replace(known[stamp], name=name)
             entry = replace(_read_once(folder, name), stamp=stamp)
-            if _stamp(folder) == stamp:
+            if _stamp(folder) == stamp[1]:
                 return entry
     except ModelFileError as exc:
-        return replace(entry, fault=str(exc))
-    return replace(entry, fault="its folder changes while it is read; try again later")
+        return replace(entry, fault=str(exc), stamp=None)
+    return replace(entry, fault="its folder changes while it is read; try again later", stamp=None)
 
 
 def _read_once(folder: Folder, name: str) -> ModelEntry:

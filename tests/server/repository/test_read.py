@@ -8,7 +8,7 @@ import pytest
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.server.repository.folder import Folder
 from mindspore_lite.server.repository.read import name_of, read_repository
-from mindspore_lite.server.repository.records import ModelEntry, chosen
+from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, chosen
 
 
 def put(root: Path, *names: str) -> Path:
@@ -327,3 +327,37 @@ def test_a_configuration_that_is_a_link_out_is_not_read(tmp_path: Path) -> None:
     found = read_repository(tmp_path / "repo")
     assert "link out of the repository" in found["m"].fault
     assert "hard links" in found["n"].fault
+
+
+def test_what_has_not_changed_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindspore_lite.server.repository import read
+
+    root = tmp_path / "repo"
+    for name in ("m", "n", "wrong"):
+        configured(root, name, "x: 1" if name == "wrong" else "max_batch_size: 4")
+    first = read_repository(root)
+    opened: list[Path] = []
+
+    def reads(folder: Folder) -> ServeConfig:
+        opened.append(folder.path)
+        return ServeConfig(max_batch_size=8)
+
+    monkeypatch.setitem(read.READERS, "config.pbtxt", reads)
+    assert read_repository(root, known=first) == first and not opened
+    (root / "n/config.pbtxt").write_text("max_batch_size: 16")
+    second = read_repository(root, known=first)
+    assert opened == [root / "n"] and second["n"].config.max_batch_size == 8
+    assert second["m"] == first["m"] and second["wrong"] == first["wrong"]
+
+
+def test_a_model_that_could_not_be_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "m/1/model.onnx")
+    monkeypatch.setattr("mindspore_lite.server.repository.folder.MAX_LISTED", 2)
+    first = read_repository(tmp_path)
+    assert first["m"].fault
+    monkeypatch.undo()
+    assert not read_repository(tmp_path, known=first)["m"].fault
