@@ -6,8 +6,14 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
-from support.served import Wire, get, identity, post
+from onnx import numpy_helper
+from support.models import dense_net
+from support.onnx_graphs import model, node
+from support.served import F32, Wire, get, identity, post
+from support.split_builder import split
 
 import mindspore_lite as mslite
 from mindspore_lite.errors import LiteError
@@ -42,6 +48,39 @@ def test_versions_by_policy_and_files_next_to_them(tmp_path: Path) -> None:
         for version in ("1", "2"):
             reply = wire.ask(post(f"/v2/models/every/versions/{version}/infer", body())).json
             assert reply["model_version"] == version
+
+
+def external(path: Path) -> None:
+    """A model whose weight lies in a file next to it: three ones are added."""
+    weight = numpy_helper.from_array(np.ones(3, np.float32), "w")
+    made = model(
+        [node("Add", ["IN", "w"], ["OUT"])], [("IN", F32, ["n", 3])], [("OUT", F32, ["n", 3])]
+    )
+    made.graph.initializer.append(weight)
+    data = f"{path.name}.data"
+    onnx.save(made, path, save_as_external_data=True, location=data, size_threshold=0)
+
+
+@pytest.mark.parametrize("layout", ["folders", "files"])
+def test_weights_next_to_models_in_volumes_of_kubernetes(tmp_path: Path, layout: str) -> None:
+    real = tmp_path / "..2026_01"
+    split_folder, external_folder = real, real
+    if layout == "folders":
+        split_folder, external_folder = real / "split/1", real / "external/1"
+    for folder in (split_folder, external_folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    name = "model" if layout == "folders" else "split"
+    split(dense_net(), split_folder, name)
+    external(external_folder / ("model.onnx" if layout == "folders" else "external.onnx"))
+    (tmp_path / "..data").symlink_to(real.name)
+    for entry in real.iterdir():
+        (tmp_path / entry.name).symlink_to(f"..data/{entry.name}")
+    with mslite.Server([tmp_path], http_port=0) as server, Wire(server.http_port) as wire:
+        assert wire.ask(get("/v2/models")).json == {"models": ["external", "split"]}
+        reply = wire.ask(post("/v2/models/external/infer", body())).json
+        assert reply["outputs"][0]["data"] == [1.0, 2.0, 1.5]
+        config = wire.ask(get("/v2/models/split/config")).json
+        assert config["default_model_filename"] == f"{name}_graph.mindir"
 
 
 def test_labels_and_rows(tmp_path: Path) -> None:
