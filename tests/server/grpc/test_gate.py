@@ -106,7 +106,7 @@ for port, token in ((guarded, "Bearer {CLIENT}"), (guarded, ""), (port, "")):
         "grpc.health.v1.Health grpc.reflection.v1alpha.ServerReflection "
         "inference.GRPCInferenceService"
     )
-    assert int(count) == 1
+    assert int(count) == 2  # with the file of the model configuration, which it needs
     assert refused == ["UNAUTHENTICATED", "UNIMPLEMENTED"]
 
 
