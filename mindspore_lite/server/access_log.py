@@ -63,6 +63,8 @@ def _log(line: dict[str, Any], id_: str, times: RequestTimes | None) -> None:
         line["id"] = line["id"] or times.id[:_MOST_ID]
         line["model"], line["version"] = times.model.name, times.model.version
         line["phases_ms"] = phases_ms(times)
+        if times.parent is not None:
+            line["trace"] = times.parent.trace_id
         if times.reason:
             line["reason"] = times.reason
     LOG.info("%s", msgspec.json.encode(line).decode())

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mindspore_lite import errors
 from mindspore_lite.server.errors import Kind, RequestError, kind_of
+from mindspore_lite.server.traceparent import TraceParent
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.timing import Run, Timing
 
@@ -68,12 +69,13 @@ class RequestTimes:
         reason: Why it failed, one of FAILED or REJECTED; "" if it did not. INVALID if it is the
             client's fault.
         id: By which the client knows it.
+        parent: The caller's span; None if it names none.
         model: That it is for; None if it is not known, and nothing is counted.
     """
 
     __slots__ = (
-        "began_ns", "decoded_ns", "encoded_ns", "hit_ns", "id", "miss_ns", "model", "reason",
-        "received_ns", "rows", "sent_ns", "timing",
+        "began_ns", "decoded_ns", "encoded_ns", "hit_ns", "id", "miss_ns", "model", "parent",
+        "reason", "received_ns", "rows", "sent_ns", "timing",
     )  # fmt: skip
 
     def __init__(self, began_ns: int = 0, received_ns: int = 0) -> None:
@@ -84,6 +86,7 @@ class RequestTimes:
         self.rows = self.hit_ns = self.miss_ns = 0
         self.timing: Timing | None = None
         self.model: ServedModel | None = None
+        self.parent: TraceParent | None = None
         self.reason = self.id = ""
 
     def decoded(self, call: Call) -> None:

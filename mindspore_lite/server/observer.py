@@ -1,8 +1,10 @@
 """Sees every request at its end: counts it, keeps the slowest, notes what should be looked at.
 
-observer.answered(times)            before the answer is sent
-observer.sent(times, status)        after
-observer.refused.add(413)           for answers that say no, by HTTP status
+    observer.answered(times)                before the answer is sent
+    observer.sent(times, status, "http")    after
+    observer.refused.add(413)               for answers that are errors, by HTTP status
+
+All of it is bounded in memory, and may be used from any thread.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 from mindspore_lite.server.marks import Marks
 from mindspore_lite.server.meter import REJECTED, RequestTimes
+from mindspore_lite.server.tracing import Tracing
 
 _KEPT = 20  # slowest requests of a minute
 _MINUTES = 5  # for which they are kept
@@ -86,6 +89,7 @@ class Observer:
         self.marks = Marks()
         self.slowest = Slowest()
         self.refused = Refused()
+        self.tracing: Tracing | None = None
         self.forms: dict[bool, object] = {}  # what metrics.py keeps from one scrape to the next
 
     def answered(self, times: RequestTimes, reason: str = "") -> None:
@@ -101,11 +105,13 @@ class Observer:
         elif times.reason == "deadline":
             self.marks.add(model.name, model.version, "deadline")
 
-    def sent(self, times: RequestTimes, status: int) -> None:
-        """The answer was handed to the system."""
+    def sent(self, times: RequestTimes, status: int, protocol: str) -> None:
+        """The answer was handed to the system, over "http" or "grpc"."""
         if times.model is not None:
             times.sent()
             self.slowest.add(times, status)
+            if self.tracing is not None:
+                self.tracing.add(times, status, protocol)
 
 
 def _record(times: RequestTimes, status: int, total_ms: float) -> dict[str, Any]:

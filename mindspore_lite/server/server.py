@@ -25,13 +25,12 @@ from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import ClosedError, EngineUnavailableError
 
 if TYPE_CHECKING:
-    import ssl
-
     from mindspore_lite.server.control import Control
     from mindspore_lite.server.core import Core
     from mindspore_lite.server.grpc.options import GrpcOptions
     from mindspore_lite.server.loading import Loading
     from mindspore_lite.server.sources import Models, Sources
+    from mindspore_lite.server.http.port import HttpOptions
 
 GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
 _IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
@@ -96,6 +95,8 @@ class Server:
         poll_s: How often "poll" looks at the files; 0 is every 15 seconds.
         sandbox: Whether models are built in a jailed process; None is where they may be loaded
             later on, by "explicit" or "poll".
+        tracer_provider: From OpenTelemetry's SDK, for spans of requests; None makes one if the
+            OTEL_ variables ask for it.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -140,12 +141,12 @@ class Server:
         load_models: Sequence[str] = (),
         poll_s: float = 0.0,
         sandbox: bool | None = None,
+        tracer_provider: Any = None,
     ) -> None:
         _check_installed()
         from mindspore_lite.server.access import Gate
         from mindspore_lite.server.core import Core
         from mindspore_lite.server.grpc.options import GrpcOptions
-        from mindspore_lite.server.http.port import HttpOptions
         from mindspore_lite.server.limits import limits_of
         from mindspore_lite.server.sources import Sources
 
@@ -155,14 +156,7 @@ class Server:
         loading = _loading(context, isolation, retry, sandbox)
         self._control = _control(self._core, self._sources, loading, control, poll_s)
         tls = (os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca))
-        self._http = HttpOptions(
-            host=checks.string("host", host),
-            port=_port("http_port", http_port),
-            tls=_tls(tls),
-            hosts=_hosts(allow_hosts),
-            origins=checks.instances("allow_origins", allow_origins, str),
-            logs=access_log,
-        )
+        self._http = _http_options(host, http_port, tls, allow_hosts, allow_origins, access_log)
         self._grpc: GrpcOptions | None = None
         if grpc:
             number = _grpc_number(grpc_port, http_port)
@@ -172,6 +166,7 @@ class Server:
         self._lock = threading.Lock()
         self._open: dict[str, Port] = {}
         self._is_closed = False
+        self._tracer_provider = tracer_provider
 
     @property
     def core(self) -> Core:
@@ -221,7 +216,10 @@ class Server:
         with self._lock:
             if self._is_closed or self._open:
                 raise ClosedError("a server is started once; make another")
+            from mindspore_lite.server.tracing import tracing_of
+
             self._core.is_starting = True
+            self._core.observer.tracing = tracing_of(self._tracer_provider)
             try:
                 for name, port in self._ports().items():
                     port.start()
@@ -298,6 +296,9 @@ class Server:
             port.close()
         self._open = {}
         self._core.models.close(drain_s)
+        tracing, self._core.observer.tracing = self._core.observer.tracing, None
+        if tracing is not None:
+            tracing.close()
 
 
 def _port(name: str, value: int) -> int:
@@ -306,6 +307,27 @@ def _port(name: str, value: int) -> int:
     if number > _MOST_PORT:
         raise ValueError(f"{name} must be 0 to {_MOST_PORT}, but got {number}.")
     return number
+
+
+def _http_options(
+    host: str,
+    port: int,
+    tls: tuple[str, str, str],
+    hosts: Sequence[str] | None,
+    origins: Sequence[str],
+    logs: bool,
+) -> HttpOptions:
+    from mindspore_lite.server.http.port import HttpOptions
+    from mindspore_lite.server.tls import server_context
+
+    return HttpOptions(
+        host=checks.string("host", host),
+        port=_port("http_port", port),
+        tls=server_context(*tls),
+        hosts=None if hosts is None else checks.instances("allow_hosts", hosts, str),
+        origins=checks.instances("allow_origins", origins, str),
+        logs=logs,
+    )
 
 
 def _grpc_number(grpc_port: int | None, http_port: int) -> int:
@@ -317,16 +339,6 @@ def _grpc_number(grpc_port: int | None, http_port: int) -> int:
 def _allow_shm(core: Core, owners: Sequence[int] | None) -> None:
     if owners is not None:
         core.allow_shared_memory(checks.integers("shm_owners", owners))
-
-
-def _hosts(names: Sequence[str] | None) -> Sequence[str] | None:
-    return None if names is None else checks.instances("allow_hosts", names, str)
-
-
-def _tls(files: Sequence[str]) -> ssl.SSLContext | None:
-    from mindspore_lite.server.tls import server_context
-
-    return server_context(*files)
 
 
 def _loading(

@@ -71,5 +71,5 @@ def test_what_is_for_no_model_is_not_counted() -> None:
     observer = Observer()
     times = RequestTimes()
     observer.answered(times)
-    observer.sent(times, 404)
+    observer.sent(times, 404, "http")
     assert not observer.slowest.recent()

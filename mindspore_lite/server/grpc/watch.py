@@ -14,6 +14,7 @@ from mindspore_lite.server.access_log import log_call
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Answer
 from mindspore_lite.server.meter import RequestTimes
+from mindspore_lite.server.traceparent import read_traceparent
 
 _ID = re.compile(r"[\x21-\x7e]{1,128}")  # of a request that is sent back
 REQUEST_ID = "x-request-id"
@@ -45,9 +46,16 @@ class Call:
 
     def read_metadata(self) -> None:
         """Look at what the client says of the request; its id is sent back."""
+        parent = state = None
         for key, value in self.context.invocation_metadata() or ():
             if key == REQUEST_ID and isinstance(value, str) and _ID.fullmatch(value):
                 self.id = value
+            elif key == "traceparent":
+                parent = value
+            elif key == "tracestate":
+                state = value
+        if parent is not None:
+            self.times.parent = read_traceparent(parent, state)
         if self.id:
             self.context.set_trailing_metadata(((REQUEST_ID, self.id),))
 
@@ -75,7 +83,7 @@ class Call:
 
     def _sent(self) -> None:
         watch = self._watch
-        watch.core.observer.sent(self.times, self._status)
+        watch.core.observer.sent(self.times, self._status, "grpc")
         if watch.logs:
             peer, sizes = self.context.peer(), (self._bytes_in, self._bytes_out)
             log_call(peer, watch.path, self._status, *sizes, self.id, self.times)
@@ -103,7 +111,7 @@ class Watch:
         """The answer to one of many requests of a call was sent."""
         if status != _OK:
             self.core.observer.refused.add(status)
-        self.core.observer.sent(times, status)
+        self.core.observer.sent(times, status, "grpc")
         if self.logs:
             log_call(context.peer(), self.path, status, size, len(answer), times.id, times)
 

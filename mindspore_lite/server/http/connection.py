@@ -437,7 +437,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write(reply, head, closes=closes)
         observer = port.core.observer
         if times is not None:
-            observer.sent(times, reply.status)
+            observer.sent(times, reply.status, "http")
         if reply.status >= _REFUSED:
             observer.refused.add(reply.status)
         if port.logs:

@@ -69,6 +69,7 @@ def infer(exchange: Exchange) -> None:
     core, head = exchange.core, infer_head(exchange.head)
     params = exchange.params
     version = params.get("version", "")
+    exchange.times.parent = head.parent
     model = exchange.times.model = core.usable(params["model"], version)
     body = exchange.body
     text_bytes = body.nbytes if head.length is None else head.length

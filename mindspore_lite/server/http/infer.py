@@ -41,6 +41,7 @@ from mindspore_lite.server.request import (
     raw_reader,
     unsigned,
 )
+from mindspore_lite.server.traceparent import TraceParent, read_traceparent
 
 LENGTH, TIMEOUT = b"inference-header-content-length", b"x-request-timeout-ms"
 _DIGITS = re.compile(rb"[0-9]{1,18}", re.ASCII)
@@ -57,12 +58,14 @@ class InferHead:
         timeout_s: Within which the client wants its answer; None is no limit.
         coding: Of the body; b"" if it is not compressed.
         trace_id: For logs.
+        parent: The caller's span, for traces.
     """
 
     length: int | None
     timeout_s: float | None
     coding: bytes
     trace_id: str
+    parent: TraceParent | None
 
 
 def infer_head(head: Head) -> InferHead:
@@ -80,6 +83,7 @@ def infer_head(head: Head) -> InferHead:
             timeout_ms / 1e3 if timeout_ms else None,
             coding if is_coded(coding) else b"",
             head.text(b"x-request-id") or "",
+            read_traceparent(head.text(b"traceparent"), head.text(b"tracestate")),
         )
     return found
 
