@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from mindspore_lite.server.control import Control
     from mindspore_lite.server.core import Core
     from mindspore_lite.server.grpc.options import GrpcOptions
+    from mindspore_lite.server.http.port import HttpOptions
     from mindspore_lite.server.loading import Loading
     from mindspore_lite.server.sources import Models, Sources
-    from mindspore_lite.server.http.port import HttpOptions
 
 GRACE_S = 25.0  # to finish what is under way; Kubernetes kills after 30 s
 _IDLE_S = 1.0  # for which an idle connection stays open at the end, for requests on their way
