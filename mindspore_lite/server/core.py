@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from mindspore_lite.server.access import Gate
 from mindspore_lite.server.control import EXTENSION as REPOSITORY
 from mindspore_lite.server.control import Control
+from mindspore_lite.server.dashboard.history import History
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.marks import Marks
@@ -70,6 +71,7 @@ class Core:
         extensions: Which the server metadata lists.
         regions: Shared memory of clients; None if that is off.
         control: Loads and unloads models; None where nothing does.
+        history: What the models did lately, for the dashboard.
         is_starting: Until all models of the start were loaded.
         is_ending: From the first signal on: not ready, and connections are closed after an answer.
         refuses: No new work is taken any more.
@@ -86,6 +88,7 @@ class Core:
     extensions: list[str] = field(default_factory=lambda: list(EXTENSIONS))
     regions: SharedMemory | None = None
     control: Control | None = None
+    history: History = field(default_factory=History)
     is_starting: bool = False
     is_ending: bool = False
     refuses: bool = False

@@ -33,6 +33,8 @@ class Limits:
         body_rate: Bytes a second that a client must send at least, after `body_grace_s`, and take.
         body_grace_s: For which a client may be slow.
         send_s: For which a client may take less of an answer.
+        event_streams: Open at once, for dashboards.
+        stream_bytes: That a dashboard may leave unread, before it is dropped.
         grpc_calls: Of models at once over gRPC; each holds a thread.
         grpc_streams: Open at once over gRPC; each holds two threads.
         grpc_fields: Of a gRPC request at its top: names, inputs, outputs, parameters.
@@ -57,6 +59,8 @@ class Limits:
     body_rate: int = 16 * 1024
     body_grace_s: float = 10.0
     send_s: float = 30.0
+    event_streams: int = 32
+    stream_bytes: int = 4 * MIB
     grpc_calls: int = 128
     grpc_streams: int = 32
     grpc_fields: int = 4096

@@ -146,6 +146,7 @@ class Server:
         _check_installed()
         from mindspore_lite.server.access import Gate
         from mindspore_lite.server.core import Core
+        from mindspore_lite.server.dashboard.sampler import Sampler
         from mindspore_lite.server.grpc.options import GrpcOptions
         from mindspore_lite.server.limits import limits_of
         from mindspore_lite.server.sources import Sources
@@ -163,6 +164,7 @@ class Server:
             self._grpc = GrpcOptions(host, number, grpc_reflection, *tls, logs=access_log)
         self._metrics_port = None if metrics_port is None else _port("metrics_port", metrics_port)
         _allow_shm(self._core, shm_owners if allow_client_shm else None)
+        self._sampler = Sampler(self._core)
         self._lock = threading.Lock()
         self._open: dict[str, Port] = {}
         self._is_closed = False
@@ -224,6 +226,7 @@ class Server:
                 for name, port in self._ports().items():
                     port.start()
                     self._open[name] = port
+                self._sampler.start()
             except BaseException:
                 self._end(0.0)
                 raise
@@ -292,6 +295,7 @@ class Server:
 
     def _end(self, drain_s: float) -> None:
         self._is_closed = self._core.is_ending = self._core.refuses = True
+        self._sampler.stop()
         for port in self._open.values():
             port.close()
         self._open = {}

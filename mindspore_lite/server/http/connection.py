@@ -6,6 +6,7 @@ States:
       │                                                  └──▶ closed
       ├──▶ SINK or CHUNKED ──▶ FLUSH: a large body that goes to a file (sink.py) ──▶ a request
       ├──▶ SKIP: a refused request's short body is read, then it is answered ──▶ HEAD
+      ├──▶ STREAM: an answer without an end; it ends with the client, or with the server
       └──▶ LINGER: refused; what the client still sends is dropped until it has read the answer
 
 A head is read into a buffer that all connections share: it is copied out before the loop goes on.
@@ -42,7 +43,7 @@ from mindspore_lite.server.meter import RequestTimes
 if TYPE_CHECKING:
     from mindspore_lite.server.http.port import HttpPort
 
-_HEAD, _BODY, _CHUNKED, _SKIP, _SINK, _FLUSH, _LINGER, _CLOSED = range(8)
+_HEAD, _BODY, _CHUNKED, _SKIP, _SINK, _FLUSH, _STREAM, _LINGER, _CLOSED = range(9)
 _LINES = re.compile(rb"(?:\r\n)+")
 _DIGITS = 19  # of a length that Python reads at once
 _ALIGNED = 64  # bytes: a cache line, and the widest vector
@@ -111,7 +112,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._dispatch()
                 self._pump()
             return
-        if self._state >= _LINGER:
+        if self._state >= _STREAM:
             return
         self._ahead += bytes(self._port.scratch[:nbytes])
         self._pump()
@@ -182,7 +183,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def end_soon(self, within_s: float) -> None:
         """The server is ending: close after the answer under way, or when it stays idle."""
-        if self._exchange is None:
+        if self._state == _STREAM:
+            is_behind = self._transport.get_write_buffer_size() > 0
+            self._transport.abort() if is_behind else self._close()
+        elif self._exchange is None:
             self.due_s = min(self.due_s, self._port.loop.time() + within_s)
 
     def abort(self) -> None:
@@ -396,6 +400,21 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
         else:
             self._pump()
+
+    def begin_stream(self, exchange: Exchange, reply: Reply) -> None:
+        """Send the first part of an answer without an end; the request stays under way."""
+        if self._exchange is exchange and self._state != _CLOSED:
+            self._state = _STREAM
+            self._send(reply, exchange.head, closes=True)
+
+    def stream_more(self, exchange: Exchange, data: bytes) -> None:
+        """Send another part; a client that does not read is dropped."""
+        if self._exchange is not exchange or self._state != _STREAM:
+            return
+        if self._transport.get_write_buffer_size() > self._port.core.limits.stream_bytes:
+            self._transport.abort()
+        else:
+            self._transport.write(data)
 
     def _refuse(self, exc: RequestError, closes: bool = False) -> None:
         """Answer a request before its body was read; then the connection stays if it can."""

@@ -10,6 +10,7 @@ from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.access import Need
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.http import (
+    dashboard,
     memory,
     metrics,
     model_config,
@@ -188,6 +189,7 @@ ROUTES = Routes(
         *metrics.ROUTES,
         *repository.ROUTES,
         *weights.ROUTES,
+        *dashboard.ROUTES,
         Route("/openapi.json", _get(openapi, "This document", "Any")),
     ]
 )

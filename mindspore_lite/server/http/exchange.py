@@ -118,6 +118,14 @@ class Exchange:
         self.times.failed(exc)
         self.answer(error_reply(answer_to(exc)))
 
+    def stream(self, reply: Reply) -> None:
+        """Begin an answer without an end; `cancel` is called once the client is gone."""
+        self._connection.begin_stream(self, reply)
+
+    def send(self, data: bytes) -> None:
+        """Send more of it; only on the loop's thread."""
+        self._connection.stream_more(self, data)
+
     def hung_up(self) -> None:
         """The client is gone: nobody wants the answer any more."""
         cancel = self.cancel

@@ -33,6 +33,8 @@ def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
     return {"type": "array", "items": items, **({"minItems": least} if least else {})}
 
 
+_ANY: dict[str, Any] = {"type": "object"}
+_NUMBER = {"type": "number"}
 _COUNT = {"type": "integer", "minimum": 0}
 _TENSOR = {"name": _STRING, "datatype": _TYPES, "shape": _SHAPE}
 _DIMS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
@@ -92,7 +94,6 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     ),
     "Region": _object({"key": _STRING, "byte_size": _COUNT}, {"offset": _COUNT}),
     "Regions": _list(_object({"name": _STRING, "byte_size": _COUNT})),
-    "Statistics": _object({"model_stats": _list({"type": "object"})}),
     "RepositoryIndex": {
         "type": ["object", "null"],
         "properties": {"ready": {"type": "boolean"}},
@@ -105,7 +106,26 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         _object({"name": _STRING}, {"version": _STRING, "state": _STRING, "reason": _STRING})
     ),
     "WeightsVersion": _object({"name": _STRING, "version": _STRING, "weights_version": _COUNT}),
-    "Any": {"type": "object"},
+    "Statistics": _object({"model_stats": _list(_ANY)}),
+    "Numbers": _object(
+        {
+            "time": _NUMBER,
+            "uptime_s": _NUMBER,
+            "version": _STRING,
+            "ready": {"type": "boolean"},
+            "models": _list(_object({"name": _STRING, "version": _STRING, "recent": _ANY})),
+        }
+    ),
+    "History": _object(
+        {
+            "at": _list(_NUMBER),
+            "took_s": _list(_NUMBER),
+            "columns": _ANY,
+            "bounds_ms": _list(_NUMBER),
+            "latency": _list(_list(_COUNT)),
+        }
+    ),
+    "Any": _ANY,
 }
 
 
@@ -151,7 +171,9 @@ def _operation(path: str, method: str, endpoint: Endpoint) -> dict[str, Any]:
         "summary": endpoint.summary,
         "security": [{}] if endpoint.need is Need.OPEN else [{}, {"token": []}],
         "responses": {
-            "200": _answer("it worked", endpoint.gives, endpoint.takes == "InferRequest"),
+            "200": _plain(endpoint.content)
+            if endpoint.content
+            else _answer("it worked", endpoint.gives, endpoint.takes == "InferRequest"),
             **{
                 str(status): _answer(HTTPStatus(status).phrase, "Error")
                 for status in sorted({*_EVERY, *endpoint.fails})
@@ -179,6 +201,10 @@ def _value(kind: Any) -> dict[str, Any]:
 
 def _answer(text: str, schema: str, binary: bool = False) -> dict[str, Any]:
     return {"description": text, **({"content": _content(schema, binary)} if schema else {})}
+
+
+def _plain(content: str) -> dict[str, Any]:
+    return {"description": "it worked", "content": {content: {}}}
 
 
 def _content(schema: str, binary: bool = False) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Reply:
     parts: Sequence[Any] = ()  # bytes and views of arrays
     content_type: bytes = JSON
     headers: list[Header] = field(default_factory=list)
+    is_endless: bool = False  # more parts follow until the connection is closed
 
     @property
     def length(self) -> int:
@@ -60,11 +61,11 @@ def head_bytes(reply: Reply, length: int, *, is_old: bool, closes: bool) -> byte
         more += b"connection: close\r\n"
     elif is_old:
         more += b"connection: keep-alive\r\n"
-    return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\n%b\r\n" % (
+    return b"%b%bcontent-type: %b\r\n%b%b\r\n" % (
         _status_line(reply.status, is_old),
         _date(int(time.time())),
         reply.content_type,
-        length,
+        b"" if reply.is_endless else b"content-length: %d\r\n" % length,
         more,
     )
 

@@ -40,6 +40,7 @@ class Endpoint:
         may_be_empty: Whether the body may be left out.
         gives: The name of the schema of its answer.
         fails: With which statuses it may fail, beyond those of every endpoint.
+        content: The type of its answer, if that is not JSON.
         most_body: Bytes that a body may have; None is the server's limit.
         query: What may stand behind the path, with the kinds of values.
         sink: Its body goes to a file; this says how many bytes it may have, or refuses it.
@@ -52,6 +53,7 @@ class Endpoint:
     may_be_empty: bool = False
     gives: str = ""
     fails: tuple[int, ...] = ()
+    content: str = ""
     most_body: int | None = SMALL_BODY
     query: Mapping[str, Any] = field(default_factory=dict)
     sink: Callable[[Core, Head, Mapping[str, str]], int] | None = None

@@ -72,6 +72,7 @@ def _tried(port: HttpPort, folder: Path) -> None:
         "--phases", "examples,coverage,fuzzing",
         "--exclude-checks", "positive_data_acceptance", "--no-color",
         "--exclude-path-regex", "{repo}",
+        "--exclude-path", "/dashboard/events",  # an answer without an end
     ]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
