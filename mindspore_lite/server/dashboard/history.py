@@ -25,6 +25,7 @@ KEPT_S = 900  # samples of a model, one a second
 RATE_S, WINDOW_S = 10.0, 60.0  # what a rate is the mean of; of what percentiles and errors are
 _SPARK_S = 300.0  # that the small pictures in the table show
 _SPARK_POINTS = 60
+_MARKS = 20  # of each kind that an event brings
 _MOST_MODELS = 200  # versions with a history, 200 KB each; guess
 
 Numbers = dict[str, Any]
@@ -56,6 +57,7 @@ class History:
             return
         event = self.described(numbers)
         event["at"] = round(now_s, 3)
+        event["marks"] = _fewer(numbers["marks"])
         for model, second in zip(event["models"], seconds, strict=True):
             model["second"] = second
         data = event_bytes("numbers", event)
@@ -88,10 +90,15 @@ class History:
         return len(self._listeners)
 
     def sparks(self) -> list[dict[str, Any]]:
-        """Requests a second of every model in the last minutes, in few points."""
+        """For every model requests a second in the last minutes, in few points, and its slots."""
         with self._lock:
             return [
-                {"name": name, "version": version, "rate": self._spark(ring)}
+                {
+                    "name": name,
+                    "version": version,
+                    "rate": self._spark(ring),
+                    "slots": ring.slots(),
+                }
                 for (name, version), ring in self._rings.items()
             ]
 
@@ -150,6 +157,17 @@ class History:
 
 def _nothing() -> dict[str, Any]:
     return {"rate": 0.0, "window_s": 0.0, "errors": {}, "p50_ms": None, "p99_ms": None}
+
+
+def _fewer(marks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The latest of each kind: what happens often must not hide what is rare."""
+    left: dict[str, int] = {}
+    found = []
+    for mark in reversed(marks):
+        left[mark["what"]] = left.get(mark["what"], _MARKS) - 1
+        if left[mark["what"]] >= 0:
+            found.append(mark)
+    return found[::-1]
 
 
 def _binned(at_s: np.ndarray, requests: np.ndarray, now_s: float) -> list[float]:

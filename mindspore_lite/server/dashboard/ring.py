@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 _FIRST_ROWS = 64  # of a new table; it doubles until it has all
+_SLOTS_S = 60  # samples of which the states of slots are kept
 _GROWING = ("requests", "rows", "failed.", "rejected.", "phases_us.")  # columns of differences
 
 
@@ -57,6 +59,7 @@ class Ring:
         self._rows = np.zeros((min(_FIRST_ROWS, kept), self._width), np.float32)
         self._times = np.zeros((len(self._rows), 2))  # when, and how many seconds it covers
         self._count = 0  # of all samples ever
+        self._slots: deque[Sequence[str]] = deque(maxlen=_SLOTS_S)
         self._before = np.zeros(self._width)  # the counters of the last sample
         grows = [name.startswith(_GROWING) for name in columns]
         self._grows = np.array([*grows, *[True] * (len(bounds_ms) + 1)])
@@ -72,6 +75,7 @@ class Ring:
         place = self._count % self._kept
         self._rows[place], self._times[place] = row, (now_s, took_s)
         self._count += 1
+        self._slots.append(model["slots"])
         whole = np.rint(row).astype(int).tolist()
         split = len(self.columns)
         named = dict(zip(self.columns, whole[:split], strict=True))
@@ -88,6 +92,14 @@ class Ring:
         rows, times = self._ordered()
         first = int(np.searchsorted(times[:, 0], since_s, side="right"))
         return times[first:, 0], rows[first:, 0]
+
+    def slots(self) -> list[str]:
+        """For each slot the states of the last minute, one letter a second: idle, gathering, ..."""
+        number = len(self._slots[-1]) if self._slots else 0
+        return [
+            "".join(states[slot][0] for states in self._slots if slot < len(states))
+            for slot in range(number)
+        ]
 
     def described(self) -> dict[str, Any]:
         """All samples, from the oldest on, by column."""

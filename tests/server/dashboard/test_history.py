@@ -25,7 +25,9 @@ def recent(history: History, found: dict[str, Any]) -> dict[str, Any]:
 def test_a_rate_is_that_of_ten_seconds() -> None:
     history = History()
     for second in range(31):
-        history.add(served(100 * second if second < 20 else 2000 + 7 * (second - 20)), 50.0 + second)
+        history.add(
+            served(100 * second if second < 20 else 2000 + 7 * (second - 20)), 50.0 + second
+        )
     assert recent(history, served(0))["rate"] == 7.0
 
 
@@ -128,8 +130,18 @@ def test_followers_get_every_sample_as_an_event() -> None:
     found = json.loads(data.removeprefix("data: "))
     second = found["models"][0]["second"]
     assert found["at"] == 1.5
-    assert (second["took_s"], second["values"]["requests"], second["values"]["queued"]) == (1.5, 3, 2)
+    values = second["values"]
+    assert (second["took_s"], values["requests"], values["queued"]) == (1.5, 3, 2)
     assert second["latency"] == [0] * 5
+
+
+def test_the_states_of_slots_are_kept_for_a_minute() -> None:
+    history = History()
+    history.add(numbers(model(slots=["stuck"])), 0.0)
+    for second in range(1, 70):
+        history.add(numbers(model(slots=["idle", "computing" if second < 69 else "stuck"])), second)
+    (spark,) = history.sparks()
+    assert spark["slots"] == ["i" * 60, "c" * 59 + "s"]
 
 
 def test_small_pictures_have_few_points() -> None:
@@ -155,3 +167,13 @@ def test_percentiles_lie_within_their_bucket(
     counts: list[int], part: float, found: float | None
 ) -> None:
     assert percentile(BOUNDS_MS, np.array(counts, float), part) == found
+
+
+def test_frequent_marks_do_not_hide_rare_ones() -> None:
+    history, heard = History(), []
+    history.follow(heard.append)
+    marks = [{"what": "load", "time": 0}, *({"what": "rejected", "time": i} for i in range(99))]
+    history.add(numbers(model(), marks=marks), 1.0)
+    found = json.loads(heard[0].split(b"data: ")[1])["marks"]
+    assert [one["what"] for one in found] == ["load", *["rejected"] * 20]
+    assert found[-1]["time"] == 98

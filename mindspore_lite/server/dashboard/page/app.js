@@ -18,8 +18,15 @@ function said(name, value) {
   if (name === "sparks") store.addSparks(value.models);
   if (name !== "numbers") return;
   store.addNumbers(value);
-  if (!store.model()) choose(value.models[0] && keyOf(value.models[0]));
+  if (!store.model()) choose(mostInteresting(value.models));
   if (!document.hidden) draw();
+}
+
+/** The key of the model with most errors, or else with most requests. */
+function mostInteresting(models) {
+  const errors = (model) => Object.values(model.recent.errors).reduce((sum, number) => sum + number, 0);
+  const [first] = [...models].sort((a, b) => errors(b) - errors(a) || b.recent.rate - a.recent.rate);
+  return first && keyOf(first);
 }
 
 function draw() {

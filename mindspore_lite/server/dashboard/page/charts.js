@@ -52,7 +52,7 @@ class Chart {
       legend: { show: false },
       cursor: { sync: { key: "model" }, drag: { x: false, y: false }, points: { show: false }, y: false },
       ...own,
-      axes: [{ ...axis, values: (_, times) => times.map((time) => clock(time).slice(0, this.state.span > 200 ? 5 : 8)), space: 5 * rem() }, own.axis],
+      axes: [{ ...axis, size: 2 * rem(), space: 4.2 * rem(), values: (_, times, __, ___, step) => times.map((time) => clock(time).slice(0, step % 60 ? 8 : 5)) }, own.axis],
       scales: { x: { time: true, range: () => this.#range() }, ...own.scales },
       hooks: { ...own.hooks, setCursor: [() => this.#read()] },
     };
@@ -77,7 +77,7 @@ class Chart {
     const { bins } = this.state;
     const at = this.u?.cursor.idx;
     const bin = bins[at ?? bins.length - 1];
-    if (bin) this.readout.textContent = `${clock(bin.time)}  ${this.words(bin)}`;
+    if (bin) this.readout.textContent = [clock(bin.time), ...this.words(bin)].join(" · ");
   }
 }
 
@@ -118,7 +118,7 @@ class Latency extends Chart {
   words(bin) {
     const { bounds } = this.state;
     const [p50, p99] = [quantile(bounds, bin.counts, 0.5), quantile(bounds, bin.counts, 0.99)];
-    return `p50 ${ms(p50)} (dashed)  p99 ${ms(p99)}  ${count(bin.requests)} requests`;
+    return [`p50 ${ms(p50)}`, `p99 ${ms(p99)}`, `${count(bin.requests)} requests`];
   }
 
   label({ bins }) {
@@ -147,14 +147,14 @@ class Phases extends Chart {
       series: [{}, ...series],
       bands,
       scales: { y: { range: (_, __, high) => [0, high > 0 ? high * 1.1 : 1] } },
-      axis: { ...axis, size: 4.2 * rem(), values: (_, values) => values.map((value) => ms(value)) },
+      axis: { ...axis, size: 4.2 * rem(), values: (_, values) => values.map((value) => (value ? ms(value) : "0")) },
     };
   }
 
   words(bin) {
-    if (!bin.requests) return "no requests";
+    if (!bin.requests) return ["no requests"];
     const parts = PHASES.map((phase, at) => [phase, bin.phases[at] / 1000 / bin.requests]).filter(([, value]) => value > 0);
-    return parts.sort((a, b) => b[1] - a[1]).slice(0, 4).map(([phase, value]) => `${phase} ${ms(value)}`).join("  ");
+    return parts.sort((a, b) => b[1] - a[1]).slice(0, 4).map(([phase, value]) => `${phase} ${ms(value)}`);
   }
 
   label() {
@@ -181,7 +181,7 @@ class Queue extends Chart {
   /** The bound is in the picture once the queue comes near it. */
   #top(high) {
     const { bound } = this.state;
-    return bound && high > bound / 4 ? bound * 1.15 : Math.max(4, high * 1.2);
+    return bound && high > bound / 4 ? bound * 1.4 : Math.max(4, high * 1.4);
   }
 
   #marks(u) {
@@ -231,7 +231,7 @@ class Queue extends Chart {
     const more = [];
     if (bin.rejected) more.push(`▲ ${count(bin.rejected)} rejected`);
     if (bin.deadlines) more.push(`✕ ${count(bin.deadlines)} past their deadline`);
-    return `${count(bin.queued ?? 0)} queued  bound ${count(this.state.bound)}  ${more.join("  ")}`;
+    return [`${count(bin.queued ?? 0)} queued of ${count(this.state.bound)}`, ...more];
   }
 
   label({ bins, bound }) {

@@ -33,8 +33,9 @@ function drawRow(row, one) {
   say(when, clock(one.time));
   say(model, `${one.model} v${one.version}`);
   say(took, ms(one.ms));
-  say(status, String(one.status));
-  mark(row, "data-level", one.status >= 400 ? "warn" : "");
+  const failed = one.status >= 400;
+  say(status, `${failed ? "✕" : "✓"} ${one.status}`);
+  mark(status, "data-level", failed ? "bad" : "");
   stacked(split.firstElementChild, parts, total || 1);
   const text = parts.filter((part) => part.value > 0).map((part) => part.text).join(", ");
   mark(split.firstElementChild, "aria-label", text || "no times");

@@ -1,6 +1,7 @@
 // What the page knows: the latest numbers, and what they were before.
 
 const SLOT_SECONDS = 60;
+const STATES = { i: "idle", g: "gathering", c: "computing", s: "stuck" };
 const SPARK_STEP_S = 5;
 const SPARK_POINTS = 60;
 const KEPT_S = 900;
@@ -17,6 +18,8 @@ export class Store {
 
   addSparks(models) {
     this.sparks = new Map(models.map((model) => [keyOf(model), model.rate]));
+    const states = (letters) => [...letters].map((letter) => STATES[letter]);
+    this.slots = new Map(models.map((model) => [keyOf(model), model.slots.map(states)]));
   }
 
   addNumbers(numbers) {
