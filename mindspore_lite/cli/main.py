@@ -58,6 +58,12 @@ COMMANDS = {  # name: (what it does, an example); a module is loaded when its co
         "It prints one line when it is ready, and ends by SIGTERM after the requests under way.",
         "mslite serve resnet50.mindir --http-port 8000\n\nThe embedded model: mslite serve --demo",
     ),
+    "status": (
+        "Show what a server is doing: a live table on a terminal, plain lines in a pipe.\n\n"
+        "Exit code: 0 when the server is ready, 1 when it is not, or cannot be reached.",
+        "mslite status http://localhost:8000\n\n"
+        "For a script: mslite status http://localhost:8000 --json",
+    ),
     "worker": (
         "Host models in a process of their own, for programs in any language that speak its "
         "protocol.\n\nIt ends with its last client, or by SIGTERM after the requests under way.",

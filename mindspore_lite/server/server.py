@@ -27,6 +27,7 @@ from mindspore_lite.errors import ClosedError, EngineUnavailableError
 if TYPE_CHECKING:
     from mindspore_lite.server.control import Control
     from mindspore_lite.server.core import Core
+    from mindspore_lite.server.dashboard.sampler import Sampler
     from mindspore_lite.server.grpc.options import GrpcOptions
     from mindspore_lite.server.http.port import HttpOptions
     from mindspore_lite.server.loading import Loading
@@ -113,6 +114,8 @@ class Server:
         [{'name': 'x', 'datatype': 'FP32', 'shape': [-1, 1, 8, 8]}]
     """
 
+    _sampler: Sampler | None = None
+
     def __init__(
         self,
         models: Models,
@@ -146,7 +149,6 @@ class Server:
         _check_installed()
         from mindspore_lite.server.access import Gate
         from mindspore_lite.server.core import Core
-        from mindspore_lite.server.dashboard.sampler import Sampler
         from mindspore_lite.server.grpc.options import GrpcOptions
         from mindspore_lite.server.limits import limits_of
         from mindspore_lite.server.sources import Sources
@@ -164,7 +166,6 @@ class Server:
             self._grpc = GrpcOptions(host, number, grpc_reflection, *tls, logs=access_log)
         self._metrics_port = None if metrics_port is None else _port("metrics_port", metrics_port)
         _allow_shm(self._core, shm_owners if allow_client_shm else None)
-        self._sampler = Sampler(self._core)
         self._lock = threading.Lock()
         self._open: dict[str, Port] = {}
         self._is_closed = False
@@ -226,7 +227,7 @@ class Server:
                 for name, port in self._ports().items():
                     port.start()
                     self._open[name] = port
-                self._sampler.start()
+                self._sampler = _sampler(self._core)
             except BaseException:
                 self._end(0.0)
                 raise
@@ -295,7 +296,8 @@ class Server:
 
     def _end(self, drain_s: float) -> None:
         self._is_closed = self._core.is_ending = self._core.refuses = True
-        self._sampler.stop()
+        if self._sampler is not None:
+            self._sampler.stop()
         for port in self._open.values():
             port.close()
         self._open = {}
@@ -379,6 +381,14 @@ def _control(core: Core, sources: Sources, loading: Loading, mode: str, poll_s: 
     core.add_control(control)
     core.models.expect([] if mode == EXPLICIT else names)
     return control
+
+
+def _sampler(core: Core) -> Sampler:
+    from mindspore_lite.server.dashboard.sampler import Sampler
+
+    found = Sampler(core)
+    found.start()
+    return found
 
 
 def _check_installed() -> None:

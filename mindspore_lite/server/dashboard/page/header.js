@@ -14,7 +14,10 @@ const title = (model) => `${model.name} version ${model.version}`;
 /** Everything that is wrong, worst first: [level, sentence]. */
 export function problems(numbers) {
   const found = [];
-  if (!numbers.ready) found.push(["bad", `Not ready: ${numbers.reason || "a model is not ready"}.`]);
+  if (!numbers.ready) {
+    const why = (numbers.reason || "a model is not ready").replace(/^not ready: /, "");
+    found.push(["bad", `Not ready: ${why}.`]);
+  }
   for (const model of numbers.models) {
     if (model.state !== "READY") {
       const why = model.reason ? `: ${model.reason}` : "";

@@ -41,7 +41,7 @@ function inputFields(input, at) {
   own.hidden = true;
   const fill = h(
     "select",
-    { name: `fill-${at}`, onchange: () => { own.hidden = fill.value !== "own"; } },
+    { name: `fill-${at}`, "aria-label": `How to fill ${input.name}`, onchange: () => { own.hidden = fill.value !== "own"; } },
     ...["random", "zeros", "own"].map((value) => h("option", { value }, value === "own" ? "own values" : value)),
   );
   const shape = input.shape.map((size) => Math.max(1, size)).join(", ");
