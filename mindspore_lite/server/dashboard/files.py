@@ -38,8 +38,8 @@ FILES = (
     *(
         File(f"/dashboard/{name}.js", _JS, f"{name}.js")
         for name in (
-            "app", "charts", "detail", "dom", "feed", "header", "heat", "models", "slowest",
-            "store", "text", "theme", "try",
+            "admin", "app", "charts", "detail", "dom", "feed", "header", "heat", "models",
+            "slowest", "store", "text", "theme", "try",
         )
     ),
     File("/dashboard/uplot.js", _JS, "uPlot.iife.js", is_ours=False),

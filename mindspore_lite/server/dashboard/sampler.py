@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.numbers import numbers
 
+_LOG = logging.getLogger(__name__)
 _EVERY_S = 1.0
 
 
@@ -33,5 +35,8 @@ class Sampler:
         due_s = time.monotonic()
         while not self._ending.wait(max(0.0, due_s - time.monotonic())):
             now_s = time.monotonic()
-            self._core.history.add(numbers(self._core), now_s)
+            try:
+                self._core.history.add(numbers(self._core), now_s)
+            except Exception:  # noqa: BLE001 - the dashboard must not go blind for one bad second
+                _LOG.warning("a sample of the server's numbers failed", exc_info=True)
             due_s = max(due_s, now_s - _EVERY_S) + _EVERY_S  # what was missed is not made up for

@@ -51,6 +51,15 @@ def now(exchange: Exchange) -> None:
     exchange.apart(lambda: core.history.described(numbers(core)), partial(_answer, exchange))
 
 
+def access(exchange: Exchange) -> Reply:
+    """What the caller's token allows: the page offers no more than that."""
+    try:
+        exchange.core.gate.check(Need.ADMIN, exchange.head.text(b"authorization"))
+    except RequestError:
+        return json_reply({"admin": False})
+    return json_reply({"admin": True})
+
+
 def history(exchange: Exchange) -> None:
     """The last quarter of an hour of one model, second by second."""
     core, name, version = exchange.core, exchange.params["model"], exchange.params["version"]
@@ -114,6 +123,7 @@ ROUTES = [
         for file in FILES
     ),
     Route("/dashboard/numbers", _get(now, "All numbers of the server", gives="Numbers")),
+    Route("/dashboard/access", _get(access, "What the token allows", gives="Access")),
     Route(
         "/dashboard/history/{model}/{version}",
         _get(history, "A quarter of an hour of a model", gives="History", fails=(404,)),

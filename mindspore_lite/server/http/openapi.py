@@ -116,6 +116,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "models": _list(_object({"name": _STRING, "version": _STRING, "recent": _ANY})),
         }
     ),
+    "Access": _object({"admin": {"type": "boolean"}}),
     "History": _object(
         {
             "at": _list(_NUMBER),

@@ -17,7 +17,7 @@ from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.server.http import dashboard
 from mindspore_lite.server.server import Server
 
-TOKEN = "a-token-of-the-tests"
+TOKEN, ADMIN = "a-token-of-the-tests", "an-administrator-s-token"
 DIGIT = {"name": "x", "shape": [1, 1, 8, 8], "datatype": "FP32", "data": [0.5] * 64}
 PHONE, DESK, WALL = (360, 740), (1440, 900), (3840, 2160)
 
@@ -313,6 +313,45 @@ def test_a_server_with_tokens_asks_for_one(chromium: Any, expect: Any) -> None:
         page.get_by_role("button", name="Token", exact=True).click()
         page.get_by_role("button", name="Forget it").click()
         expect(page.locator("#health")).to_contain_text("locked")
+
+
+def test_an_administrator_can_load_and_unload(chromium: Any, expect: Any) -> None:
+    """The repository is played by the test: what counts is what the page asks for."""
+    asked: list[tuple[str, str]] = []
+
+    def repository(route: Any) -> None:
+        request = route.request
+        assert request.headers["authorization"] == f"Bearer {ADMIN}"
+        asked.append((request.method, request.url.partition("/v2/")[2]))
+        if request.url.endswith("/index"):
+            route.fulfill(json=[{"name": "digits"}, {"name": "a <b>"}])
+        elif request.url.endswith("/unload"):
+            route.fulfill(status=503, json={"error": "it is busy"})
+        else:
+            route.fulfill(status=200)
+
+    with (
+        Server([DIGITS_MODEL], http_port=0, grpc=False, admin_tokens=[ADMIN]) as server,
+        watched(chromium, complains=True) as found,  # the browser itself logs the 503
+    ):
+        server.core.extensions.append("model_repository")
+        page = found.page
+        page.route("**/v2/repository/**", repository)
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto(address(server.http_port))
+        expect(page.locator("#health")).to_contain_text("ready")
+        expect(page.locator("#admin")).to_be_hidden()
+        page.get_by_role("button", name="Token", exact=True).click()
+        page.get_by_role("textbox", name="Token").fill(ADMIN)
+        page.keyboard.press("Enter")
+        page.get_by_label("Model of the repository").select_option("a <b>")
+        page.get_by_role("button", name="Load, or load again").click()
+        expect(page.locator("#admin-said")).to_have_text("✓ load of a <b>: done")
+        page.get_by_role("button", name="Unload").click()
+        expect(page.locator("#admin-said")).to_have_text("✕ unload of a <b>: it is busy")
+    base = "repository/models/a%20%3Cb%3E"
+    index = ("POST", "repository/index")
+    assert asked == [index, ("POST", f"{base}/load"), index, ("POST", f"{base}/unload")]
 
 
 def test_a_server_that_is_gone_is_said(chromium: Any, expect: Any, made_up: HttpPort) -> None:

@@ -18,7 +18,7 @@ from mindspore_lite.server.http import dashboard
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.models import Models
 
-TOKEN = "client-token-0123456789"
+TOKEN, ADMIN = "client-token-0123456789", "admin-token-0123456789"
 EVENTS = "/dashboard/events"
 
 
@@ -70,6 +70,17 @@ def test_files_say_nothing_about_the_server(models: Models) -> None:
         for path in ("/dashboard/numbers", EVENTS, "/dashboard/history/id_fp32/3"):
             with Wire(port) as wire:
                 assert wire.ask(get(path)).status == 401
+
+
+@pytest.mark.parametrize(("token", "is_admin"), [(TOKEN, False), (ADMIN, True)])
+def test_a_page_learns_what_its_token_allows(models: Models, token: str, is_admin: bool) -> None:
+    with port_of(models, gate=Gate([TOKEN], [ADMIN])) as port, Wire(port) as wire:
+        reply = wire.ask(get("/dashboard/access", f"Authorization: Bearer {token}"))
+        assert reply.json == {"admin": is_admin}
+
+
+def test_without_an_admin_token_nobody_is_one(wire: Wire) -> None:
+    assert wire.ask(get("/dashboard/access")).json == {"admin": False}
 
 
 def test_a_missing_chart_library_is_said(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:

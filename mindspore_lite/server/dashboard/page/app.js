@@ -1,5 +1,6 @@
 // The dashboard: numbers come once a second over one stream, and everything is drawn from them.
 
+import { offerAdmin, watchAdmin } from "./admin.js";
 import { drawDetail, resetCharts, watchDetail } from "./detail.js";
 import { byId, say } from "./dom.js";
 import { Feed, ask, hasToken, setToken } from "./feed.js";
@@ -100,35 +101,7 @@ function watchToken() {
 
 function reopen() {
   feed.open();
-  findAdmin();
-}
-
-/** Load and unload, where the server offers them and takes the token for an administrator's. */
-async function findAdmin() {
-  byId("admin").hidden = true;
-  if (!hasToken()) return;
-  try {
-    const { extensions } = await (await ask("v2")).json();
-    if (!extensions?.some((name) => name.startsWith("model_repository"))) return;
-    const answer = await ask("v2/repository/index", { method: "POST", body: "{}" });
-    byId("admin").hidden = !answer.ok;
-  } catch {
-    // no contact, which is said elsewhere
-  }
-}
-
-function watchAdmin() {
-  for (const action of ["load", "unload"]) {
-    byId(action).addEventListener("click", async () => {
-      const model = store.model();
-      if (action === "unload" && !confirm(`Unload ${model.name}? Its requests will be refused.`)) return;
-      say(byId("admin-said"), `${action} of ${model.name} …`);
-      const path = `v2/repository/models/${encodeURIComponent(model.name)}/${action}`;
-      const answer = await ask(path, { method: "POST", body: "{}" });
-      const text = answer.ok ? "done" : ((await answer.json()).error ?? answer.status);
-      say(byId("admin-said"), `${action} of ${model.name}: ${text}`);
-    });
-  }
+  offerAdmin();
 }
 
 followTheme(() => {

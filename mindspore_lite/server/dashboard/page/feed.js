@@ -3,6 +3,7 @@
 const BASE = new URL(".", import.meta.url);
 const ROOT = new URL("..", import.meta.url);
 const SILENT_MS = 3500; // events come every second
+const DEAD_MS = 10_000; // a connection that is worth nothing any more
 const KEY = "mslite-token";
 
 let token = "";
@@ -44,6 +45,7 @@ export class Feed {
   #state;
   #abort = new AbortController();
   #silence = 0;
+  #death = 0;
   #tries = 0;
 
   constructor(said, state) {
@@ -59,6 +61,7 @@ export class Feed {
     while (!signal.aborted) {
       const goesOn = await this.#read(signal);
       clearTimeout(this.#silence);
+      clearTimeout(this.#death);
       if (!goesOn || signal.aborted) return;
       this.#tries += 1;
       await new Promise((wake) => setTimeout(wake, Math.min(1000 * this.#tries, 10_000)));
@@ -67,24 +70,27 @@ export class Feed {
 
   /** Read until the stream ends; whether to try again. */
   async #read(signal) {
+    const dead = new AbortController();
+    this.#death = setTimeout(() => dead.abort(), DEAD_MS);
     try {
-      const answer = await ask("events", { signal });
+      const answer = await ask("events", { signal: AbortSignal.any([signal, dead.signal]) });
       if (answer.status === 401 || answer.status === 403) {
         this.#state("locked");
         return false;
       }
       if (!answer.ok) throw new Error((await answer.json()).error);
-      this.#heard();
-      await this.#parse(answer.body.pipeThrough(new TextDecoderStream()).getReader());
+      this.#heard(dead);
+      await this.#parse(answer.body.pipeThrough(new TextDecoderStream()).getReader(), dead);
       this.#state("lost", "the server ended the stream");
     } catch (error) {
       if (signal.aborted) return false;
-      this.#state("lost", error instanceof TypeError ? "the server does not answer" : error.message);
+      const isGone = dead.signal.aborted || error instanceof TypeError;
+      this.#state("lost", isGone ? "the server does not answer" : error.message);
     }
     return true;
   }
 
-  async #parse(reader) {
+  async #parse(reader, dead) {
     let rest = "";
     for (;;) {
       const { done, value } = await reader.read();
@@ -94,16 +100,18 @@ export class Feed {
       for (const block of blocks) {
         const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? [];
         if (!name) continue;
-        this.#heard();
+        this.#heard(dead);
         this.#said(name, JSON.parse(data));
       }
     }
   }
 
-  #heard() {
+  #heard(dead) {
     this.#tries = 0;
     this.#state("open");
     clearTimeout(this.#silence);
+    clearTimeout(this.#death);
     this.#silence = setTimeout(() => this.#state("silent"), SILENT_MS);
+    this.#death = setTimeout(() => dead.abort(), DEAD_MS);
   }
 }
