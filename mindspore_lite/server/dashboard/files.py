@@ -35,6 +35,7 @@ class File:
 FILES = (
     File("/dashboard", _HTML, "index.html"),
     File("/dashboard/style.css", _CSS, "style.css"),
+    File("/dashboard/tables.css", _CSS, "tables.css"),
     *(
         File(f"/dashboard/{name}.js", _JS, f"{name}.js")
         for name in (

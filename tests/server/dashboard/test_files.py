@@ -37,7 +37,8 @@ def test_the_policy_is_kept_to(file: files.File) -> None:
 @pytest.mark.parametrize("file", OURS, ids=lambda file: file.name)
 def test_files_are_short(file: files.File) -> None:
     text = (content_of(file) or b"").decode()
-    assert text.count("\n") <= 300
+    assert text.count("\n") <= 600
+    assert max(map(len, text.splitlines())) <= 100
     assert "\t" not in text and text.endswith("\n")
 
 

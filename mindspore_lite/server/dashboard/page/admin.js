@@ -30,7 +30,9 @@ async function readIndex() {
   const rows = await answered(await ask("v2/repository/index", { method: "POST", body: "{}" }));
   const names = [...new Set(rows.map((row) => row.name))].sort();
   const chosen = byId("admin-name").value;
-  byId("admin-name").replaceChildren(...names.map((name) => h("option", { selected: name === chosen }, name)));
+  byId("admin-name").replaceChildren(
+    ...names.map((name) => h("option", { selected: name === chosen }, name)),
+  );
 }
 
 export function watchAdmin() {

@@ -25,8 +25,11 @@ function said(name, value) {
 
 /** The key of the model with most errors, or else with most requests. */
 function mostInteresting(models) {
-  const errors = (model) => Object.values(model.recent.errors).reduce((sum, number) => sum + number, 0);
-  const [first] = [...models].sort((a, b) => errors(b) - errors(a) || b.recent.rate - a.recent.rate);
+  const errors = (model) =>
+    Object.values(model.recent.errors).reduce((sum, number) => sum + number, 0);
+  const [first] = [...models].sort(
+    (a, b) => errors(b) - errors(a) || b.recent.rate - a.recent.rate,
+  );
   return first && keyOf(first);
 }
 
@@ -71,7 +74,10 @@ function contact(state, why) {
   const since = store.numbers ? `numbers of ${clock(store.numbers.time)}` : "no numbers yet";
   if (state === "locked") {
     setHealth("wait", "locked");
-    setVerdict("warn", hasToken() ? "The server does not take this token." : "The server asks for a token.");
+    setVerdict(
+      "warn",
+      hasToken() ? "The server does not take this token." : "The server asks for a token.",
+    );
     if (!byId("token-dialog").open) byId("token-dialog").showModal();
     return;
   }

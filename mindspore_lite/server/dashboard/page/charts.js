@@ -5,7 +5,14 @@ import { colour } from "./theme.js";
 import { PHASES, clock, count, ms } from "./text.js";
 
 const HEIGHT_REM = 13;
-const SIGNS = { load: "+", unload: "−", reload_failed: "✕", weights: "◆", restart: "!", reload: "↻" };
+const SIGNS = {
+  load: "+",
+  unload: "−",
+  reload_failed: "✕",
+  weights: "◆",
+  restart: "!",
+  reload: "↻",
+};
 
 export const hasCharts = () => typeof window.uPlot === "function";
 
@@ -45,14 +52,33 @@ class Chart {
   #options() {
     const [ink, grid] = [colour("quiet"), colour("grid")];
     const font = `${Math.round(0.75 * rem())}px system-ui, sans-serif`;
-    const axis = { stroke: ink, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
+    const axis = {
+      stroke: ink,
+      font,
+      grid: { stroke: grid, width: 1 },
+      ticks: { stroke: grid, width: 1 },
+    };
     const own = this.options(axis);
     return {
       ...this.#size(),
       legend: { show: false },
-      cursor: { sync: { key: "model" }, drag: { x: false, y: false }, points: { show: false }, y: false },
+      cursor: {
+        sync: { key: "model" },
+        drag: { x: false, y: false },
+        points: { show: false },
+        y: false,
+      },
       ...own,
-      axes: [{ ...axis, size: 2 * rem(), space: 4.2 * rem(), values: (_, times, __, ___, step) => times.map((time) => clock(time).slice(0, step % 60 ? 8 : 5)) }, own.axis],
+      axes: [
+        {
+          ...axis,
+          size: 2 * rem(),
+          space: 4.2 * rem(),
+          values: (_, times, __, ___, step) =>
+            times.map((time) => clock(time).slice(0, step % 60 ? 8 : 5)),
+        },
+        own.axis,
+      ],
       scales: { x: { time: true, range: () => this.#range() }, ...own.scales },
       hooks: { ...own.hooks, setCursor: [() => this.#read()] },
     };
@@ -83,16 +109,29 @@ class Chart {
 
 class Latency extends Chart {
   data({ bins }) {
-    return [bins.map((bin) => bin.time), bins.map((bin) => place(bin.counts, 0.5)), bins.map((bin) => place(bin.counts, 0.99))];
+    return [
+      bins.map((bin) => bin.time),
+      bins.map((bin) => place(bin.counts, 0.5)),
+      bins.map((bin) => place(bin.counts, 0.99)),
+    ];
   }
 
   options(axis) {
     const line = colour("ink");
     const fill = colour("accent");
     return {
-      series: [{}, { stroke: line, width: 1.5, dash: [4, 3], spanGaps: false, points: { show: false } }, { stroke: line, width: 1.5, spanGaps: false, points: { show: false } }],
+      series: [
+        {},
+        { stroke: line, width: 1.5, dash: [4, 3], spanGaps: false, points: { show: false } },
+        { stroke: line, width: 1.5, spanGaps: false, points: { show: false } },
+      ],
       scales: { y: { range: () => this.#buckets() } },
-      axis: { ...axis, size: 4.2 * rem(), splits: () => this.#splits(), values: (_, places) => places.map((one) => (one ? ms(this.state.bounds[one - 1]) : "0")) },
+      axis: {
+        ...axis,
+        size: 4.2 * rem(),
+        splits: () => this.#splits(),
+        values: (_, places) => places.map((one) => (one ? ms(this.state.bounds[one - 1]) : "0")),
+      },
       hooks: { drawAxes: [(u) => paint(u, this.state.bins, this.state.step, fill)] },
     };
   }
@@ -103,7 +142,9 @@ class Latency extends Chart {
     const used = bounds.map((_, bucket) => bins.some((bin) => bin.counts[bucket]));
     const first = used.indexOf(true);
     if (first < 0) return [0, bounds.length];
-    const last = bins.some((bin) => bin.counts[bounds.length]) ? bounds.length + 1 : used.lastIndexOf(true) + 1;
+    const last = bins.some((bin) => bin.counts[bounds.length])
+      ? bounds.length + 1
+      : used.lastIndexOf(true) + 1;
     return [Math.max(0, first - 1), Math.min(bounds.length + 1, Math.max(last + 1, first + 5))];
   }
 
@@ -111,7 +152,8 @@ class Latency extends Chart {
     const [low, high] = this.#buckets();
     const step = Math.max(1, Math.ceil((high - low) / 6));
     const found = [];
-    for (let one = low; one <= Math.min(high, this.state.bounds.length); one += step) found.push(one);
+    for (let one = low; one <= Math.min(high, this.state.bounds.length); one += step)
+      found.push(one);
     return found;
   }
 
@@ -122,9 +164,12 @@ class Latency extends Chart {
   }
 
   label({ bins }) {
-    const counts = bins[0].counts.map((_, bucket) => bins.reduce((sum, bin) => sum + bin.counts[bucket], 0));
+    const counts = bins[0].counts.map((_, bucket) =>
+      bins.reduce((sum, bin) => sum + bin.counts[bucket], 0),
+    );
     const { bounds } = this.state;
-    return `Latency over time: p50 ${ms(quantile(bounds, counts, 0.5))}, p99 ${ms(quantile(bounds, counts, 0.99))}`;
+    const [p50, p99] = [0.5, 0.99].map((part) => ms(quantile(bounds, counts, part)));
+    return `Latency over time: p50 ${p50}, p99 ${p99}`;
   }
 }
 
@@ -132,7 +177,11 @@ class Phases extends Chart {
   /** Sums from the bottom up: the band between two of them is a phase. */
   data({ bins }) {
     const tops = PHASES.map((_, phase) =>
-      bins.map((bin) => (bin.requests ? bin.phases.slice(0, phase + 1).reduce((sum, us) => sum + us, 0) / 1000 / bin.requests : null)),
+      bins.map((bin) =>
+        bin.requests
+          ? bin.phases.slice(0, phase + 1).reduce((sum, us) => sum + us, 0) / 1000 / bin.requests
+          : null,
+      ),
     );
     return [bins.map((bin) => bin.time), ...tops.reverse()];
   }
@@ -140,21 +189,39 @@ class Phases extends Chart {
   options(axis) {
     const series = PHASES.map((phase, at) => {
       const stroke = colour(`phase-${phase}`);
-      return { stroke, width: 1, fill: at === 0 ? stroke : undefined, spanGaps: false, points: { show: false } };
+      return {
+        stroke,
+        width: 1,
+        fill: at === 0 ? stroke : undefined,
+        spanGaps: false,
+        points: { show: false },
+      };
     }).reverse();
-    const bands = PHASES.slice(1).map((_, at) => ({ series: [at + 1, at + 2], fill: colour(`phase-${PHASES[PHASES.length - 1 - at]}`) }));
+    const bands = PHASES.slice(1).map((_, at) => ({
+      series: [at + 1, at + 2],
+      fill: colour(`phase-${PHASES[PHASES.length - 1 - at]}`),
+    }));
     return {
       series: [{}, ...series],
       bands,
       scales: { y: { range: (_, __, high) => [0, high > 0 ? high * 1.1 : 1] } },
-      axis: { ...axis, size: 4.2 * rem(), values: (_, values) => values.map((value) => (value ? ms(value) : "0")) },
+      axis: {
+        ...axis,
+        size: 4.2 * rem(),
+        values: (_, values) => values.map((value) => (value ? ms(value) : "0")),
+      },
     };
   }
 
   words(bin) {
     if (!bin.requests) return ["no requests"];
-    const parts = PHASES.map((phase, at) => [phase, bin.phases[at] / 1000 / bin.requests]).filter(([, value]) => value > 0);
-    return parts.sort((a, b) => b[1] - a[1]).slice(0, 4).map(([phase, value]) => `${phase} ${ms(value)}`);
+    const parts = PHASES.map((phase, at) => [phase, bin.phases[at] / 1000 / bin.requests]).filter(
+      ([, value]) => value > 0,
+    );
+    return parts
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 4)
+      .map(([phase, value]) => `${phase} ${ms(value)}`);
   }
 
   label() {
@@ -171,7 +238,17 @@ class Queue extends Chart {
     const stroke = colour("accent");
     const stepped = window.uPlot.paths?.stepped?.({ align: -1 });
     return {
-      series: [{}, { stroke, fill: colour("accent-soft"), width: 1.5, paths: stepped, spanGaps: false, points: { show: false } }],
+      series: [
+        {},
+        {
+          stroke,
+          fill: colour("accent-soft"),
+          width: 1.5,
+          paths: stepped,
+          spanGaps: false,
+          points: { show: false },
+        },
+      ],
       scales: { y: { range: (_, __, high) => [0, this.#top(high ?? 0)] } },
       axis: { ...axis, size: 4.2 * rem(), incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] },
       hooks: { draw: [(u) => this.#marks(u)] },

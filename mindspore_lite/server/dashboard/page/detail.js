@@ -36,11 +36,18 @@ export function drawDetail(store) {
   byId("detail").hidden = !model;
   if (!model) return;
   say(byId("detail-title"), `${model.name} version ${model.version}`);
-  const marks = store.numbers.marks.filter((one) => one.model === model.name && one.version === model.version);
+  const marks = store.numbers.marks.filter(
+    (one) => one.model === model.name && one.version === model.version,
+  );
   drawMarks(marks);
   byId("no-charts").hidden = hasCharts();
   if (!store.history) return;
-  const state = { ...binned(store.history, store, span), span, bound: model.queue_size, marks: marks.filter((one) => !["rejected", "deadline"].includes(one.what)) };
+  const state = {
+    ...binned(store.history, store, span),
+    span,
+    bound: model.queue_size,
+    marks: marks.filter((one) => !["rejected", "deadline"].includes(one.what)),
+  };
   charts ??= makeCharts(byId);
   for (const chart of charts) chart.draw(state);
   drawSplit(state.bins);
@@ -53,7 +60,11 @@ function drawSplit(bins) {
   const all = totals.reduce((sum, us) => sum + us, 0);
   const place = byId("split");
   if (!place.children.length) {
-    place.append(h("p", { class: "quiet" }), h("div", { class: "bar tall", "aria-hidden": "true" }), h("ul", { class: "legend" }));
+    place.append(
+      h("p", { class: "quiet" }),
+      h("div", { class: "bar tall", "aria-hidden": "true" }),
+      h("ul", { class: "legend" }),
+    );
   }
   const [head, bar, list] = place.children;
   bar.hidden = list.hidden = !requests || !all;
@@ -86,7 +97,12 @@ function drawMarks(marks) {
     () => h("li"),
     (item, one) => {
       mark(item, "data-what", one.what ?? "");
-      say(item, one.time ? `${clock(one.time)} ${WORDS[one.what] ?? one.what}${one.text ? `: ${one.text}` : ""}` : "Nothing to report.");
+      say(
+        item,
+        one.time
+          ? `${clock(one.time)} ${WORDS[one.what] ?? one.what}${one.text ? `: ${one.text}` : ""}`
+          : "Nothing to report.",
+      );
     },
   );
 }

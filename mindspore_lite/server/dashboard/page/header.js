@@ -55,7 +55,8 @@ export function setHealth(level, words) {
   say(pill.firstElementChild, sign);
   pill.lastChild.data = ` ${words}`;
   document.title = `${sign} ${words} · mslite`;
-  const picture = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${fill}"/></svg>`;
+  const dot = `<circle cx="8" cy="8" r="7" fill="${fill}"/>`;
+  const picture = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${dot}</svg>`;
   mark(byId("icon"), "href", `data:image/svg+xml,${encodeURIComponent(picture)}`);
 }
 
@@ -73,21 +74,48 @@ function drawVerdict(numbers) {
     return;
   }
   const more = found.length > 3 ? ` And ${found.length - 3} more.` : "";
-  setVerdict(found[0][0], found.slice(0, 3).map(([, text]) => text).join(" ") + more);
+  setVerdict(
+    found[0][0],
+    found
+      .slice(0, 3)
+      .map(([, text]) => text)
+      .join(" ") + more,
+  );
 }
 
 function drawTiles(numbers) {
   const { models, memory, connections } = numbers;
-  const worst = models.reduce((a, b) => ((b.recent.p99_ms ?? -1) > (a?.recent.p99_ms ?? -1) ? b : a), null);
+  const worst = models.reduce(
+    (a, b) => ((b.recent.p99_ms ?? -1) > (a?.recent.p99_ms ?? -1) ? b : a),
+    null,
+  );
   const errors = sum(models.map(errorsOf));
   const queued = sum(models.map((model) => model.queued));
   const room = sum(models.map((model) => model.queue_size));
   const refused = sum(Object.values(numbers.refused));
   const tiles = [
-    { name: "Requests/s", value: rate(sum(models.map((model) => model.recent.rate))), note: "mean of 10 s" },
-    { name: "Errors", value: count(errors), note: "in the last minute", level: errors ? "warn" : "" },
-    { name: "Highest p99", value: ms(worst?.recent.p99_ms), note: worst?.recent.p99_ms ? worst.name : "no requests lately" },
-    { name: "Queued", value: count(queued), note: `of ${count(room)}, all models`, part: room ? queued / room : 0 },
+    {
+      name: "Requests/s",
+      value: rate(sum(models.map((model) => model.recent.rate))),
+      note: "mean of 10 s",
+    },
+    {
+      name: "Errors",
+      value: count(errors),
+      note: "in the last minute",
+      level: errors ? "warn" : "",
+    },
+    {
+      name: "Highest p99",
+      value: ms(worst?.recent.p99_ms),
+      note: worst?.recent.p99_ms ? worst.name : "no requests lately",
+    },
+    {
+      name: "Queued",
+      value: count(queued),
+      note: `of ${count(room)}, all models`,
+      part: room ? queued / room : 0,
+    },
     { name: "Memory", value: bytes(memory.rss_bytes), memory },
     { name: "Connections", value: count(sum(Object.values(connections))), note: traffic(numbers) },
     { name: "Turned away", value: count(refused), note: refusals(numbers.refused) },
@@ -102,12 +130,21 @@ function traffic(numbers) {
 
 function refusals(refused) {
   const kinds = Object.entries(refused).filter(([, number]) => number);
-  return kinds.length ? kinds.map(([status, number]) => `${status}: ${count(number)}`).join(", ") : "at the door, since the start";
+  return kinds.length
+    ? kinds.map(([status, number]) => `${status}: ${count(number)}`).join(", ")
+    : "at the door, since the start";
 }
 
 function newTile(tile) {
   const bar = tile.memory || tile.part !== undefined ? h("div", { class: "bar" }) : undefined;
-  return h("div", { class: "tile" }, h("h3", {}, tile.name), h("strong"), ...(bar ? [bar] : []), h("small"));
+  return h(
+    "div",
+    { class: "tile" },
+    h("h3", {}, tile.name),
+    h("strong"),
+    ...(bar ? [bar] : []),
+    h("small"),
+  );
 }
 
 function drawTile(element, tile) {
@@ -136,11 +173,18 @@ function drawMemory(element, bar, memory) {
 
 function drawSlots(store) {
   const models = store.numbers.models.filter((model) => model.slots.length);
-  keyed(byId("slots"), models, keyOf, newSlots, (element, model) => drawModelSlots(element, model, store));
+  keyed(byId("slots"), models, keyOf, newSlots, (element, model) =>
+    drawModelSlots(element, model, store),
+  );
 }
 
 function newSlots(model) {
-  return h("div", { class: "slot-group" }, h("h3", {}, `${model.name} `, h("span", { class: "quiet" }, model.version)), h("ul"));
+  return h(
+    "div",
+    { class: "slot-group" },
+    h("h3", {}, `${model.name} `, h("span", { class: "quiet" }, model.version)),
+    h("ul"),
+  );
 }
 
 function drawModelSlots(element, model, store) {
@@ -155,7 +199,11 @@ function drawModelSlots(element, model, store) {
 }
 
 function newSlot() {
-  const strip = svg("svg", { viewBox: "0 0 60 12", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const strip = svg("svg", {
+    viewBox: "0 0 60 12",
+    preserveAspectRatio: "none",
+    "aria-hidden": "true",
+  });
   for (const state of Object.keys(HEIGHTS)) strip.append(svg("path", { "data-state": state }));
   return h("li", { class: "slot" }, strip, h("span"));
 }
@@ -166,7 +214,9 @@ function drawSlot(element, { state, slot, past }) {
   for (const path of strip.children) {
     const own = path.getAttribute("data-state");
     const height = HEIGHTS[own];
-    const cells = past.map((one, at) => (one === own ? `M${60 - past.length + at},12v-${height}h1v${height}z` : ""));
+    const cells = past.map((one, at) =>
+      one === own ? `M${60 - past.length + at},12v-${height}h1v${height}z` : "",
+    );
     mark(path, "d", cells.join(""));
   }
   const busy = past.filter((one) => one !== "idle").length / past.length;

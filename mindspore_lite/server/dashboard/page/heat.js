@@ -10,7 +10,9 @@ export function binned(history, store, span) {
   const step = Math.max(1, Math.ceil(span / POINTS));
   const steps = Math.ceil(span / step);
   const bounds = store.model().latency.bounds_ms;
-  const bins = Array.from({ length: steps }, (_, at) => empty(store.time(last - (steps - 1 - at) * step), bounds.length + 1));
+  const bins = Array.from({ length: steps }, (_, at) =>
+    empty(store.time(last - (steps - 1 - at) * step), bounds.length + 1),
+  );
   history.at.forEach((at, index) => {
     const bin = bins[steps - 1 - Math.floor((last - at) / step)];
     if (bin) add(bin, history, index);
@@ -19,7 +21,16 @@ export function binned(history, store, span) {
 }
 
 function empty(time, buckets) {
-  return { time, seconds: 0, requests: 0, queued: null, rejected: 0, deadlines: 0, phases: PHASES.map(() => 0), counts: new Array(buckets).fill(0) };
+  return {
+    time,
+    seconds: 0,
+    requests: 0,
+    queued: null,
+    rejected: 0,
+    deadlines: 0,
+    phases: PHASES.map(() => 0),
+    counts: new Array(buckets).fill(0),
+  };
 }
 
 function add(bin, history, index) {

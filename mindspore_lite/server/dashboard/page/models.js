@@ -10,18 +10,39 @@ const STATES = {
   UNLOADING: ["◌", "wait"],
   UNAVAILABLE: ["✕", "bad"],
 };
-const LABELS = ["Model", "State", "Requests/s", "Errors, 1 min", "p50", "p99", "Queue", "Batch sizes", "Weights"];
+const LABELS = [
+  "Model",
+  "State",
+  "Requests/s",
+  "Errors, 1 min",
+  "p50",
+  "p99",
+  "Queue",
+  "Batch sizes",
+  "Weights",
+];
 
 export function drawModels(store, choose) {
   const { models } = store.numbers;
   byId("no-models").hidden = models.length > 0;
-  keyed(byId("rows"), models, keyOf, (model) => newRow(model, choose), (row, model) => drawRow(row, model, store));
+  keyed(
+    byId("rows"),
+    models,
+    keyOf,
+    (model) => newRow(model, choose),
+    (row, model) => drawRow(row, model, store),
+  );
 }
 
 function newRow(model, choose) {
   const cells = LABELS.map((label) => h("td", { role: "cell", "data-label": label }));
   const [name, , requests, , , , queue, batch] = cells;
-  const button = h("button", { type: "button", class: "name", onclick: () => choose(keyOf(model)) }, model.name, " ");
+  const button = h(
+    "button",
+    { type: "button", class: "name", onclick: () => choose(keyOf(model)) },
+    model.name,
+    " ",
+  );
   button.append(h("span", { class: "quiet" }, `v${model.version}`));
   name.append(button);
   requests.append(h("span"), emptySpark());
@@ -89,7 +110,9 @@ function drawQueue(cell, model) {
 
 /** How many runs had how many rows: a bar for each size. */
 function drawBatches(place, batches) {
-  const sizes = Object.entries(batches).map(([rows, runs]) => [Number(rows), runs]).sort((a, b) => a[0] - b[0]);
+  const sizes = Object.entries(batches)
+    .map(([rows, runs]) => [Number(rows), runs])
+    .sort((a, b) => a[0] - b[0]);
   const runs = sizes.reduce((total, [, number]) => total + number, 0);
   const text = sizes.map(([rows, number]) => `${rows} rows: ${percent(number / runs)}`).join(", ");
   if (place.title === text) return;
@@ -99,7 +122,12 @@ function drawBatches(place, batches) {
     return;
   }
   const most = Math.max(...sizes.map(([, number]) => number));
-  const picture = svg("svg", { viewBox: `0 0 ${sizes.length * 5} 24`, class: "histogram", role: "img", "aria-label": text });
+  const picture = svg("svg", {
+    viewBox: `0 0 ${sizes.length * 5} 24`,
+    class: "histogram",
+    role: "img",
+    "aria-label": text,
+  });
   sizes.forEach(([, number], at) => {
     const height = Math.max(1, (number / most) * 23);
     picture.append(svg("rect", { x: at * 5, y: 24 - height, width: 4, height }));

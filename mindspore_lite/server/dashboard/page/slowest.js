@@ -19,7 +19,11 @@ export function drawSlowest(store) {
 }
 
 function newRow() {
-  const row = h("tr", { role: "row" }, ...LABELS.map((label) => h("td", { role: "cell", "data-label": label })));
+  const row = h(
+    "tr",
+    { role: "row" },
+    ...LABELS.map((label) => h("td", { role: "cell", "data-label": label })),
+  );
   row.children[4].append(h("div", { class: "bar", role: "img" }));
   return row;
 }
@@ -37,7 +41,10 @@ function drawRow(row, one) {
   say(status, `${failed ? "✕" : "✓"} ${one.status}`);
   mark(status, "data-level", failed ? "bad" : "");
   stacked(split.firstElementChild, parts, total || 1);
-  const text = parts.filter((part) => part.value > 0).map((part) => part.text).join(", ");
+  const text = parts
+    .filter((part) => part.value > 0)
+    .map((part) => part.text)
+    .join(", ");
   mark(split.firstElementChild, "aria-label", text || "no times");
   say(mostly, total ? `${worst.name} ${percent(worst.value / total)}` : "–");
   say(id, one.id || "–");

@@ -29,7 +29,7 @@ export function ms(value) {
   if (value === null || value === undefined) return "–";
   if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`;
   if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;
-  return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ms`;
+  return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ms`;
 }
 
 export function bytes(value) {

@@ -34,22 +34,47 @@ async function describe(wanted) {
   }
 }
 
-const path = ({ name, version }) => `v2/models/${encodeURIComponent(name)}/versions/${encodeURIComponent(version)}`;
+const path = ({ name, version }) =>
+  `v2/models/${encodeURIComponent(name)}/versions/${encodeURIComponent(version)}`;
 
 function inputFields(input, at) {
-  const own = h("textarea", { rows: 3, name: `own-${at}`, spellcheck: "false", placeholder: "[1, 2, 3]", "aria-label": `Values of ${input.name}` });
+  const own = h("textarea", {
+    rows: 3,
+    name: `own-${at}`,
+    spellcheck: "false",
+    placeholder: "[1, 2, 3]",
+    "aria-label": `Values of ${input.name}`,
+  });
   own.hidden = true;
   const fill = h(
     "select",
-    { name: `fill-${at}`, "aria-label": `How to fill ${input.name}`, onchange: () => { own.hidden = fill.value !== "own"; } },
-    ...["random", "zeros", "own"].map((value) => h("option", { value }, value === "own" ? "own values" : value)),
+    {
+      name: `fill-${at}`,
+      "aria-label": `How to fill ${input.name}`,
+      onchange: () => {
+        own.hidden = fill.value !== "own";
+      },
+    },
+    ...["random", "zeros", "own"].map((value) =>
+      h("option", { value }, value === "own" ? "own values" : value),
+    ),
   );
   const shape = input.shape.map((size) => Math.max(1, size)).join(", ");
   return h(
     "fieldset",
     {},
-    h("legend", {}, `${input.name} `, h("span", { class: "quiet" }, `${input.datatype} [${input.shape.join(", ")}]`)),
-    h("label", {}, "Shape ", h("input", { name: `shape-${at}`, value: shape, inputmode: "numeric", autocomplete: "off" })),
+    h(
+      "legend",
+      {},
+      `${input.name} `,
+      h("span", { class: "quiet" }, `${input.datatype} [${input.shape.join(", ")}]`),
+    ),
+    h(
+      "label",
+      {},
+      "Shape ",
+      h("input", { name: `shape-${at}`, value: shape, inputmode: "numeric", autocomplete: "off" }),
+    ),
     h("label", {}, "Values ", fill),
     own,
   );
@@ -75,10 +100,17 @@ async function send(wanted, form) {
   say(byId("try-said"), "Sent.");
   const began = performance.now();
   try {
-    const answer = await ask(`${path(wanted)}/infer`, { method: "POST", body, headers: { "content-type": "application/json" } });
+    const answer = await ask(`${path(wanted)}/infer`, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json" },
+    });
     const text = await answer.text();
     const took = performance.now() - began;
-    say(byId("try-said"), `${answer.ok ? "✓" : "✕"} ${answer.status} after ${ms(took)}, as this page saw it.`);
+    say(
+      byId("try-said"),
+      `${answer.ok ? "✓" : "✕"} ${answer.status} after ${ms(took)}, as this page saw it.`,
+    );
     show(answer.ok ? described(text) : text);
   } catch (error) {
     showError(`The server does not answer: ${error.message}`);
@@ -87,12 +119,22 @@ async function send(wanted, form) {
 }
 
 function tensor(input, at, form) {
-  const shape = form.get(`shape-${at}`).split(",").map((size) => Number(size.trim()));
-  if (shape.some((size) => !Number.isInteger(size) || size < 0)) throw new Error(`The shape of ${input.name} must be whole numbers, such as 1, 3, 8.`);
+  const shape = form
+    .get(`shape-${at}`)
+    .split(",")
+    .map((size) => Number(size.trim()));
+  if (shape.some((size) => !Number.isInteger(size) || size < 0))
+    throw new Error(`The shape of ${input.name} must be whole numbers, such as 1, 3, 8.`);
   const size = shape.reduce((product, one) => product * one, 1);
   const fill = form.get(`fill-${at}`);
-  if (fill !== "own" && size > MOST_VALUES) throw new Error(`${input.name} would have ${size} values; at most ${MOST_VALUES} can be made up here.`);
-  const data = fill === "own" ? ownValues(input, form.get(`own-${at}`)) : Array.from({ length: size }, () => value(input.datatype, fill));
+  if (fill !== "own" && size > MOST_VALUES)
+    throw new Error(
+      `${input.name} would have ${size} values; at most ${MOST_VALUES} can be made up here.`,
+    );
+  const data =
+    fill === "own"
+      ? ownValues(input, form.get(`own-${at}`))
+      : Array.from({ length: size }, () => value(input.datatype, fill));
   return { name: input.name, shape, datatype: input.datatype, data };
 }
 
@@ -128,8 +170,14 @@ function described(text) {
 function outputText({ name, datatype, shape, data }) {
   const values = (data ?? []).flat(Infinity);
   const lines = [`${name}  ${datatype} [${shape.join(", ")}]`];
-  const shown = values.slice(0, SHOWN_VALUES).map((one) => (typeof one === "number" && !Number.isInteger(one) ? Number(one.toPrecision(5)) : one));
-  lines.push(`  ${shown.join(", ")}${values.length > SHOWN_VALUES ? `, … ${values.length} in all` : ""}`);
+  const shown = values
+    .slice(0, SHOWN_VALUES)
+    .map((one) =>
+      typeof one === "number" && !Number.isInteger(one) ? Number(one.toPrecision(5)) : one,
+    );
+  lines.push(
+    `  ${shown.join(", ")}${values.length > SHOWN_VALUES ? `, … ${values.length} in all` : ""}`,
+  );
   if (values.length > 1 && typeof values[0] === "number") {
     const high = values.reduce((best, one, at) => (one > values[best] ? at : best), 0);
     lines.push(`  highest: ${Number(values[high].toPrecision(5))} at ${high}`);
