@@ -26,7 +26,7 @@ _COLUMNS = (
     "MODEL", "VERSION", "STATE", "REQ/S", "ERRORS/MIN", "P50", "P99", "QUEUE", "BUSY", "BATCH",
     "WEIGHTS",
 )  # fmt: skip
-_RIGHT = frozenset(("REQ/S", "P50", "P99", "QUEUE", "BUSY", "BATCH"))
+_RIGHT = frozenset(("REQ/S", "ERRORS/MIN", "P50", "P99", "QUEUE", "BUSY", "BATCH"))
 
 Numbers = Mapping[str, Any]
 
@@ -81,9 +81,13 @@ def problems(found: Numbers) -> list[str]:
         if model["queue_size"] and model["queued"] >= _FULL * model["queue_size"]:
             full = f"{model['queued']} of {model['queue_size']}"
             wrong.append(f"! the queue of {name} is nearly full: {full}")
-        for reason, number in model["recent"]["errors"].items():
-            what = _REASONS.get(reason, reason.replace("_", " "))
-            wrong.append(f"! {name}: {number:,} failed in the last minute: {what}")
+        errors = model["recent"]["errors"]
+        if errors:
+            why = [
+                f"{n:,} {_REASONS.get(one, one)}" for one, n in sorted(errors.items(), key=_last)
+            ]
+            total = sum(errors.values())
+            wrong.append(f"! {name}: {total:,} failed in the last minute ({', '.join(kinds)})")
     return [harmless(line) for line in wrong]
 
 
@@ -142,6 +146,10 @@ def _slowest(found: Numbers) -> list[str]:
             f"  {_ms(one['ms']):>9}  {one['status']}  {name}  {split}  {one['id']}".rstrip()
         )
     return [harmless(line) for line in texts]
+
+
+def _last(pair: tuple[str, int]) -> int:
+    return -pair[1]
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:

@@ -175,12 +175,12 @@ def test_what_is_wrong_is_said() -> None:
         ready=False,
         reason="not ready: b version 1",
     )
-    found["models"][0]["recent"]["errors"] = {"queue_full": 1200}
+    found["models"][0]["recent"]["errors"] = {"deadline": 3, "queue_full": 1200}
     assert problems(found) == [
         "! not ready: b version 1",
         "! digits version 1 has 1 stuck of 2 slots",
         "! the queue of digits version 1 is nearly full: 60 of 64",
-        "! digits version 1: 1,200 failed in the last minute: queue full",
+        "! digits version 1: 1,203 failed in the last minute (1,200 queue full, 3 deadline passed)",
         "! b version 1 is unavailable: it failed its probe",
     ]
 

@@ -245,7 +245,7 @@ class Queue extends Chart {
           fill: colour("accent-soft"),
           width: 1.5,
           paths: stepped,
-          spanGaps: false,
+          spanGaps: true,
           points: { show: false },
         },
       ],

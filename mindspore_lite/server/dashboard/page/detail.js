@@ -3,7 +3,7 @@
 import { hasCharts, makeCharts } from "./charts.js";
 import { byId, h, keyed, mark, say, stacked } from "./dom.js";
 import { binned } from "./heat.js";
-import { PHASES, clock, ms, percent } from "./text.js";
+import { PHASES, clock, count, ms, percent, reason } from "./text.js";
 
 const WORDS = {
   load: "loaded",
@@ -12,10 +12,11 @@ const WORDS = {
   reload_failed: "reload failed; the version before goes on",
   weights: "weights updated",
   restart: "process started again",
-  rejected: "requests rejected",
-  deadline: "deadlines passed",
+  rejected: "rejected",
+  deadline: "deadline passed",
 };
 const SHOWN_MARKS = 8;
+const TOGETHER_S = 5;
 
 let charts = null;
 let span = 300;
@@ -88,21 +89,34 @@ function drawSplit(bins) {
 }
 
 function drawMarks(marks) {
-  const shown = [...marks].sort((a, b) => b.time - a.time).slice(0, SHOWN_MARKS);
-  const rows = shown.length ? shown : [{ time: 0 }];
+  const shown = together(marks).slice(-SHOWN_MARKS).reverse();
   keyed(
     byId("marks"),
-    rows,
+    shown.length ? shown : [{}],
     (one) => `${one.time}/${one.what}`,
     () => h("li"),
     (item, one) => {
       mark(item, "data-what", one.what ?? "");
-      say(
-        item,
-        one.time
-          ? `${clock(one.time)} ${WORDS[one.what] ?? one.what}${one.text ? `: ${one.text}` : ""}`
-          : "Nothing to report.",
-      );
+      say(item, one.what ? sentence(one) : "Nothing to report.");
     },
   );
+}
+
+/** Marks of a kind that follow each other closely are one, from the oldest to the newest. */
+function together(marks) {
+  const found = [];
+  for (const one of [...marks].sort((a, b) => a.time - b.time)) {
+    const same = found.findLast((other) => other.what === one.what && other.text === one.text);
+    if (same && one.time - same.until < TOGETHER_S) {
+      same.until = one.time;
+      same.count += one.count ?? 1;
+    } else found.push({ ...one, until: one.time, count: one.count ?? 1 });
+  }
+  return found;
+}
+
+function sentence({ time, until, what, count: times, text }) {
+  const when = until - time < 1 ? clock(time) : `${clock(time)} to ${clock(until)}`;
+  const number = times > 1 ? `${count(times)} × ` : "";
+  return `${when} ${number}${WORDS[what] ?? what}${text ? `: ${reason(text)}` : ""}`;
 }

@@ -2,7 +2,7 @@
 
 import { byId, h, keyed, mark, say, stacked, svg } from "./dom.js";
 import { keyOf } from "./store.js";
-import { bytes, count, duration, ms, percent, plural, rate, reason } from "./text.js";
+import { byNumber, bytes, count, duration, ms, percent, plural, rate, reason } from "./text.js";
 
 const ICONS = { good: ["✓", "#1a7f4b"], bad: ["✕", "#c62f3b"], wait: ["◌", "#777"] };
 const HEIGHTS = { idle: 1.5, gathering: 6, computing: 12, stuck: 12 };
@@ -29,9 +29,13 @@ export function problems(numbers) {
       const full = `${model.queued} of ${model.queue_size}`;
       found.push(["warn", `The queue of ${title(model)} is nearly full (${full}).`]);
     }
-    for (const [name, number] of Object.entries(model.recent.errors)) {
-      const what = plural(number, "request");
-      found.push(["warn", `${title(model)}: ${what} failed in the last minute, ${reason(name)}.`]);
+    const failed = errorsOf(model);
+    if (failed) {
+      const why = byNumber(model.recent.errors).map(
+        ([name, number]) => `${count(number)} ${reason(name)}`,
+      );
+      const what = `${plural(failed, "request")} failed in the last minute`;
+      found.push(["warn", `${title(model)}: ${what} (${why.join(", ")}).`]);
     }
   }
   return found.sort((a, b) => (a[0] === b[0] ? 0 : a[0] === "bad" ? -1 : 1));
@@ -118,7 +122,7 @@ function drawTiles(numbers) {
     },
     { name: "Memory", value: bytes(memory.rss_bytes), memory },
     { name: "Connections", value: count(sum(Object.values(connections))), note: traffic(numbers) },
-    { name: "Turned away", value: count(refused), note: refusals(numbers.refused) },
+    { name: "Refused", value: count(refused), note: refusals(numbers.refused) },
   ];
   keyed(byId("tiles"), tiles, (tile) => tile.name, newTile, drawTile);
 }
@@ -132,7 +136,7 @@ function refusals(refused) {
   const kinds = Object.entries(refused).filter(([, number]) => number);
   return kinds.length
     ? kinds.map(([status, number]) => `${status}: ${count(number)}`).join(", ")
-    : "at the door, since the start";
+    : "since the start";
 }
 
 function newTile(tile) {

@@ -14,7 +14,7 @@ export function binned(history, store, span) {
     empty(store.time(last - (steps - 1 - at) * step), bounds.length + 1),
   );
   history.at.forEach((at, index) => {
-    const bin = bins[steps - 1 - Math.floor((last - at) / step)];
+    const bin = bins[steps - 1 - Math.round((last - at) / step)];
     if (bin) add(bin, history, index);
   });
   return { bins, step, bounds };

@@ -2,7 +2,7 @@
 
 import { byId, emptySpark, h, keyed, mark, say, sparkline, stacked, svg } from "./dom.js";
 import { keyOf } from "./store.js";
-import { ago, count, ms, percent, rate, reason } from "./text.js";
+import { ago, byNumber, count, ms, percent, rate, reason } from "./text.js";
 
 const STATES = {
   READY: ["✓", "good"],
@@ -77,7 +77,7 @@ function drawState(cell, model) {
 }
 
 function drawErrors(cell, errors) {
-  const found = Object.entries(errors);
+  const found = byNumber(errors);
   mark(cell, "data-level", found.length ? "warn" : "");
   if (!found.length) {
     say(cell, "none");

@@ -13,7 +13,11 @@ const REASONS = {
   not_ready: "not ready",
 };
 
-export const reason = (name) => REASONS[name] ?? name.replaceAll("_", " ");
+/** Why a request failed, in words; other texts stay as they are. */
+export const reason = (name) => REASONS[name] ?? name;
+
+/** The entries of an object of numbers, the highest first. */
+export const byNumber = (numbers) => Object.entries(numbers).sort((a, b) => b[1] - a[1]);
 
 export function count(value) {
   if (value < 10_000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
