@@ -12,6 +12,7 @@ from mindspore_lite.server.control import EXTENSION as REPOSITORY
 from mindspore_lite.server.control import Control
 from mindspore_lite.server.dashboard.history import History
 from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.health import Health
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.marks import Marks
 from mindspore_lite.server.models import Models, ServedModel
@@ -72,6 +73,7 @@ class Core:
         regions: Shared memory of clients; None if that is off.
         control: Loads and unloads models; None where nothing does.
         history: What the models did lately, for the dashboard.
+        health: Whether ports and models get something done.
         is_starting: Until all models of the start were loaded.
         is_ending: From the first signal on: not ready, and connections are closed after an answer.
         refuses: No new work is taken any more.
@@ -89,6 +91,7 @@ class Core:
     regions: SharedMemory | None = None
     control: Control | None = None
     history: History = field(default_factory=History)
+    health: Health = field(default_factory=Health)
     is_starting: bool = False
     is_ending: bool = False
     refuses: bool = False
@@ -105,7 +108,14 @@ class Core:
     @property
     def is_ready(self) -> bool:
         """Whether requests should come here."""
-        return not self.is_starting and not self.is_ending and self.models.are_ready()
+        if self.is_starting or self.is_ending or self.health.stalled():
+            return False
+        return self.models.are_ready()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the process is of any use; it should be started again if not."""
+        return self.health.is_live
 
     @property
     def marks(self) -> Marks:

@@ -23,6 +23,8 @@ from mindspore_lite.errors import LiteError
 from mindspore_lite.faces.answer import FAILED
 from mindspore_lite.graph.source import ModelInput
 from mindspore_lite.remote.devices.service import SplitService
+from mindspore_lite.remote.devices.threads import Threads
+from mindspore_lite.remote.devices.vitals import Vitals
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.pooled import PooledService
@@ -55,23 +57,30 @@ class IsolatedService:
         path: The model file.
         spec: How it runs.
         retry: Whether a request that was lost with the process is computed once more.
+        name: Of the model, for messages.
 
     Raises:
         LiteError: The model cannot be built there.
     """
 
-    def __init__(self, path: Path, spec: Spec, *, retry: bool = False) -> None:
+    def __init__(self, path: Path, spec: Spec, *, retry: bool = False, name: str = "") -> None:
         self.spec = spec
         self.file_bytes = path.stat().st_size
-        self._split = SplitService(str(path), spec, int(retry), whole=True)
+        title = f"model {name}" if name else ""
+        self._split = SplitService(str(path), spec, int(retry), whole=True, name=title)
         self.inputs, self.outputs = self._split.inputs, self._split.outputs
         self._told: dict[str, Any] = {}  # what the process last told of its pool
         self.statistics()
+        self._vitals = Vitals(self._split.dispatcher.supervisors[0], Threads().start)
 
     @property
     def is_up(self) -> bool:
         """Whether the process is there, with the model built and warmed up."""
         return self._split.dispatcher.is_up
+
+    def examine(self) -> str:
+        """Why it cannot compute now; "" if it can. To be called every LOOK_S, by one thread."""
+        return self._vitals.look()
 
     def run(self, call: Call) -> list[np.ndarray]:
         """Compute one call; the calling thread waits."""
@@ -176,11 +185,11 @@ class IsolatedService:
 
 
 def started(
-    path: Path, spec: Spec, isolation: Isolation, *, retry: bool = False
+    path: Path, spec: Spec, isolation: Isolation, *, retry: bool = False, name: str = ""
 ) -> PooledService | IsolatedService:
     """Build a model of the server."""
     if isolation is Isolation.PROCESS:
-        return IsolatedService(path, spec, retry=retry)
+        return IsolatedService(path, spec, retry=retry, name=name)
     return PooledService(ModelInput(model_kind(path), path), spec)
 
 

@@ -63,7 +63,9 @@ class Loading:
             path = self._path(entry, version)
             first = (_JAIL,) if self._sandbox else ()
             spec = spec_of(entry.config, self._context, first)
-            start = partial(started, path, spec, Isolation(how), retry=self._retry)
+            start = partial(
+                started, path, spec, Isolation(how), retry=self._retry, name=entry.name
+            )
             return start_checked(entry.config, start)
 
     def options(self, entry: ModelEntry, version: str) -> ModelOptions:

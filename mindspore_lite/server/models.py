@@ -20,7 +20,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +29,7 @@ from mindspore_lite.core.tensor_info import TensorInfo
 from mindspore_lite.errors import ClosedError, EngineError, LiteError
 from mindspore_lite.server.datatypes import of_dtype
 from mindspore_lite.server.errors import Kind, RequestError, cleaned
+from mindspore_lite.server.health import ModelHealth
 from mindspore_lite.server.meter import Meter
 from mindspore_lite.server.repository.records import PLAIN, ServeConfig
 from mindspore_lite.serving.call import Call
@@ -156,13 +157,26 @@ class ServedModel:
 
     @property
     def is_ready(self) -> bool:
-        """Whether its probe passed, and its process is there, if it has one of its own."""
-        return self.state == READY and self.service.is_up
+        """Whether its probe passed, and nothing was found against it since; see health.py."""
+        return not self.why_not_ready
 
     @property
     def weights_version(self) -> int:
         """How many times its weights were changed since it was loaded."""
         return self.service.weights_version
+
+    @property
+    def why_not_ready(self) -> str:
+        """What is against it; "" if it is ready."""
+        if self.state != READY:  # of one that is, `reason` tells of its last reload
+            return self.reason or "it is being unloaded"
+        found = self.health.reason
+        return found or ("" if self.service.is_up else "its process is being started")
+
+    @cached_property
+    def health(self) -> ModelHealth:
+        """What was found against it while it was served."""
+        return ModelHealth(self.name, self.service)
 
     def metadata(self, versions: Sequence[str]) -> dict[str, object]:
         """What the protocol tells of it."""
@@ -367,10 +381,9 @@ class Models:
             RequestError: There is none, or it is not ready.
         """
         found = self.find(name, version)
-        if not found.is_ready:
-            raise RequestError(
-                Kind.UNAVAILABLE, f"model {name!r} is not ready: its process is being started", 1
-            )
+        why = found.why_not_ready
+        if why:
+            raise RequestError(Kind.UNAVAILABLE, f"model {name!r} is not ready: {why}", 1)
         return found
 
     def usable(self, name: str, version: str = "") -> ServedModel:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.meter import BOUNDS_MS, FAILED, PHASES, REJECTED, Counts
-from mindspore_lite.server.models import ServedModel
+from mindspore_lite.server.models import READY, UNAVAILABLE, ServedModel
 from mindspore_lite.server.process_memory import memory_of
 from mindspore_lite.version import __version__
 
@@ -45,8 +45,7 @@ def connections(core: Core) -> dict[str, int]:
 
 def state_of(model: ServedModel) -> str:
     """In which state of its life a version is."""
-    known = getattr(model, "state", "")
-    return str(known) if known else ("READY" if model.is_ready else "UNAVAILABLE")
+    return UNAVAILABLE if model.state == READY and not model.is_ready else model.state
 
 
 def share_of(model: ServedModel) -> float:
@@ -101,7 +100,7 @@ def _model(core: Core, model: ServedModel) -> dict[str, Any]:
         "name": model.name,
         "version": model.version,
         "state": state_of(model),
-        "reason": model.reason,
+        "reason": model.why_not_ready or model.reason,
         "share": share_of(model),
         "weights_version": weights_version(model),
         "weights_updated": core.marks.weights_updated(model.name, model.version),

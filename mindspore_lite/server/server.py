@@ -223,6 +223,7 @@ class Server:
 
             self._core.is_starting = True
             self._core.observer.tracing = tracing_of(self._tracer_provider)
+            self._core.health.watch(self._core.models.all)
             try:
                 for name, port in self._ports().items():
                     port.start()
@@ -298,6 +299,7 @@ class Server:
         self._is_closed = self._core.is_ending = self._core.refuses = True
         if self._sampler is not None:
             self._sampler.stop()
+        self._core.health.stop()
         for port in self._open.values():
             port.close()
         self._open = {}

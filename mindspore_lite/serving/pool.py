@@ -37,7 +37,7 @@ from mindspore_lite.core.deadline import WATCHDOG, Watchdog
 from mindspore_lite.core.fork import after_fork_in_child
 from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
-from mindspore_lite.serving import caller_core, interrupt
+from mindspore_lite.serving import asleep, caller_core, interrupt
 from mindspore_lite.serving.batching import compute, joining
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.inline_lane import InlineLane
@@ -50,6 +50,7 @@ from mindspore_lite.serving.thread_widths import Widths
 _LOG = logging.getLogger(__name__)
 GRACE_S = 5.0  # how long an engine may take to notice a stop; guess
 _CHAINS = 8  # callers of a batch that are woken at once; 4 were 3 % slower on an H200, 1 was 9 %
+_LATE_NS = 1_000_000_000  # after a stop, until the worker counts as stuck; guess
 _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way; guess
 
 Deliver = Callable[[Request], None]
@@ -97,6 +98,8 @@ class Pool:
         self._watchdog = watchdog
         self._pace: interrupt.Pace | None = None  # of runs on the main thread
         self._forked = self._gave_up = False
+        self._looking = threading.Lock()  # nothing is locked within it
+        self._sleepers = asleep.Sleepers()
         try:
             watchdog.start()  # close() needs it at the interpreter's end, when no thread can start
             for slot in self._scheduler.slots:
@@ -231,6 +234,20 @@ class Pool:
                 inside = len(self._quick)
             return occupancy(scheduler, inside)
 
+    def trouble(self) -> str:
+        """Why not every worker can compute; "" if all can. One that is only busy can."""
+        now_ns = self._clock_ns()
+        with self._lock:
+            late = self._scheduler.late(now_ns, _LATE_NS)
+            long = self._scheduler.long(now_ns, round(asleep.LONG_S * 1e9))
+            runs = [asleep.Run((slot, slot.started_ns), slot.ident) for slot in long]
+            workers = len(self._scheduler.slots)
+        if late:
+            return f"{late} of {workers} workers cannot end a run whose time is over"
+        with self._looking:
+            hung = self._sleepers.look(runs, now_ns / 1e9)
+        return f"{hung} of {workers} workers hang: they wait, and do not compute" if hung else ""
+
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, finish those that were taken, end the threads.
 
@@ -339,6 +356,7 @@ class Pool:
         if not self._scheduler.end(request, state, error):
             return False
         if slot is not None and slot.stop.fired:
+            slot.told_ns = self._clock_ns()
             self._expect_end(slot)
         return True
 
@@ -364,6 +382,7 @@ class Pool:
 
     def _run_here(self, slot: Slot, request: Request, inside: bool) -> None:
         """Compute in the caller's own thread."""
+        slot.ident = threading.get_ident()
         result = compute.one(slot, request, self._most_rows)
         now_ns = self._clock_ns()
         with self._lock:
@@ -414,6 +433,7 @@ class Pool:
 
     def _serve_batch(self, slot: Slot) -> bool:
         """Compute what was claimed and tell the callers; False when the slot was lost meanwhile."""
+        slot.ident = threading.get_ident()
         results = compute.batch(slot, self._most_rows, self._clock_ns)
         now_ns = self._clock_ns()
         with self._lock:
@@ -518,7 +538,7 @@ class Pool:
 
     def _leave_to_parent(self) -> None:
         self._forked, self._quick = True, None
-        self._lock = threading.Lock()  # the old one may be held for ever
+        self._lock, self._looking = threading.Lock(), threading.Lock()  # may be held for ever
         self._changed = threading.Condition(self._lock)
 
 

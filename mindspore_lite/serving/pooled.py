@@ -142,6 +142,10 @@ class PooledService:
         """Whether it takes calls."""
         return not self._closed
 
+    def examine(self) -> str:
+        """Why it cannot compute now, as far as is known at once; "" if it can."""
+        return "it was closed" if self._closed else self.pool.trouble()
+
     def submit_or_run(self, call: Call, ended: Ended) -> Callable[[], bool]:
         """submit() for an event loop: inputs are checked, and what takes microseconds is run here.
 

@@ -107,8 +107,8 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "began_ns", "lane", "lost", "place", "ran_ns", "run", "signal",
-        "started_ns", "stop", "tally", "thread",
+        "awake", "batch", "began_ns", "ident", "lane", "lost", "place", "ran_ns", "run", "signal",
+        "started_ns", "stop", "tally", "thread", "told_ns",
     )  # fmt: skip
 
     def __init__(self, place: WorkerPlace, tally: Tally) -> None:
@@ -120,6 +120,8 @@ class Slot:
         self.started_ns = 0
         self.began_ns = self.ran_ns = 0  # of the engine, where a batch was joined; else 0
         self.run: Run | None = None  # of the batch that ended last, if a request asks for it
+        self.ident = 0  # of the thread that computes, or did last
+        self.told_ns = 0  # when its run was told to stop, if `stop` was fired
         self.lost = False
         self.awake = False  # its thread was called, and has not looked at the queue since
         self.thread: threading.Thread | None = None
@@ -372,6 +374,28 @@ class Scheduler:
         fresh = Slot(slot.place, slot.tally)
         self.slots[slot.place.index] = fresh
         return fresh
+
+    def long(self, now_ns: int, limit_ns: int) -> list[Slot]:
+        """The slots on the CPU whose runs have taken so long, and were not told to stop."""
+        return [
+            slot
+            for slot in self.slots
+            if slot.batch
+            and not slot.place.card
+            and not slot.stop.fired
+            and now_ns - slot.started_ns >= limit_ns
+        ]
+
+    def late(self, now_ns: int, limit_ns: int) -> int:
+        """How many runs were told to stop so long ago, or twice the usual time, and still go on.
+
+        An engine looks whether to stop after each operator, of which one may be the whole model.
+        """
+        limit_ns = max(limit_ns, 2 * self._pace_ns)
+        return sum(
+            bool(slot.batch) and slot.stop.fired and now_ns - slot.told_ns >= limit_ns
+            for slot in self.slots
+        )
 
     def found_again(self, slot: Slot) -> None:
         """The engine of a lost slot let go after all."""

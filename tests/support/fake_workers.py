@@ -156,6 +156,7 @@ class FakeProcess:
     def __init__(self, workers: FakeWorkers, device: int, on_end: Callable[[], None]) -> None:
         self.workers = workers
         self.device = device
+        self.name = f"device {device}"
         self.pid = 1000 + len(workers.processes)
         self.model = FakeModel(self)  # the last one that was built
         self.models: list[FakeModel] = []

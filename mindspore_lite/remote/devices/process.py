@@ -55,6 +55,7 @@ class WorkerProcess:
         on_end: Callable[[], None] = _nothing,
         *,
         output: TextIO | None = None,
+        name: str = "",
     ) -> None:
         """Start it.
 
@@ -63,11 +64,13 @@ class WorkerProcess:
             cores: Where it may run; none leaves it as this process is.
             on_end: Called once, on another thread, when the process has ended.
             output: Where each line that it prints is shown as well.
+            name: What messages call it; "" is the device.
 
         Raises:
             ResourceError: It cannot be started.
         """
         self.device = device
+        self.name = name or f"device {device}"
         self.cores = tuple(cores)
         self._output = output
         self._session: WireSession | None = None
@@ -121,7 +124,7 @@ class WorkerProcess:
         return ours, popen
 
     def _no_room(self, exc: Exception) -> ResourceError:
-        return ResourceError(f"no worker process can be started for device {self.device}: {exc}")
+        return ResourceError(f"no worker process can be started for {self.name}: {exc}")
 
     @property
     def session(self) -> WireSession:
@@ -159,7 +162,7 @@ class WorkerProcess:
         else:
             how = f"ended with exit code {code}"
         words = "\n".join(self._words.copy())
-        text = f"the worker process of device {self.device} (pid {self.pid}) {how}"
+        text = f"the worker process of {self.name} (pid {self.pid}) {how}"
         if words:
             text += f"; its last words: {words}"
         return WorkerDiedError(text, device=self.device, signal=number, last_words=words)
@@ -218,7 +221,7 @@ class WorkerProcess:
             text = line[:_LINE_BYTES].decode("utf-8", "replace").rstrip()
             if text:
                 self._words.append(text)
-                _LOG.info("device %d: %s", self.device, text)
+                _LOG.info("%s: %s", self.name, text)
                 if self._output is not None:
                     with suppress(OSError, ValueError):  # closed: the last words are kept anyway
                         self._output.write(f"{text}\n")

@@ -33,6 +33,7 @@ from mindspore_lite.errors import (
 from mindspore_lite.remote.devices import trial
 from mindspore_lite.remote.devices.dispatcher import Dispatcher
 from mindspore_lite.remote.devices.groups import masks
+from mindspore_lite.remote.devices.process import WorkerProcess
 from mindspore_lite.remote.devices.report import MultiDeviceStatistics
 from mindspore_lite.remote.devices.request import Result, SplitRequest
 from mindspore_lite.remote.devices.split import Scatter, SplitPlan, joined, plan
@@ -62,11 +63,14 @@ class SplitService:
         retries: How often a part that was lost with its process is tried again.
         whole: Whether one process has all that the settings name, and no batch is split. It is
             started again however often it ends.
+        name: What messages call the process of such a model.
     """
 
     weights_handle = ""  # see _check_weights
 
-    def __init__(self, path: str, spec: Spec, retries: int = 0, *, whole: bool = False) -> None:
+    def __init__(
+        self, path: str, spec: Spec, retries: int = 0, *, whole: bool = False, name: str = ""
+    ) -> None:
         self.spec = spec
         self._whole = whole
         _check_weights(spec, "a server with process isolation" if whole else "a MultiDeviceRunner")
@@ -78,7 +82,11 @@ class SplitService:
         first_s = spec.timeout_s if spec.target == "cpu" else 0.0
         self._run_limit_s = spec.budget.run_limit_s(first_s)
         places = (_one_place if whole else _places)(path, spec, self._run_limit_s)
-        self.dispatcher = Dispatcher(places, retries=retries, stays=whole)
+        if name:
+            places = [replace(place, name=name) for place in places]
+        self.dispatcher = Dispatcher(
+            places, retries=retries, stays=whole, start=partial(WorkerProcess, name=name)
+        )
         models = [life.model for life in self.dispatcher.lives]
         self.inputs, self.outputs = for_target(spec.target, models[0].inputs), models[0].outputs
         self._shapes = [info.shape for info in self.inputs]

@@ -50,10 +50,10 @@ def _ask(process: WorkerProcess, over: threading.Event) -> None:
         try:
             silent_s = heartbeat.ask()
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
-            _LOG.warning("device %d cannot be asked: %s", process.device, exc)
+            _LOG.warning("%s cannot be asked: %s", process.name, exc)
             silent_s = 0.0
         if silent_s >= SILENT_S and not over.is_set():
-            _LOG.error("the worker process of device %d hangs while it builds", process.device)
+            _LOG.error("the worker process of %s hangs while it builds", process.name)
             process.kill(f"it did not answer for {silent_s:.1f} s while it built the model")
             return
         over.wait(EVERY_S)

@@ -88,6 +88,12 @@ class DevicePlace:
     build: Build
     stamp: tuple[int, ...] = ()  # how the file looked when the runner was built; (): any will do
     keeps_trying: bool = False  # after it failed too often, it is started again all the same
+    name: str = ""  # what messages call it, if not by its number
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return self.name or f"device {self.device}"
 
     def check_unchanged(self) -> None:
         """Raise when the file that was built is another by now: devices must not differ."""
@@ -182,6 +188,10 @@ class Supervisor:
         look = partial(self._end_if_stuck, life)
         WATCHDOG.watch(due_s, partial(self._events.put, look))
 
+    def give_up(self, life: Life, why: str) -> None:
+        """End the worker, which is known to be of no use; another is started."""
+        self._events.put(partial(self._give_up, life, why))
+
     def made(self, process: WorkerProcess, weights: Weights) -> Life:
         """Build the model in a process, which is ended if it hangs, and give it these weights."""
         session = process.session
@@ -259,14 +269,12 @@ class Supervisor:
             back_off_s = self._back_off_s(error)
             if back_off_s is None:
                 if self._was_ready:
-                    _LOG.error("device %d is taken out: %s", self.place.device, error)
+                    _LOG.error("%s is taken out: %s", self.place.title, error)
                 self._set(State.OUT, error=error)
                 if self._was_ready and self.place.keeps_trying:
                     back_off_s = LONGEST_BACK_OFF_S
             else:
-                _LOG.warning(
-                    "device %d starts again in %.1f s: %s", self.place.device, back_off_s, error
-                )
+                _LOG.warning("%s starts again in %.1f s: %s", self.place.title, back_off_s, error)
                 self._set(State.DOWN, error=error)
             self._rest(back_off_s)
             if self._stopping:
@@ -307,7 +315,7 @@ class Supervisor:
                     heartbeat
                 )()  # and keep nothing of it: it may refer to large weights
             except Exception:  # noqa: BLE001 - the device must be watched all the same
-                _LOG.exception("device %d could not be looked after", self.place.device)
+                _LOG.exception("%s could not be looked after", self.place.title)
         self._ready_s += self._clock() - since_s
 
     def _next_event(self, heartbeat: Heartbeat) -> Callable[[], object]:
@@ -385,10 +393,14 @@ class Supervisor:
         try:
             silent_s = heartbeat.ask_for_work()
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
-            _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
+            _LOG.warning("%s cannot be asked: %s", self.place.title, exc)
             return
         if silent_s >= SILENT_S:
             self._end(life, f"it did not answer for {silent_s:.1f} s, nor did it compute")
+
+    def _give_up(self, life: Life, why: str) -> None:
+        if self.has(life):
+            self._end(life, why)
 
     def _retire(self, life: Life) -> None:
         if self._end_if_stuck(life):  # it was called off, and ends soon or is stuck
@@ -408,13 +420,13 @@ class Supervisor:
         except ClosedError:  # the model went with its weights, or the worker is about to end
             pass
         except LiteError as exc:  # there is no lane to ask over: that tells nothing about it
-            _LOG.warning("device %d cannot be asked: %s", self.place.device, exc)
+            _LOG.warning("%s cannot be asked: %s", self.place.title, exc)
         return None
 
     def _end(self, life: Life, why: str) -> None:
         """End a process that is of no use; nothing is sent there any more."""
-        _LOG.error("the worker process of device %d is ended: %s", self.place.device, why)
-        text = f"the worker process of device {self.place.device} is being ended: {why}"
+        _LOG.error("the worker process of %s is ended: %s", self.place.title, why)
+        text = f"the worker process of {self.place.title} is being ended: {why}"
         self._set(State.DOWN, error=WorkerDiedError(text, device=self.place.device))
         life.process.kill(why)
 

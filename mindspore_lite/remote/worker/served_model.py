@@ -137,9 +137,12 @@ class Served(Hosted):
             return Description(*self._service.resize(shapes))
 
     def info(self, key: str) -> str:
-        """One fact, as get_model_info() has it, or the time limit of requests."""
+        """One fact, as get_model_info() has it; or the time limit of requests, or a trouble."""
         if key == "timeout_us":  # clients watch their own deadlines, but do not read settings
             return str(math.ceil(min(self._service.spec.timeout_s * 1e6, MAX_US)))
+        if key == "trouble":
+            found = self._service
+            return found.pool.trouble() if isinstance(found, PooledService) else ""
         more = MODEL_INFO_KEYS if isinstance(self._service, SingleService) else ()
         return fact(self._service, key, more)
 

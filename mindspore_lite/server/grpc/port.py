@@ -81,6 +81,7 @@ class GrpcPort:
             ) from exc
         server.start()
         self._server = server
+        self._core.health.prompt("grpc", self._pools.probes.submit)
         return self.number
 
     def stop_accepting(self, idle_s: float) -> None:
@@ -101,6 +102,7 @@ class GrpcPort:
 
     def close(self) -> None:
         """Close at once: calls under way are cancelled. Harmless when repeated."""
+        self._core.health.forget("grpc")
         server, self._server = self._server, None
         if server is not None:
             self._service.end_when_idle()

@@ -98,7 +98,10 @@ class Service:
         self._is_ending = threading.Event()
         pb, core = inference_pb2, self.core
         # probes have no content: they are answered without it, so that nobody can hold a thread
-        self._probe("ServerLive", lambda *_: pb.ServerLiveResponse(live=True).SerializeToString())
+        self._probe(
+            "ServerLive",
+            lambda *_: pb.ServerLiveResponse(live=core.is_live).SerializeToString(),
+        )
         self._probe(
             "ServerReady",
             lambda *_: pb.ServerReadyResponse(ready=core.is_ready).SerializeToString(),

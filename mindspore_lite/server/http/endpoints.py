@@ -31,7 +31,9 @@ _HEAVY_VALUES = 4096  # of an answer in JSON; guess
 
 
 def live(exchange: Exchange) -> Reply:
-    """The process answers."""
+    """The process answers, and its other ports get something done."""
+    if not exchange.core.is_live:
+        raise RequestError(Kind.UNAVAILABLE, "the server has stalled; start it again")
     return json_reply({"live": True})
 
 
@@ -154,7 +156,10 @@ def _get(handler: object, summary: str, gives: str, **more: object) -> dict[str,
 
 ROUTES = Routes(
     [
-        Route("/v2/health/live", _get(live, "Is the process alive?", "Live", need=Need.OPEN)),
+        Route(
+            "/v2/health/live",
+            _get(live, "Is the process alive?", "Live", need=Need.OPEN, fails=(503,)),
+        ),
         Route(
             "/v2/health/ready",
             _get(ready, "Should requests come here?", "Ready", need=Need.OPEN, fails=(503,)),

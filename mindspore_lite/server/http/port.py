@@ -126,6 +126,7 @@ class HttpPort:
         """Close all at once. Harmless when repeated."""
         if self.loop.is_closed():
             return
+        self.core.health.forget("http")
 
         async def end() -> None:
             if self._server is not None:
@@ -214,6 +215,7 @@ class HttpPort:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
+        self._pulse = self.core.health.pulse("http")
         self.loop.call_later(self._look_s, self._look)
         self.loop.run_forever()
 
@@ -223,6 +225,7 @@ class HttpPort:
         return min(_LOOK_S, min(limits.head_s, limits.idle_s, limits.body_grace_s) / 4)
 
     def _look(self) -> None:
+        self._pulse.beat()
         now_s = self.loop.time()
         for connection in list(self.connections):
             connection.look(now_s)
