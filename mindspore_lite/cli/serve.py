@@ -96,6 +96,9 @@ class Options:
         Compute requests once more that were lost with such a process.
     metrics_port
         A port of its own for /metrics, without a token; 0 is any.
+    share
+        NAME=NUMBER: how much of the cores a model may use next to others that are busy, compared
+        with their shares, which are 1 unless they are given; may be repeated.
     grace_s
         For how long requests under way may go on after SIGTERM; a second signal ends at once.
     """
@@ -129,6 +132,7 @@ class Options:
     isolation: tuple[str, ...] = ()
     retry: Annotated[bool, _FLAG] = False
     metrics_port: int | None = None
+    share: tuple[str, ...] = ()
     grace_s: float = GRACE_S
 
 
@@ -201,6 +205,7 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         load_models=options.load_model,
         poll_s=options.poll_s,
         sandbox=_sandbox(options),
+        shares=_shares(options.share),
     )
 
 
@@ -257,6 +262,17 @@ def _sandbox(options: Options) -> bool:
         complain(f"models are built without a sandbox, for there is none on {options.target}")
         return False
     return options.sandbox is not False
+
+
+def _shares(texts: tuple[str, ...]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            fail(f"--share {text}: wanted a number, such as {name or 'NAME'}=2", code=2)
+    return found
 
 
 def _context(options: Options) -> Context:

@@ -144,7 +144,7 @@ class _Prompt:
     """Has threads beat a pulse, once at a time: those that are stalled get no more to do."""
 
     def __init__(self, pulse: Pulse, submit: Submit) -> None:
-        self._pulse = pulse
+        self.pulse = pulse
         self._submit = submit
         self._is_due = True
 
@@ -155,7 +155,7 @@ class _Prompt:
             self._submit(self._beat)
 
     def _beat(self) -> None:
-        self._pulse.beat()
+        self.pulse.beat()
         self._is_due = True
 
 
@@ -172,7 +172,7 @@ class Health:
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
-        self._pulses: dict[str, Pulse] = {}
+        self._pulses: dict[Pulse, str] = {}
         self._prompts: dict[str, _Prompt] = {}
         self._is_watching = False
         self._is_over = threading.Event()
@@ -180,7 +180,7 @@ class Health:
     def pulse(self, name: str) -> Pulse:
         """Expect a beat of this from now on."""
         found = Pulse(self._clock)
-        self._pulses = {**self._pulses, name: found}
+        self._pulses = {**self._pulses, found: name}
         return found
 
     def prompt(self, name: str, submit: Submit) -> None:
@@ -188,15 +188,21 @@ class Health:
         if self._is_watching:
             self._prompts = {**self._prompts, name: _Prompt(self.pulse(name), submit)}
 
-    def forget(self, name: str) -> None:
+    def unprompt(self, name: str) -> None:
+        """The threads are to end."""
+        found = self._prompts.get(name)
+        if found is not None:
+            self._prompts = {other: one for other, one in self._prompts.items() if other != name}
+            self.forget(found.pulse)
+
+    def forget(self, pulse: Pulse) -> None:
         """It is to end, and does not beat any more."""
-        self._prompts = {other: one for other, one in self._prompts.items() if other != name}
-        self._pulses = {other: one for other, one in self._pulses.items() if other != name}
+        self._pulses = {other: name for other, name in self._pulses.items() if other is not pulse}
 
     def stalled(self, limit_s: float | None = None) -> list[str]:
         """What has had no beat for so long; None is STALLED_S."""
         limit_s = STALLED_S if limit_s is None else limit_s
-        return [name for name, one in self._pulses.items() if one.silent_s > limit_s]
+        return [name for one, name in self._pulses.items() if one.silent_s > limit_s]
 
     @property
     def is_live(self) -> bool:
@@ -219,7 +225,7 @@ class Health:
                         act()
                     except Exception:  # noqa: BLE001 - the others must be looked at
                         _LOG.exception("the health of a part of the server cannot be told")
-            self.forget("health")
+            self.forget(pulse)
 
         threading.Thread(target=look, name="mslite-health", daemon=True).start()
 

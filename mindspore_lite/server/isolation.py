@@ -9,6 +9,7 @@ of the engine then takes nothing but the requests that this process was computin
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -40,6 +41,8 @@ from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
+_NICE_STEP = 1.25  # by which the kernel's weights of two neighbouring nice values differ
+
 
 class Isolation(Enum):
     """What a crash of a model's engine takes with it."""
@@ -58,16 +61,19 @@ class IsolatedService:
         spec: How it runs.
         retry: Whether a request that was lost with the process is computed once more.
         name: Of the model, for messages.
+        nice: How much its process gives way to others, 0 to 19; see `niceness`.
 
     Raises:
         LiteError: The model cannot be built there.
     """
 
-    def __init__(self, path: Path, spec: Spec, *, retry: bool = False, name: str = "") -> None:
+    def __init__(
+        self, path: Path, spec: Spec, *, retry: bool = False, name: str = "", nice: int = 0
+    ) -> None:
         self.spec = spec
         self.file_bytes = path.stat().st_size
         title = f"model {name}" if name else ""
-        self._split = SplitService(str(path), spec, int(retry), whole=True, name=title)
+        self._split = SplitService(str(path), spec, int(retry), whole=True, name=title, nice=nice)
         self.inputs, self.outputs = self._split.inputs, self._split.outputs
         self._told: dict[str, Any] = {}  # what the process last told of its pool
         self.statistics()
@@ -185,12 +191,28 @@ class IsolatedService:
 
 
 def started(
-    path: Path, spec: Spec, isolation: Isolation, *, retry: bool = False, name: str = ""
+    path: Path,
+    spec: Spec,
+    isolation: Isolation,
+    *,
+    retry: bool = False,
+    name: str = "",
+    share: float = 1.0,
+    largest_share: float = 1.0,
 ) -> PooledService | IsolatedService:
-    """Build a model of the server."""
+    """Build a model of the server; its share of the cores counts against those of others."""
     if isolation is Isolation.PROCESS:
-        return IsolatedService(path, spec, retry=retry, name=name)
-    return PooledService(ModelInput(model_kind(path), path), spec)
+        nice = niceness(share, largest_share)
+        return IsolatedService(path, spec, retry=retry, name=name, nice=nice)
+    return PooledService(ModelInput(model_kind(path), path), spec, share=share)
+
+
+def niceness(share: float, largest: float) -> int:
+    """The nice value that gives a process its share, next to one of the largest.
+
+    Each step is about a quarter of processor time: that is how the kernel weighs them.
+    """
+    return min(19, max(0, round(math.log(largest / share) / math.log(_NICE_STEP))))
 
 
 def _plain(error: LiteError) -> LiteError:

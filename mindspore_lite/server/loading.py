@@ -7,6 +7,7 @@ models.load(entry.name, "1", partial(loading.start, entry, "1"), loading.options
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Loading:
             on threads unless it is there.
         retry: Whether requests that were lost with a process are computed once more.
         sandbox: Whether all models are built in a jailed process, whatever their files say.
+        shares: Of the cores, by model, instead of what its files say.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Loading:
         *,
         retry: bool = False,
         sandbox: bool = False,
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         self._context = context
         word = checks.one_of(*(one.value for one in Isolation))
@@ -49,6 +52,7 @@ class Loading:
         self._usual = self.isolated.pop("", Isolation.THREAD.value)
         self._retry = checks.flag("retry", retry)
         self._sandbox = checks.flag("sandbox", sandbox)
+        self.shares = _checked_shares(shares or {})
 
     def start(self, entry: ModelEntry, version: str) -> PoolLike:
         """Build a version.
@@ -63,14 +67,26 @@ class Loading:
             path = self._path(entry, version)
             first = (_JAIL,) if self._sandbox else ()
             spec = spec_of(entry.config, self._context, first)
+            share = self._share(entry)
             start = partial(
-                started, path, spec, Isolation(how), retry=self._retry, name=entry.name
+                started,
+                path,
+                spec,
+                Isolation(how),
+                retry=self._retry,
+                name=entry.name,
+                share=share,
+                largest_share=max(1.0, share, *self.shares.values()),
             )
             return start_checked(entry.config, start)
 
     def options(self, entry: ModelEntry, version: str) -> ModelOptions:
         """What the server says of a version."""
-        return options_of(entry.config, self._path(entry, version))
+        config = replace(entry.config, share=self._share(entry))
+        return options_of(config, self._path(entry, version))
+
+    def _share(self, entry: ModelEntry) -> float:
+        return self.shares.get(entry.name, entry.config.share)
 
     @staticmethod
     def _path(entry: ModelEntry, version: str) -> Path:
@@ -78,3 +94,16 @@ class Loading:
         if path is None:
             raise ModelFileError(f"model {entry.name!r} has no version {version}")
         return path
+
+
+def _checked_shares(given: Mapping[str, float]) -> dict[str, float]:
+    """The models' shares of the cores, by name."""
+    for name, share in given.items():
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise TypeError(f"the share of model {name!r} must be a number, but got {share!r}")
+        if not 0.001 <= share <= 1000:
+            raise ValueError(
+                f"the share of model {name!r} must be 0.001 to 1000, but got {share}; shares are "
+                "compared with each other, and 1 is the usual one"
+            )
+    return {name: float(share) for name, share in given.items()}

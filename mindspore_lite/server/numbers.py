@@ -50,7 +50,7 @@ def state_of(model: ServedModel) -> str:
 
 def share_of(model: ServedModel) -> float:
     """Of the cores, against other models."""
-    return float(getattr(getattr(model, "config", None), "share", 1.0))
+    return model.config.share
 
 
 def weights_version(model: ServedModel) -> int:

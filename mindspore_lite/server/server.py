@@ -98,6 +98,8 @@ class Server:
             later on, by "explicit" or "poll".
         tracer_provider: From OpenTelemetry's SDK, for spans of requests; None makes one if the
             OTEL_ variables ask for it.
+        shares: Of the cores, by model: how much it may use next to others that are busy, compared
+            with their shares. 1 for those that are missing.
 
     Raises:
         TypeError: An argument is of the wrong type.
@@ -145,6 +147,7 @@ class Server:
         poll_s: float = 0.0,
         sandbox: bool | None = None,
         tracer_provider: Any = None,
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         _check_installed()
         from mindspore_lite.server.access import Gate
@@ -156,7 +159,7 @@ class Server:
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
         sandbox = control != "none" if sandbox is None else sandbox
         self._sources, self._loads = Sources(models), _loads(control, load_models)
-        loading = _loading(context, isolation, retry, sandbox)
+        loading = _loading(context, isolation, retry, sandbox, shares or {})
         self._control = _control(self._core, self._sources, loading, control, poll_s)
         tls = (os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca))
         self._http = _http_options(host, http_port, tls, allow_hosts, allow_origins, access_log)
@@ -350,13 +353,17 @@ def _allow_shm(core: Core, owners: Sequence[int] | None) -> None:
 
 
 def _loading(
-    context: Context | None, isolation: str | Mapping[str, str], retry: bool, sandbox: bool
+    context: Context | None,
+    isolation: str | Mapping[str, str],
+    retry: bool,
+    sandbox: bool,
+    shares: Mapping[str, float],
 ) -> Loading:
     from mindspore_lite.server.loading import Loading
 
     given = Context() if context is None else context
     checks.instance("context", given, Context)
-    return Loading(given, isolation, retry=retry, sandbox=sandbox)
+    return Loading(given, isolation, retry=retry, sandbox=sandbox, shares=shares)
 
 
 def _loads(control: str, load_models: Sequence[str]) -> Sequence[str]:
@@ -375,9 +382,10 @@ def _control(core: Core, sources: Sources, loading: Loading, mode: str, poll_s: 
     if checks.seconds("poll_s", poll_s) and mode != POLL:
         raise ValueError("poll_s goes with control='poll'")
     names = sources.checked() if mode == NONE else sources.read()
-    unknown = sorted(set(loading.isolated) - set(names))
-    if unknown and mode == NONE:
-        raise ValueError(f"isolation names {unknown}, but the models are {sorted(names)}")
+    for what, given in (("isolation", loading.isolated), ("shares", loading.shares)):
+        unknown = sorted(set(given) - set(names))
+        if unknown and mode == NONE:
+            raise ValueError(f"{what} names {unknown}, but the models are {sorted(names)}")
     poll_s, mark = poll_s or _POLL_S, core.marks.add
     control = Control(core.models, loading, sources.read, mode=mode, poll_s=poll_s, mark=mark)
     core.add_control(control)

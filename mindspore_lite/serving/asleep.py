@@ -12,12 +12,18 @@ deadline is.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from mindspore_lite.core.fork import ForkLock
+
+if TYPE_CHECKING:
+    from mindspore_lite.serving.scheduler import Slot
 
 ASLEEP_S = 10.0  # guess
+LATE_S = 1.0  # after a stop, until the worker counts as stuck; guess
 LONG_S = 2.0  # runs that take less are not looked at: reading what threads do takes some time
 _LOOKS = 4  # at least; one may come at a moment in which nothing is done
 _IDLE_TICKS = 2  # of processor time that somebody else's threads may have used meanwhile
@@ -50,6 +56,29 @@ def native_ids() -> dict[int, int]:
     }
 
 
+def long_runs(slots: Iterable[Slot], now_ns: int) -> list[Run]:
+    """The runs on the CPU that have taken long, and were not told to stop. With the pool's lock."""
+    return [
+        Run((slot, slot.started_ns), slot.ident)
+        for slot in slots
+        if slot.batch
+        and not slot.place.card
+        and not slot.stop.fired
+        and now_ns - slot.started_ns >= LONG_S * 1e9
+    ]
+
+
+def late_runs(slots: Iterable[Slot], now_ns: int, pace_ns: int) -> int:
+    """How many runs were told to stop LATE_S ago, or twice the usual time, and still go on.
+
+    An engine looks whether to stop after each operator, of which one may be the whole model.
+    """
+    limit_ns = max(LATE_S * 1e9, 2 * pace_ns)
+    return sum(
+        bool(slot.batch) and slot.stop.fired and now_ns - slot.told_ns >= limit_ns for slot in slots
+    )
+
+
 class Run(NamedTuple):
     """A run under way: which one it is, and the thread it runs on, by Python's number."""
 
@@ -64,7 +93,7 @@ class _Sleep(NamedTuple):
 
 
 class Sleepers:
-    """Knows since when runs sleep. For one thread at a time."""
+    """Knows since when runs sleep."""
 
     def __init__(
         self,
@@ -74,10 +103,22 @@ class Sleepers:
         self._threads = threads
         self._natives = natives
         self._asleep: dict[object, _Sleep] = {}
+        self._lock = ForkLock()  # guards it; nothing else is locked within
 
-    def look(self, runs: Iterable[Run], now_s: float) -> int:
+    def trouble(self, late: int, long: Sequence[Run], workers: int, now_s: float) -> str:
+        """What is wrong where so many of the workers do not stop, and these runs take long."""
+        hung = self.look(long, now_s)
+        if not late and not hung:
+            return ""
+        why = "cannot end a run whose time is over" if late else "hang: they wait, and do nothing"
+        return f"{late or hung} of {workers} workers {why}"
+
+    def look(self, runs: Sequence[Run], now_s: float) -> int:
         """How many of these runs hang; they are all that take long."""
-        runs = list(runs)
+        with self._lock:
+            return self._look(runs, now_s)
+
+    def _look(self, runs: Sequence[Run], now_s: float) -> int:
         if not runs:
             self._asleep = {}
             return 0

@@ -22,6 +22,7 @@ from mindspore_lite.engines.base import Session, Stop
 from mindspore_lite.errors import ClosedError, LiteError, StoppedError
 from mindspore_lite.serving.batching.compute import checked_run, engine_error
 from mindspore_lite.serving.call import Arrays, Call
+from mindspore_lite.serving.core_share import CoreShare
 from mindspore_lite.serving.request import State
 from mindspore_lite.serving.scheduler import Scheduler
 
@@ -36,6 +37,7 @@ class InlineLane:
         session: Session,
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
+        cores: CoreShare | None = None,
     ) -> None:
         self.closing = False
         self._stop = Stop()
@@ -44,13 +46,19 @@ class InlineLane:
         self._shapes = [info.shape for info in session.info.inputs]
         self._changed = changed  # called without any lock when the books should be looked at
         self._clock_ns = clock_ns
+        self._cores = cores  # where runs are counted that did not ask for one
         self._inside: deque[None] = deque()
         self._done: deque[int] = deque()  # of priority 0
         self._ended: dict[tuple[State, int], deque[int]] = {(State.DONE, 0): self._done}
 
     def takes(self, inputs: Arrays) -> bool:
-        """Whether they have the sizes that the lane was made for; others may take long."""
-        return [array.shape for array in inputs] == self._shapes
+        """Whether they have the sizes that the lane was made for; others may take long.
+
+        A pool that had more than its share of the cores has them queue.
+        """
+        if [array.shape for array in inputs] != self._shapes:
+            return False
+        return self._cores is None or not self._cores.is_heavy(self._clock_ns())
 
     def run(self, call: Call, stop: Stop | None = None) -> list[np.ndarray]:
         """Compute the outputs on the calling thread; `stop` ends this run alone."""
@@ -72,6 +80,8 @@ class InlineLane:
         done.append(end_ns - start_ns)
         if call.timing is not None:
             call.timing.ran_alone(start_ns, end_ns)
+        if self._cores is not None:
+            self._cores.used(end_ns - start_ns, end_ns)
         if len(done) > _MANY or self.closing:
             self._changed()
         return outputs

@@ -40,6 +40,7 @@ from mindspore_lite.errors import EngineError, LiteError, RequestTimeoutError
 from mindspore_lite.serving import asleep, caller_core, interrupt
 from mindspore_lite.serving.batching import compute, joining
 from mindspore_lite.serving.call import Call
+from mindspore_lite.serving.core_share import CoreShare
 from mindspore_lite.serving.inline_lane import InlineLane
 from mindspore_lite.serving.layout import Layout
 from mindspore_lite.serving.request import Request, State
@@ -50,7 +51,6 @@ from mindspore_lite.serving.thread_widths import Widths
 _LOG = logging.getLogger(__name__)
 GRACE_S = 5.0  # how long an engine may take to notice a stop; guess
 _CHAINS = 8  # callers of a batch that are woken at once; 4 were 3 % slower on an H200, 1 was 9 %
-_LATE_NS = 1_000_000_000  # after a stop, until the worker counts as stuck; guess
 _EXIT_S = 5.0  # how long the interpreter's end may be held up by runs under way; guess
 
 Deliver = Callable[[Request], None]
@@ -78,6 +78,7 @@ class Pool:
         batching: Batching | None = None,
         quick: Session | None = None,
         run_ns: int = 0,
+        share: float | None = None,
         clock_ns: Callable[[], int] = time.monotonic_ns,
         watchdog: Watchdog = WATCHDOG,
     ) -> None:
@@ -92,13 +93,15 @@ class Pool:
         # where the host computes, the core that callers meet on may be busy
         self._on_cards = all(place.card for place in places)
         self._clock_ns = clock_ns
+        self._cores: CoreShare | None = None  # None: cores are not shared with other pools
+        if share is not None and not self._on_cards:
+            self._cores = self._scheduler.cores = CoreShare(share, layout, self._cores_free)
         self._quick: InlineLane | None = None
         if quick is not None and self._direct and not batching:
-            self._quick = InlineLane(quick, self._tidy, clock_ns)
+            self._quick = InlineLane(quick, self._tidy, clock_ns, self._cores)
         self._watchdog = watchdog
         self._pace: interrupt.Pace | None = None  # of runs on the main thread
         self._forked = self._gave_up = False
-        self._looking = threading.Lock()  # nothing is locked within it
         self._sleepers = asleep.Sleepers()
         try:
             watchdog.start()  # close() needs it at the interpreter's end, when no thread can start
@@ -238,15 +241,10 @@ class Pool:
         """Why not every worker can compute; "" if all can. One that is only busy can."""
         now_ns = self._clock_ns()
         with self._lock:
-            late = self._scheduler.late(now_ns, _LATE_NS)
-            long = self._scheduler.long(now_ns, round(asleep.LONG_S * 1e9))
-            runs = [asleep.Run((slot, slot.started_ns), slot.ident) for slot in long]
-            workers = len(self._scheduler.slots)
-        if late:
-            return f"{late} of {workers} workers cannot end a run whose time is over"
-        with self._looking:
-            hung = self._sleepers.look(runs, now_ns / 1e9)
-        return f"{hung} of {workers} workers hang: they wait, and do not compute" if hung else ""
+            slots = self._scheduler.slots
+            late = asleep.late_runs(slots, now_ns, self._scheduler.pace_ns)
+            long = asleep.long_runs(slots, now_ns)
+        return self._sleepers.trouble(late, long, len(slots), now_ns / 1e9)
 
     def close(self, timeout_s: float | None) -> None:
         """Take no more requests, finish those that were taken, end the threads.
@@ -270,6 +268,9 @@ class Pool:
             self._watchdog.cancel(entry)
         if inside:
             return
+        if self._cores is not None:
+            self._cores.forget(self._clock_ns())
+        self._wake_others()
         for slot in self._scheduler.idle_slots():  # the others were given up
             if slot.thread is not None:
                 slot.thread.join()
@@ -368,7 +369,7 @@ class Pool:
         with self._lock:
             if slot.stop is not stop or not slot.batch or self._gave_up:
                 return  # it ended in time
-            fresh = self._scheduler.replace(slot)
+            fresh = self._scheduler.replace(slot, self._clock_ns())
             if fresh is None:
                 _LOG.error("%d runs hang, as many as there are workers", self._scheduler.stuck)
                 self._expect_end(slot)  # another one may come back
@@ -377,6 +378,7 @@ class Pool:
         _LOG.warning("a run does not stop; worker %d goes on with a new thread", slot.place.index)
         self._start_thread(fresh)
         _call(fresh)
+        self._wake_others()
 
     # --- computing ---
 
@@ -399,6 +401,7 @@ class Pool:
                 self._changed.notify_all()
         if called:
             _call(slot)
+        self._wake_others()
 
     def _serve(self, slot: Slot) -> None:
         """The life of a slot's thread."""
@@ -413,7 +416,7 @@ class Pool:
             due_ns = woken = None
             with self._lock:
                 # neither: woken to end, while the slot is idle or a caller computes in it
-                mine = slot.awake or self._scheduler.gathering is slot
+                mine = slot.awake or self._scheduler.is_waiting(slot)
                 if mine:
                     due_ns = self._scheduler.claim(slot, self._clock_ns())
                     woken = self._scheduler.to_wake()
@@ -423,6 +426,7 @@ class Pool:
                     if slot in self._scheduler.idle_slots():  # nobody calls it any more
                         return
             _call(woken)
+            self._wake_others()
             if mine:
                 if not self._serve_batch(slot):
                     return
@@ -459,6 +463,18 @@ class Pool:
             _wake(request)
         self._call_back(ended)
         return not slot.lost
+
+    def _cores_free(self) -> None:
+        """The arbiter has cores for this pool; called by threads of others, without a lock."""
+        with self._lock:
+            slot = self._scheduler.starved(self._clock_ns())
+        _call(slot)
+        self._wake_others()
+
+    def _wake_others(self) -> None:
+        """Wake pools that got cores of this one; without the lock."""
+        if self._cores is not None:
+            self._cores.wake_others()
 
     def _deliver(self, requests: list[Request]) -> None:
         """Wake callers that wait, then call back the others, whose code may take long."""
@@ -538,7 +554,7 @@ class Pool:
 
     def _leave_to_parent(self) -> None:
         self._forked, self._quick = True, None
-        self._lock, self._looking = threading.Lock(), threading.Lock()  # may be held for ever
+        self._lock = threading.Lock()  # the old one may be held for ever
         self._changed = threading.Condition(self._lock)
 
 

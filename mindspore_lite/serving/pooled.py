@@ -51,9 +51,17 @@ class PooledService:
     """A model on workers that share one copy of its weights; see serving/service.py."""
 
     def __init__(
-        self, given: ModelInput, spec: Spec, derived: tuple[PooledService, Placed] | None = None
+        self,
+        given: ModelInput,
+        spec: Spec,
+        derived: tuple[PooledService, Placed] | None = None,
+        share: float | None = None,
     ) -> None:
-        """Load a model; or, of a service and what was derived from it, only make the pool."""
+        """Load a model; or, of a service and what was derived from it, only make the pool.
+
+        With a share, cores are shared with other such services of this process (arbiter.py).
+        """
+        self._share = share
         given = self._given = replace(given, beside=spec.mindir_path)
         spec = self.spec = choice.settled(spec, given)
         self._batching: Batching | None = None  # how requests are joined, along the batch axis
@@ -99,6 +107,7 @@ class PooledService:
             batching=batching,
             quick=self._quick() if is_quick else None,
             run_ns=round(run_s * 1e9),
+            share=self._share,
         )
 
     @property
@@ -211,22 +220,21 @@ class PooledService:
         with self._changing:
             replaced = self._replacements(groups)
             if not self.spec.on_card:
-                return PooledService(
-                    self._given, self.spec, (self, derived(self._placed, replaced))
-                )
+                made = (self, derived(self._placed, replaced))
+                return PooledService(self._given, self.spec, made, self._share)
             stamps = self._placed.built.stamps
-        made = PooledService(self._given, self.spec)
+        other = PooledService(self._given, self.spec, share=self._share)
         try:
-            if made._placed.built.stamps != stamps:
+            if other._placed.built.stamps != stamps:
                 raise ModelFileError(
                     f"{self._given.name} changed since it was built; build it again"
                 )
-            assert made._placed.changing is not None
-            made._placed.changing.change(replaced)
+            assert other._placed.changing is not None
+            other._placed.changing.change(replaced)
         except BaseException:
-            made.close(0.0)
+            other.close(0.0)
             raise
-        return made
+        return other
 
     def _replacements(self, groups: list[list[Tensor]]) -> dict[str, np.ndarray]:
         """All weights that differ from the file's after an update."""

@@ -5,7 +5,8 @@ and times come as arguments. That makes it the part that is tested as a state ma
 
 What always holds:
 - a request is in the queue, or in the batch of one slot, or has ended; it ends once (request.py);
-- a slot is idle, or gathering (waiting for more rows of a batch), or busy;
+- a slot is idle, or gathering (waiting for more rows of a batch), or starving (waiting for a core,
+  where pools share them; core_share.py), or busy;
 - sent = queued + running + done + failed + timed_out + cancelled + rejected + closed;
 - requests of equal keys start in the order of the queue: by priority, with ageing (queue.py).
 
@@ -31,6 +32,7 @@ import numpy as np
 
 from mindspore_lite.engines.base import Stop
 from mindspore_lite.errors import ClosedError, QueueFullError
+from mindspore_lite.serving.core_share import CoreShare
 from mindspore_lite.serving.prefetch import Line
 from mindspore_lite.serving.queue import Queue
 from mindspore_lite.serving.request import Request, State
@@ -42,6 +44,7 @@ _PATIENCE = 10  # a run is worth a tenth of its time in waiting for more rows; g
 _IN_PASSING = 1  # all of it while the card is busy for another slot, which costs little; guess
 _WELL_FILLED = 0.75  # of a bucket: below, the rows of the next smaller one are taken; guess
 _CROWD = 8  # rows; guess
+_ASK_AGAIN_NS = 1_000_000_000  # for cores, although one is told of those that are free
 _SCANNED = 256  # waiting requests that are looked through for the same key; guess
 
 
@@ -107,8 +110,8 @@ class Slot:
     """A worker: it computes one batch at a time. `signal` is what its thread sleeps on."""
 
     __slots__ = (
-        "awake", "batch", "began_ns", "ident", "lane", "lost", "place", "ran_ns", "run", "signal",
-        "started_ns", "stop", "tally", "thread", "told_ns",
+        "awake", "batch", "began_ns", "cores", "ident", "lane", "lost", "place", "ran_ns", "run",
+        "signal", "started_ns", "stop", "tally", "thread", "told_ns",
     )  # fmt: skip
 
     def __init__(self, place: WorkerPlace, tally: Tally) -> None:
@@ -117,6 +120,7 @@ class Slot:
         self.lane = place.lanes[-1]
         self.stop = Stop()
         self.batch: list[Request] = []  # what the engine works on
+        self.cores = 0  # that a CoreShare got for it
         self.started_ns = 0
         self.began_ns = self.ran_ns = 0  # of the engine, where a batch was joined; else 0
         self.run: Run | None = None  # of the batch that ended last, if a request asks for it
@@ -149,6 +153,8 @@ class Scheduler:
         self.batching = batching
         self.closing = False
         self.gathering: Slot | None = None
+        self.starving: Slot | None = None  # one at most: it waits for all that could run
+        self.cores: CoreShare | None = None  # None: there is no need to ask
         self.sent = self.running = self.stuck = 0
         self.ended = dict.fromkeys(State, 0)
         self.batches: Counter[int] = Counter()
@@ -159,7 +165,7 @@ class Scheduler:
         self._widths = widths or Widths()
         self._flight = 0.0  # rows under way, recently
         self._open_rows = 0  # rows under way now
-        self._pace_ns = 0  # how long a run takes, recently
+        self.pace_ns = 0  # how long a run takes, recently
         self._due_ns = 0  # until when the gathering slot waits
         self._fitting = batching.fitting() if batching is not None else []
 
@@ -191,9 +197,11 @@ class Scheduler:
             self._flight = remembered(self._flight, self._open_rows)
             direct = direct and (request.key is None or request.rows >= self._goal())
         if direct and self._idle and not self.queue.count:
-            slot = self.slots[heapq.heappop(self._idle)]
-            self._start(slot, [request], now_ns)
-            return slot
+            slot = self.slots[self._idle[0]]
+            if self._has_cores(slot, now_ns):
+                heapq.heappop(self._idle)
+                self._start(slot, [request], now_ns)
+                return slot
         if self.queue.count >= self.queue_size and self._waiting() >= self.queue_size:
             self._open_rows -= request.rows
             self._refuse(request, State.REJECTED)
@@ -215,6 +223,8 @@ class Scheduler:
         if request.level:  # its priority
             self._tally(request.level).sent += 1
         self._open_rows += request.rows
+        if self.cores is not None:
+            self.cores.take(slot, now_ns, must=True)
         self._start(slot, [request], now_ns)
 
     def book(self, state: State, durations_ns: Sequence[int], priority: int = 0) -> None:
@@ -254,7 +264,7 @@ class Scheduler:
         A closing scheduler wakes no idle one, whose thread may have ended; those that are awake or
         busy take what is left.
         """
-        if not self.queue.count or self.closing:
+        if not self.queue.count or self.closing or self.starving is not None:
             return None
         slot = self.gathering
         if slot is not None:
@@ -278,24 +288,38 @@ class Scheduler:
         slot.batch = []
         if self.gathering is slot:
             self.gathering = None
+        was_starving = self.starving is slot
+        if was_starving:
+            self.starving = None
         if self.queue.count:
             head = self.queue.head()
             due_ns = self._waits_until(head, slot)
             if now_ns >= due_ns:
-                self._start(slot, self._taken(head), now_ns)
-                return None
+                return self._take(slot, head, now_ns)
             if self._full:  # a batch of another key need not wait for the head
                 key = next(iter(self._full))
                 first = next(request for request in self.queue if request.key == key)
-                self._start(slot, self._taken(first), now_ns)
-                return None
+                return self._take(slot, first, now_ns)
+            self._rest(slot, now_ns, was_starving)
             if self.gathering is None or due_ns < self._due_ns:
                 if self.gathering is not None:  # its card is busy no longer
                     heapq.heappush(self._idle, self.gathering.place.index)
                 self.gathering, self._due_ns = slot, due_ns
                 return due_ns
+        else:
+            self._rest(slot, now_ns, was_starving)
         heapq.heappush(self._idle, slot.place.index)
         return None
+
+    def is_waiting(self, slot: Slot) -> bool:
+        """Whether a slot waits for more rows, or for cores."""
+        return slot is self.gathering or slot is self.starving
+
+    def starved(self, now_ns: int) -> Slot | None:
+        """The slot that waits for cores, of which there are some now."""
+        if self.starving is None and self.cores is not None:  # others were faster, or gave up
+            self.cores.forgo(now_ns)
+        return self.starving
 
     def finish(
         self,
@@ -326,7 +350,7 @@ class Scheduler:
         if request.call.priority:
             self._tally(request.call.priority).done += 1
         self._widths.note(slot.place.lanes, slot.lane, duration_ns)
-        self._pace_ns = averaged(self._pace_ns, duration_ns)
+        self.pace_ns = averaged(self.pace_ns, duration_ns)
         return True
 
     def put_back(self, slot: Slot) -> None:
@@ -365,37 +389,17 @@ class Scheduler:
         """The slots in which nothing is computed."""
         return [self.slots[index] for index in self._idle]
 
-    def replace(self, slot: Slot) -> Slot | None:
+    def replace(self, slot: Slot, now_ns: int = 0) -> Slot | None:
         """A new slot in the place of one whose engine hangs; None when too many hang already."""
         if slot.lost or self.stuck >= len(self.slots):
             return None
         slot.lost = True
         self.stuck += 1
+        if self.cores is not None:
+            self.cores.give(slot, now_ns)
         fresh = Slot(slot.place, slot.tally)
         self.slots[slot.place.index] = fresh
         return fresh
-
-    def long(self, now_ns: int, limit_ns: int) -> list[Slot]:
-        """The slots on the CPU whose runs have taken so long, and were not told to stop."""
-        return [
-            slot
-            for slot in self.slots
-            if slot.batch
-            and not slot.place.card
-            and not slot.stop.fired
-            and now_ns - slot.started_ns >= limit_ns
-        ]
-
-    def late(self, now_ns: int, limit_ns: int) -> int:
-        """How many runs were told to stop so long ago, or twice the usual time, and still go on.
-
-        An engine looks whether to stop after each operator, of which one may be the whole model.
-        """
-        limit_ns = max(limit_ns, 2 * self._pace_ns)
-        return sum(
-            bool(slot.batch) and slot.stop.fired and now_ns - slot.told_ns >= limit_ns
-            for slot in self.slots
-        )
 
     def found_again(self, slot: Slot) -> None:
         """The engine of a lost slot let go after all."""
@@ -406,6 +410,8 @@ class Scheduler:
     def _waiting(self) -> int:
         """How many wait without a slot that is about to take them."""
         called = sum(slot.awake for slot in self.slots)
+        if self.starving is not None:  # idle ones must wait for cores as well
+            return self.queue.count - called
         return self.queue.count - len(self._idle) - called - (self.gathering is not None)
 
     def _tally(self, priority: int) -> PriorityTally:
@@ -444,6 +450,27 @@ class Scheduler:
                 if all(r.state is not State.RUNNING for r in others):
                     slot.stop.fire()
 
+    def _has_cores(self, slot: Slot, now_ns: int) -> bool:
+        return self.cores is None or self.cores.take(slot, now_ns, must=self.closing)
+
+    def _take(self, slot: Slot, first: Request, now_ns: int) -> int | None:
+        """Start a batch, if there are cores for it; returns when to ask again for them."""
+        if self._has_cores(slot, now_ns):
+            self._start(slot, self._taken(first), now_ns)
+        elif self.starving is None:
+            self.starving = slot
+            return now_ns + _ASK_AGAIN_NS
+        else:
+            heapq.heappush(self._idle, slot.place.index)
+        return None
+
+    def _rest(self, slot: Slot, now_ns: int, was_starving: bool) -> None:
+        """A slot has nothing to run now."""
+        if self.cores is not None:
+            self.cores.give(slot, now_ns)
+            if was_starving:
+                self.cores.forgo(now_ns)
+
     def _start(self, slot: Slot, batch: list[Request], now_ns: int) -> None:
         if slot.stop.fired:
             slot.stop = Stop()
@@ -452,7 +479,10 @@ class Scheduler:
         slot.began_ns = slot.ran_ns = 0
         slot.run = None
         if len(slot.place.lanes) > 1:
-            slot.lane = self._widths.choose(slot.place.lanes, self._runs())
+            others = 0 if self.cores is None else self.cores.others(now_ns)
+            slot.lane = self._widths.choose(slot.place.lanes, self._runs() + others)
+        if self.cores is not None:
+            self.cores.widen(slot, now_ns)
         self.running += len(batch)
         for request in batch:
             request.state = State.RUNNING
@@ -519,7 +549,7 @@ class Scheduler:
             return 0
         part = _IN_PASSING if self._is_busy(slot) else _PATIENCE
         # from the oldest: a head that has overtaken others must not make them wait anew
-        return self.queue.oldest_ns() + (self.batching.wait_ns or self._pace_ns // part)
+        return self.queue.oldest_ns() + (self.batching.wait_ns or self.pace_ns // part)
 
     def _is_busy(self, slot: Slot) -> bool:
         """Whether the card of a slot computes for another one."""

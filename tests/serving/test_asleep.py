@@ -87,7 +87,7 @@ def test_a_pool_tells_of_a_run_that_hangs(monkeypatch: pytest.MonkeyPatch) -> No
 
         def hangs() -> bool:
             bench.clock.advance(ASLEEP_S)
-            return bench.pool.trouble() == "1 of 1 workers hang: they wait, and do not compute"
+            return bench.pool.trouble() == "1 of 1 workers hang: they wait, and do nothing"
 
         wait_for(hangs)
         gate.open()
@@ -108,7 +108,7 @@ def test_a_pool_tells_of_a_run_that_does_not_stop() -> None:
         gate.entered()
         bench.pass_time(0.2)
         assert bench.pool.trouble() == ""
-        bench.pass_time(pool._LATE_NS / 1e9)
+        bench.pass_time(asleep.LATE_S)
         assert bench.pool.trouble() == "1 of 2 workers cannot end a run whose time is over"
         bench.pass_time(pool.GRACE_S)  # the worker goes on with another thread
         assert bench.pool.trouble() == ""

@@ -191,7 +191,7 @@ def test_a_slot_waits_longer_while_its_card_computes_for_another() -> None:
     for cards, part in ((("a", "a"), 1), (("a", "b"), 10), (("", ""), 10)):
         busy, now_ns, _, gathering, due_ns = half_busy(cards)
         assert busy.gathering is gathering
-        assert due_ns == now_ns + busy._pace_ns // part
+        assert due_ns == now_ns + busy.pace_ns // part
 
 
 def test_a_slot_whose_card_got_free_takes_over() -> None:

@@ -38,6 +38,29 @@ def _half_priorities(count: int) -> int:
     return count * AGEING_NS // 2
 
 
+class FakeCores:
+    """Cores as the story says: there are some, or there are none."""
+
+    def __init__(self) -> None:
+        self.are_there = True
+
+    def take(self, slot: Slot, now_ns: int, *, must: bool = False) -> bool:
+        slot.cores = int(self.are_there or must)
+        return bool(slot.cores)
+
+    def give(self, slot: Slot, now_ns: int) -> None:
+        slot.cores = 0
+
+    def widen(self, slot: Slot, now_ns: int) -> None:
+        assert slot.cores, "it runs without a core"
+
+    def forgo(self, now_ns: int) -> None:
+        pass
+
+    def others(self, now_ns: int) -> int:
+        return 1
+
+
 class DeskMachine(RuleBasedStateMachine):
     """Threads that call a scheduler, played by hypothesis."""
 
@@ -49,6 +72,7 @@ class DeskMachine(RuleBasedStateMachine):
         buckets=st.sampled_from([(), (), (1, 2, 4), (2, 6)]),
         cards=st.sampled_from([("",), ("",), ("a",), ("a", "b")]),
         ahead=st.integers(0, 2),
+        shared=st.booleans(),
     )
     def build(
         self,
@@ -59,6 +83,7 @@ class DeskMachine(RuleBasedStateMachine):
         buckets: tuple[int, ...],
         cards: tuple[str, ...],
         ahead: int,
+        shared: bool,
     ) -> None:
         batching = Batching(max_rows, wait_ns, buckets) if max_rows else None
         lanes = (WidthOption(workers, SESSION),)
@@ -66,6 +91,8 @@ class DeskMachine(RuleBasedStateMachine):
         if batching is None:
             places += [WorkerPlace(workers + at, lanes, ahead=True) for at in range(ahead)]
         self.scheduler = Scheduler(places, queue_size, batching)
+        self.cores = FakeCores() if shared else None
+        self.scheduler.cores = self.cores  # type: ignore[assignment]
         self.layout = Layout(workers, 1, (1,), ((),) * workers, (-1,) * workers, 2, "the test")
         self.now_ns = 1000
         self.requests: list[Request] = []  # in the order in which they came
@@ -132,6 +159,8 @@ class DeskMachine(RuleBasedStateMachine):
             assert self.scheduler.closing
             self.note_end(request, State.CLOSED)
         except QueueFullError:
+            if self.scheduler.starving is not None:  # nobody can take it
+                free = len(self.called())
             assert waiting >= self.scheduler.queue_size + free, "there was room"
             self.note_end(request, State.REJECTED)
         else:
@@ -178,18 +207,34 @@ class DeskMachine(RuleBasedStateMachine):
         assert self.scheduler.gathering is not None
         self.look(self.scheduler.gathering)
 
+    @precondition(lambda self: self.cores is not None)
+    @rule(are_there=st.booleans())
+    def cores_come_and_go(self, are_there: bool) -> None:
+        assert self.cores is not None
+        self.cores.are_there = are_there
+
+    @precondition(lambda self: self.scheduler.starving is not None)
+    @rule()
+    def a_starving_thread_looks_again(self) -> None:
+        assert self.scheduler.starving is not None
+        self.look(self.scheduler.starving)
+
     def look(self, slot: Slot) -> None:
         queue = list(self.scheduler.queue)
         head = queue[0] if queue else None
         waiting = self.waiting_rows()
         due_ns = self.scheduler.claim(slot, self.now_ns)
-        if due_ns is not None:
+        if self.scheduler.starving is slot:
+            assert due_ns is not None and head is not None and not self.scheduler.closing
+            assert self.cores is not None and not self.cores.are_there
+        elif due_ns is not None:
             assert self.scheduler.batching is not None
             assert self.now_ns < due_ns <= self.now_ns + self.longest_wait_ns()
             self.due_ns = due_ns
         elif not slot.batch:
             assert slot in self.scheduler.idle_slots()
-            assert head is None or self.scheduler.gathering is not None, "somebody is there for it"
+            waits = self.scheduler.gathering or self.scheduler.starving
+            assert head is None or waits is not None, "somebody is there for it"
         else:
             first = slot.batch[0]
             if first is not head:  # which waits for others, and a batch of another kind is full
@@ -205,7 +250,7 @@ class DeskMachine(RuleBasedStateMachine):
     def longest_wait_ns(self) -> int:
         assert self.scheduler.batching is not None
         part = _IN_PASSING if self.scheduler.slots[0].place.card else _PATIENCE
-        return self.scheduler.batching.wait_ns or self.scheduler._pace_ns // part
+        return self.scheduler.batching.wait_ns or self.scheduler.pace_ns // part
 
     @precondition(lambda self: self.busy())
     @rule(data=st.data(), fails=st.booleans())
@@ -327,6 +372,10 @@ class DeskMachine(RuleBasedStateMachine):
             if self.scheduler.gathering is not None:
                 self.now_ns = max(self.now_ns, self.due_ns)
                 self.look(self.scheduler.gathering)
+            if self.cores is not None:
+                self.cores.are_there = True
+            if self.scheduler.starving is not None:
+                self.look(self.scheduler.starving)
         assert len(self.ended) == len(self.requests), "some wait for ever"
         assert self.scheduler.drained
         self.the_books_of_the_priorities_add_up()
@@ -394,21 +443,24 @@ class DeskMachine(RuleBasedStateMachine):
                 assert held[id(request)] == 1
 
     @invariant()
-    def a_slot_is_idle_or_gathering_or_called_or_busy(self) -> None:
+    def a_slot_is_idle_or_waiting_or_called_or_busy(self) -> None:
         idle = self.scheduler.idle_slots()
         assert len(set(idle)) == len(idle)
         for slot in self.scheduler.slots:
             called = slot.awake and slot not in self.callbacks
-            assert [slot in idle, slot is self.scheduler.gathering, called, bool(slot.batch)].count(
-                True
-            ) == 1
+            waits = self.scheduler.is_waiting(slot)
+            assert [slot in idle, waits, called, bool(slot.batch)].count(True) == 1
+            if self.cores is not None:
+                assert bool(slot.batch) <= bool(slot.cores), "it runs without a core"
+                assert not (slot.cores and (slot in idle or waits)), "it keeps a core for nothing"
             assert not slot.lost
 
     @invariant()
     def who_waits_is_not_forgotten(self) -> None:
         if self.scheduler.queue:
             idle = self.scheduler.idle_slots()
-            looking = [s for s in self.scheduler.slots if s.awake or s is self.scheduler.gathering]
+            slots = self.scheduler.slots
+            looking = [s for s in slots if s.awake or self.scheduler.is_waiting(s)]
             assert looking or (
                 len(idle) < len(self.scheduler.slots) if self.scheduler.closing else not idle
             )

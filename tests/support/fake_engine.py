@@ -229,8 +229,11 @@ class Bench:
         wait_s: float = 0.0,
         queue_size: int = 1000,
         quick: bool = False,
+        share: float | None = None,
+        widths: tuple[int, ...] = (1,),
+        clock: FakeClock | None = None,
     ) -> None:
-        self.clock = FakeClock()
+        self.clock = clock or FakeClock()
         self.watchdog = Unattended(self.clock.s)
         self.session = FakeSession(compute)
         if quick:  # for requests of one row
@@ -239,13 +242,14 @@ class Bench:
         shared = tuple(WidthOption(*s) for s in sessions) or (WidthOption(workers, self.session),)
         self.places = [WorkerPlace(index, shared, cores) for index in range(workers)]
         bound = (cores,) * workers
-        self.layout = Layout(workers, 1, (1,), bound, (-1,) * workers, 2, "the test")
+        self.layout = Layout(workers, 1, widths, bound, (-1,) * workers, 2, "the test")
         self.pool = Pool(
             self.places,
             self.layout,
             queue_size=queue_size,
             quick=self.session if quick else None,
             batching=Batching(max_rows, round(wait_s * 1e9)) if max_rows else None,
+            share=share,
             clock_ns=self.clock.ns,
             watchdog=self.watchdog,
         )

@@ -56,6 +56,7 @@ class WorkerProcess:
         *,
         output: TextIO | None = None,
         name: str = "",
+        nice: int = 0,
     ) -> None:
         """Start it.
 
@@ -65,6 +66,7 @@ class WorkerProcess:
             on_end: Called once, on another thread, when the process has ended.
             output: Where each line that it prints is shown as well.
             name: What messages call it; "" is the device.
+            nice: By how much it gives way to others, compared with this process.
 
         Raises:
             ResourceError: It cannot be started.
@@ -80,6 +82,11 @@ class WorkerProcess:
         self._ended = threading.Event()
         self._ours, self._popen = self._started()
         self.pid = self._popen.pid
+        if nice:
+            with suppress(OSError):  # it has ended, which is noticed below
+                # before it has other threads, which inherit this; more is always allowed
+                own = os.getpriority(os.PRIO_PROCESS, 0)
+                os.setpriority(os.PRIO_PROCESS, self.pid, min(19, own + nice))
         watch = -1
         try:
             watch = os.pidfd_open(self.pid)

@@ -64,12 +64,20 @@ class SplitService:
         whole: Whether one process has all that the settings name, and no batch is split. It is
             started again however often it ends.
         name: What messages call the process of such a model.
+        nice: By how much processes give way to others.
     """
 
     weights_handle = ""  # see _check_weights
 
     def __init__(
-        self, path: str, spec: Spec, retries: int = 0, *, whole: bool = False, name: str = ""
+        self,
+        path: str,
+        spec: Spec,
+        retries: int = 0,
+        *,
+        whole: bool = False,
+        name: str = "",
+        nice: int = 0,
     ) -> None:
         self.spec = spec
         self._whole = whole
@@ -85,7 +93,10 @@ class SplitService:
         if name:
             places = [replace(place, name=name) for place in places]
         self.dispatcher = Dispatcher(
-            places, retries=retries, stays=whole, start=partial(WorkerProcess, name=name)
+            places,
+            retries=retries,
+            stays=whole,
+            start=partial(WorkerProcess, name=name, nice=nice),
         )
         models = [life.model for life in self.dispatcher.lives]
         self.inputs, self.outputs = for_target(spec.target, models[0].inputs), models[0].outputs

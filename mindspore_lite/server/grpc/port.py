@@ -102,7 +102,7 @@ class GrpcPort:
 
     def close(self) -> None:
         """Close at once: calls under way are cancelled. Harmless when repeated."""
-        self._core.health.forget("grpc")
+        self._core.health.unprompt("grpc")
         server, self._server = self._server, None
         if server is not None:
             self._service.end_when_idle()

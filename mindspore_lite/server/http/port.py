@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from mindspore_lite.errors import EngineError
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.health import Pulse
 from mindspore_lite.server.http.connection import Connection
 from mindspore_lite.server.http.endpoints import ROUTES
 from mindspore_lite.server.http.exchange import Threads
@@ -76,6 +77,7 @@ class HttpPort:
         self._heavy = ThreadPoolExecutor(1, thread_name_prefix="mslite-json")
         self.loop = _new_loop()
         self._server: asyncio.Server | None = None
+        self._pulse = Pulse()
         self._thread = threading.Thread(target=self._run, name="mslite-http", daemon=True)
 
     def start(self) -> int:
@@ -84,6 +86,7 @@ class HttpPort:
         Raises:
             EngineError: It cannot be opened.
         """
+        self._pulse = self.core.health.pulse("http")
         self._thread.start()
         ident = self._thread.ident
         assert ident is not None
@@ -126,7 +129,7 @@ class HttpPort:
         """Close all at once. Harmless when repeated."""
         if self.loop.is_closed():
             return
-        self.core.health.forget("http")
+        self.core.health.forget(self._pulse)
 
         async def end() -> None:
             if self._server is not None:
@@ -215,7 +218,6 @@ class HttpPort:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self._pulse = self.core.health.pulse("http")
         self.loop.call_later(self._look_s, self._look)
         self.loop.run_forever()
 
