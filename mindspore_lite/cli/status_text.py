@@ -81,13 +81,11 @@ def problems(found: Numbers) -> list[str]:
         if model["queue_size"] and model["queued"] >= _FULL * model["queue_size"]:
             full = f"{model['queued']} of {model['queue_size']}"
             wrong.append(f"! the queue of {name} is nearly full: {full}")
-        errors = model["recent"]["errors"]
+        errors = sorted(model["recent"]["errors"].items(), key=lambda one: -int(one[1]))
         if errors:
-            why = [
-                f"{n:,} {_REASONS.get(one, one)}" for one, n in sorted(errors.items(), key=_last)
-            ]
-            total = sum(errors.values())
-            wrong.append(f"! {name}: {total:,} failed in the last minute ({', '.join(kinds)})")
+            kinds = ", ".join(f"{number:,} {_REASONS.get(kind, kind)}" for kind, number in errors)
+            total = sum(number for _, number in errors)
+            wrong.append(f"! {name}: {total:,} failed in the last minute ({kinds})")
     return [harmless(line) for line in wrong]
 
 
@@ -146,10 +144,6 @@ def _slowest(found: Numbers) -> list[str]:
             f"  {_ms(one['ms']):>9}  {one['status']}  {name}  {split}  {one['id']}".rstrip()
         )
     return [harmless(line) for line in texts]
-
-
-def _last(pair: tuple[str, int]) -> int:
-    return -pair[1]
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:

@@ -105,7 +105,8 @@ function drawMarks(marks) {
 /** Marks of a kind that follow each other closely are one, from the oldest to the newest. */
 function together(marks) {
   const found = [];
-  for (const one of [...marks].sort((a, b) => a.time - b.time)) {
+  for (const { text, ...rest } of [...marks].sort((a, b) => a.time - b.time)) {
+    const one = { ...rest, text: rest.what === "rejected" ? "" : text }; // one of many reasons
     const same = found.findLast((other) => other.what === one.what && other.text === one.text);
     if (same && one.time - same.until < TOGETHER_S) {
       same.until = one.time;
