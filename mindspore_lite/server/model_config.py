@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from mindspore_lite.core.tensor_info import ANY_RANK
 from mindspore_lite.server.datatypes import DATATYPES
 from mindspore_lite.server.grpc.model_config_pb2 import (
     DataType,
@@ -108,6 +109,8 @@ def _add_tensors(message: ModelConfig, model: ServedModel) -> None:
 def _tensor(model: ServedModel, port: Any) -> dict[str, Any]:
     # the batch is not among the dims of a configuration
     dims = port.shape[1:] if model.max_batch_size else port.shape
+    if port.shape == ANY_RANK:
+        dims = ()
     return {"name": port.name, "data_type": DATATYPES[port.datatype].number, "dims": dims}
 
 

@@ -33,6 +33,7 @@ from mindspore_lite.server.models import check_name
 from mindspore_lite.server.repository import model_ini, pbtxt
 from mindspore_lite.server.repository.folder import Folder, Listing, status_stamp
 from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, chosen
+from mindspore_lite.settings.names import nearest
 
 READERS = {pbtxt.NAME: pbtxt.read_pbtxt, model_ini.NAME: model_ini.read_ini}
 SUFFIXES = (".onnx", ".mindir")
@@ -45,6 +46,7 @@ _GRAPH = "_graph"  # of net_graph.mindir, whose weights lie in net_variables
 _TRIES = 3  # of reading a folder that changes meanwhile; guess
 _DEPTH = 3  # of folders in a model's folder that count as part of it: 1/model_variables, warmup
 _LOOKED_AT = 16  # of the newest versions, to see whether a folder is a model; guess
+_SURE = 0.85  # of difflib: a slip of the pen; guess
 _SYSTEM = ("lost+found",)  # which file systems put into the root of a volume
 _OUTSIDE = "is a link out of the repository; put a copy in its place, or serve what it leads to"
 
@@ -91,7 +93,7 @@ def _of_folder(folder: Folder, name: str, known: Known) -> list[ModelEntry]:
         return [replace(entry, name=name or entry.config.name or own)]
     found = {one.name: one for one in _models(folder, listing, known)}
     for file in listing.files:
-        if not file.endswith(SUFFIXES):
+        if not _is_model_file(file):
             continue
         entry = _of_file(folder, file)
         if entry.name in found:
@@ -109,16 +111,23 @@ def _of_folder(folder: Folder, name: str, known: Known) -> list[ModelEntry]:
 
 def _is_model(folder: Folder, listing: Listing) -> bool:
     """Whether a folder is that of one model, not one of several models."""
-    if _has_config(listing) and any(file.endswith(SUFFIXES) for file in listing.files):
+    if _has_config(listing) and any(map(_is_model_file, listing.files)):
         return True
-    for name in _versions(listing)[-_LOOKED_AT:]:
-        try:
+    return bool(_holding_models(folder, _versions(listing)[-_LOOKED_AT:]))
+
+
+def _holding_models(folder: Folder, names: Sequence[str]) -> str:
+    """The first of the folders of these names in which a model file lies; "" if none."""
+    for name in names:
+        with suppress(ModelFileError):
             inside = folder.below(name).listing()
-        except ModelFileError:
-            continue
-        if any(file.endswith(SUFFIXES) for file in [*inside.files, *inside.folders]):
-            return True
-    return False
+            if any(map(_is_model_file, [*inside.files, *inside.folders])):
+                return name
+    return ""
+
+
+def _is_model_file(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)
 
 
 def _models(folder: Folder, listing: Listing, known: Known) -> Iterator[ModelEntry]:
@@ -134,10 +143,13 @@ def _models(folder: Folder, listing: Listing, known: Known) -> Iterator[ModelEnt
             continue
         if _versions(inside) or _has_config(inside) or set(USUAL_FILES) & set(inside.files):
             yield _read(below, name, known)
+        elif misnamed := _holding_models(below, list(inside.folders)[:_LOOKED_AT]):
+            fault = f"{misnamed!r} is no version; name its folder by a number, such as '1'"
+            yield ModelEntry(name, fault=fault)
         else:
             _LOG.debug("%s is not a model: it has no version", below.path)
     for name in listing.outside:
-        if name.endswith(SUFFIXES):
+        if _is_model_file(name):
             yield ModelEntry(name_of(Path(name)), fault=f"{name!r} {_OUTSIDE}")
         elif (folder.path / name).is_dir():
             yield ModelEntry(name, fault=f"{name!r} {_OUTSIDE}")
@@ -170,7 +182,8 @@ def _read_once(folder: Folder, name: str) -> ModelEntry:
     config, fault = _config(folder, listing, name)
     versions, problems = _main_files(folder, listing, config.file)
     missing = [one for one in config.policy.specific if one not in versions]
-    unused = [*(f"version {one}: it is not there" for one in missing), *problems]
+    unused = [f"version {one}: it is not there" for one in missing]
+    unused += [*problems, *_misspelt(listing)]
     entry = ModelEntry(name, versions, replace(config, ignored=(*config.ignored, *unused)))
     if not fault and not versions:
         fault = problems[-1]
@@ -207,6 +220,14 @@ def _config(folder: Folder, listing: Listing, name: str) -> tuple[ServeConfig, s
         return ServeConfig(), printable(str(exc))
 
 
+def _misspelt(listing: Listing) -> Iterator[str]:
+    """Files that were perhaps meant to be a configuration."""
+    for file in listing.files:
+        near = "" if file in READERS else nearest(file, READERS, _SURE)
+        if near and abs(len(file) - len(near)) <= 1:  # copies such as config.pbtxt.bak are usual
+            yield f"file {printable(file)!r}: did you mean {near}?"
+
+
 def _main_files(folder: Folder, listing: Listing, file: str) -> tuple[dict[str, Path], list[str]]:
     """The main file of each version, and why others have none."""
     found, problems = {}, []
@@ -234,7 +255,7 @@ def _main(folder: Folder, file: str) -> Path:
             return folder.path / file
         raise ModelFileError(f"there is no file {file[:200]!r}, which its configuration names")
     usual = [name for name in USUAL_FILES if name in listing.files]
-    any_name = [name for name in listing.files if name.endswith(SUFFIXES)]
+    any_name = list(filter(_is_model_file, listing.files))
     for names in (usual, any_name):
         if len(names) == 1:
             return folder.path / names[0]
@@ -246,7 +267,7 @@ def _main(folder: Folder, file: str) -> Path:
     for name in USUAL_FILES:  # Triton takes a folder as well, in which it lies with its data
         if name in listing.folders:
             return _main(folder.below(name), name)
-    outside = [name for name in listing.outside if name.endswith(SUFFIXES)]
+    outside = list(filter(_is_model_file, listing.outside))
     if outside:
         raise ModelFileError(f"there is no model file: {outside[0]!r} {_OUTSIDE}")
     raise ModelFileError(f"there is no model file; wanted {' or '.join(USUAL_FILES)}")

@@ -53,6 +53,24 @@ def test_a_plain_folder_of_files(tmp_path: Path) -> None:
     }
 
 
+def test_suffixes_in_capitals(tmp_path: Path) -> None:
+    put(tmp_path, "a.ONNX", "b/1/Net.MindIR")
+    found = read_repository(tmp_path)
+    assert {name: versions(one) for name, one in found.items()} == {
+        "a": {"1": "a.ONNX"},
+        "b": {"1": "Net.MindIR"},
+    }
+
+
+@pytest.mark.parametrize("name", ["config.pbtx", "Config.pbtxt", "modle.ini", "model.init"])
+def test_a_configuration_whose_name_is_misspelt_is_listed(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "m/1/model.onnx", f"m/{name}", "n/1/model.onnx", "n/config.pbtxt.bak")
+    found = read_repository(tmp_path)
+    (told,) = found["m"].config.ignored
+    assert "did you mean" in told and name in told
+    assert found["n"].config.ignored == ()
+
+
 def test_a_single_file(tmp_path: Path) -> None:
     put(tmp_path, "net.v1.onnx")
     found = read_repository(tmp_path / "net.v1.onnx")
@@ -121,6 +139,8 @@ def test_links_out_of_the_repository_are_faults(tmp_path: Path) -> None:
         (["m/1/model.onnx", "m/1/model.mindir"], "model.onnx and model.mindir"),
         (["m/1/a.onnx", "m/1/b.onnx"], "a.onnx and b.onnx"),
         (["m/model.onnx"], "folder '1'"),
+        (["m/v1/model.onnx"], "'v1' is no version"),
+        (["m/01/net.mindir"], "'01' is no version"),
         (["m m/1/model.onnx"], "cannot be served as"),
         (["stats/1/model.onnx"], "cannot be served as"),
         ([f"{'m' * 200}/1/model.onnx"], "cannot be served as"),
