@@ -19,7 +19,7 @@ from cyclopts import Parameter
 from mindspore_lite.cli.console import complain, fail
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.context import Context
-from mindspore_lite.core import checks
+from mindspore_lite.core import checks, jail
 from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.server import GRACE_S, Server
@@ -261,7 +261,11 @@ def _sandbox(options: Options) -> bool:
     if options.sandbox is None and options.target != "cpu":
         complain(f"models are built without a sandbox, for there is none on {options.target}")
         return False
-    return options.sandbox is not False
+    if options.sandbox is False:
+        return False
+    if lacks := jail.missing():
+        complain(f"models are built in a sandbox that is not whole: {lacks}")
+    return True
 
 
 def _shares(texts: tuple[str, ...]) -> dict[str, float]:

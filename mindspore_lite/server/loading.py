@@ -14,13 +14,14 @@ from pathlib import Path
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
-from mindspore_lite.errors import ModelFileError
+from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.server.isolation import Isolation, started
 from mindspore_lite.server.models import ModelOptions, PoolLike
 from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
 from mindspore_lite.server.repository.records import ModelEntry
 from mindspore_lite.settings.read import Layer
 
+_SANDBOX, _SWITCH = "[build] sandbox", "mslite serve --no-sandbox, or Server(sandbox=False)"
 _JAIL = Layer("--sandbox", {"build": {"sandbox": "on"}})
 
 
@@ -78,7 +79,12 @@ class Loading:
                 share=share,
                 largest_share=max(1.0, share, *self.shares.values()),
             )
-            return start_checked(entry.config, start)
+            try:
+                return start_checked(entry.config, start)
+            except EngineError as exc:
+                if self._sandbox and _SANDBOX in str(exc):
+                    raise EngineError(f"{exc}: {_SWITCH}") from exc
+                raise
 
     def options(self, entry: ModelEntry, version: str) -> ModelOptions:
         """What the server says of a version."""

@@ -23,6 +23,8 @@ import tritonclient.http as triton
 import tritonclient.http.aio as triton_aio
 from support.devices import has_ended, worker_pids
 from support.fake_engine import wait_for
+from support.repositories import ADMIN, AUTHORISED, answer, infer, scaled
+from support.repositories import version as put_version
 from support.served import Wire, get, post
 
 from mindspore_lite.cli.demo import DIGITS_MODEL, samples
@@ -240,6 +242,80 @@ def test_sigterm_ends_a_server_that_is_still_loading() -> None:
             assert child.wait(LIMIT_S) == 0
         finally:
             child.kill()
+
+
+def test_sigterm_during_a_load_that_a_client_asked_for(tmp_path: Path) -> None:
+    """The load hangs: whoever asked for it is told, and the server ends well."""
+    program = (
+        "import mindspore_lite.server.loading as m, threading\n"
+        "from pathlib import Path\n"
+        "from mindspore_lite.cli.serve import Options, serve\n"
+        "m.Loading.start = lambda *_: (print('loading', flush=True), threading.Event().wait())\n"
+        f"tokens = Path({str(tmp_path)!r}) / 'tokens'\n"
+        "options = Options(http_port=0, grpc=False, control='explicit', admin_token_file=tokens)\n"
+        f"serve({str(tmp_path)!r}, options=options)\n"
+    )
+    (tmp_path / "tokens").write_text(ADMIN)
+    put_version(tmp_path, "m", 1, 10)
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            port = int(child.stdout.readline().rpartition(":")[2])
+            with Wire(port) as wire, Wire(port) as other:
+                wire.send(post("/v2/repository/models/m/load", b"", AUTHORISED))
+                assert child.stdout.readline() == "loading\n"
+                assert other.ask(get("/v2/health/ready")).status == 200  # a load holds up nobody
+                child.send_signal(signal.SIGTERM)
+                assert wire.reply().status == 503
+            assert child.wait(LIMIT_S) == 0
+        finally:
+            child.kill()
+
+
+def test_models_are_built_in_a_jail_unless_that_is_switched_off(tmp_path: Path) -> None:
+    """A model whose weights may change cannot be, and is refused for that reason."""
+    path = scaled(tmp_path / "m.onnx", 10)
+    config = tmp_path / "config.ini"
+    config.write_text("[ascend_context]\nvariable_weights_list=factor\n")
+    command = [sys.executable, "-m", "mindspore_lite", "serve", str(path), "--http-port", "0"]
+    command += ["--config", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "mslite serve --no-sandbox" in done.stderr
+    with (
+        served(str(path), "--config", str(config), "--no-sandbox") as (_, port),
+        Wire(port) as wire,
+    ):
+        assert wire.ask(get("/v2/health/ready")).status == 200
+
+
+def test_a_folder_is_followed(tmp_path: Path) -> None:
+    put_version(tmp_path, "m", 1, 10)
+    with served(str(tmp_path), "--poll-s", "0.01") as (_, port), Wire(port) as wire:
+        assert answer(wire.ask(infer())) == ("1", 10)
+        put_version(tmp_path, "m", 2, 20)
+        wait_for(lambda: answer(wire.ask(infer())) == ("2", 20))
+
+
+def test_triton_loads_and_unloads(tmp_path: Path) -> None:
+    put_version(tmp_path, "m", 1, 10)
+    (tmp_path / "tokens").write_text(ADMIN)
+    flags = ("--control", "explicit", "--admin-token-file", str(tmp_path / "tokens"))
+    headers = {"Authorization": f"Bearer {ADMIN}"}
+    with (
+        served(str(tmp_path), *flags) as (_, port),
+        triton.InferenceServerClient(f"127.0.0.1:{port}") as client,
+    ):
+        assert client.get_model_repository_index() == [{"name": "m"}]
+        client.load_model("m", headers=headers)
+        assert client.is_model_ready("m")
+        (row,) = client.get_model_repository_index()
+        assert row == {"name": "m", "version": "1", "state": "READY"}
+        with pytest.raises(triton.InferenceServerException, match="cannot be sent"):
+            client.load_model("m", headers=headers, config="{}", files={"file:1/x": b"x"})
+        client.unload_model("m", headers=headers)
+        wait_for(lambda: client.get_model_repository_index()[0].get("reason") == "unloaded")
+        assert not client.is_model_ready("m")
 
 
 def test_names_are_made_of_files_as_in_python() -> None:

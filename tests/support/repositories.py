@@ -36,6 +36,24 @@ def scaled(path: Path, factor: float, rows: int | str = "n") -> Path:
     return path
 
 
+def paired(path: Path, factor: float) -> Path:
+    """A model of two weights, `a` and `b`, that only together give a multiple of 1001."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = model(
+        [node("Mul", ["IN", "a"], ["y"]), node("Add", ["y", "b"], ["OUT"])],
+        [("IN", F32, ["n"])],
+        [("OUT", F32, ["n"])],
+        **pair(factor),
+    )
+    onnx.save(made, path)
+    return path
+
+
+def pair(factor: float) -> dict[str, np.ndarray]:
+    """Its weights."""
+    return {"a": np.full(1, factor, np.float32), "b": np.full(1, 1000 * factor, np.float32)}
+
+
 def failing(path: Path) -> Path:
     """A good file of a model that no run of one value gets through."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,65 @@
+"""Loads and unloads over and over: a server gives back what a model took."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.repositories import version
+
+CYCLES, WARM = 50, 10
+MOST_BYTES = 5_000_000
+PROGRAM = """
+import gc, os, re, sys, threading
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from support.fake_engine import wait_for
+from support.repositories import answer, change, index, infer, serving, version
+from support.served import Wire
+
+def private_bytes():
+    gc.collect()
+    text = Path("/proc/self/smaps_rollup").read_text()
+    found = re.findall(r"^Private_(?:Clean|Dirty): +([0-9]+) kB", text, re.MULTILINE)
+    return 1024 * sum(map(int, found))
+
+def threads():
+    # those that waited for answers of a process end by themselves, 10 s later
+    return sum(one.name != "mslite-answer" for one in threading.enumerate())
+
+root = Path({root!r})
+with serving(root, isolation={isolation!r}) as server, Wire(server.http_port) as wire:
+    def cycle(turn):
+        version(root, "m", 1, turn)
+        assert change(wire, "m").status == 200
+        assert answer(wire.ask(infer())) == ("1", turn)
+        assert change(wire, "m", "unload").status == 200
+        wait_for(lambda: index(wire)["m", "1"] == ("UNAVAILABLE", "unloaded"))
+
+    for turn in range({warm}):
+        cycle(turn + 1)
+    before = private_bytes(), threads(), len(os.listdir("/proc/self/fd"))
+    for turn in range({cycles}):
+        cycle(turn + 100)
+    after = private_bytes(), threads(), len(os.listdir("/proc/self/fd"))
+print(*(b - a for a, b in zip(before, after)))
+"""
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_nothing_grows(tmp_path: Path, isolation: str) -> None:
+    version(tmp_path, "m", 1, 1)
+    code = PROGRAM.format(
+        tests=str(Path(__file__).parents[1]),
+        root=str(tmp_path),
+        isolation=isolation,
+        warm=WARM,
+        cycles=CYCLES,
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    grown, threads, files = map(int, done.stdout.split())
+    assert grown < MOST_BYTES
+    assert threads <= 0 and files <= 0
