@@ -1,8 +1,7 @@
 """Everything that is counted, as one JSON-able record: what /metrics, statistics, the dashboard and
 `mslite status` are made of. Counters only grow; whoever wants rates subtracts.
 
-The record is described in docs/operating.md. Names and versions are those of the index of models,
-and nothing that a client sent is a key.
+Names and versions are those of the index of models, and nothing that a client sent is a key.
 """
 
 from __future__ import annotations

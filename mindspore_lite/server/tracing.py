@@ -12,13 +12,13 @@ bounded, and so is that of the exporter: when the collector is slow or down, spa
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from mindspore_lite.core.environment import variables
 from mindspore_lite.server.meter import RequestTimes
 from mindspore_lite.version import __version__
 
@@ -131,10 +131,10 @@ def tracing_of(provider: Any = None) -> Tracing | None:
     """Tracing by a provider, or by one that the OTEL_ variables describe; None if they do not."""
     if provider is not None:
         return Tracing(provider)
-    if not is_wanted(os.environ):
+    if not is_wanted(variables):
         return None
     try:
-        return Tracing(_provider(os.environ), owns=True)
+        return Tracing(_provider(variables), owns=True)
     except ImportError:
         _LOG.warning(
             "the environment asks for traces (OTEL_...), and OpenTelemetry is not installed: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,25 @@ def test_a_port_of_its_own_is_open_and_offers_nothing_else(tmp_path: Path) -> No
         with Wire(server.http_port) as other:
             assert other.ask(get("/metrics")).status == 401
     assert server.metrics_port == 0
+
+
+def test_the_table_of_the_documentation_is_true(port: HttpPort) -> None:
+    """docs/operating.md has a row for every family, and no other."""
+    page = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| ([^|]*)\| ([^|]+) \|$", page, re.MULTILINE)
+    with Wire(port) as wire:
+        wire.ask(get("/none"))
+    found = {}
+    for family in read_text(text(port.core)):
+        is_theirs = family.name.startswith("nv_")
+        name = family.name if family.type != COUNTER or is_theirs else f"{family.name}_total"
+        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+        found[name] = family.type, labels, family.documentation
+    told = {
+        name: (kind, set(re.findall(r"\w+", labels)), meaning)
+        for name, kind, labels, meaning in rows
+    }
+    assert told == found
 
 
 def test_a_port_that_is_none_is_refused(tmp_path: Path) -> None:
