@@ -56,8 +56,8 @@ def served(count: int) -> Core:
             times = RequestTimes(1, 1)
             times.model, times.decoded_ns, times.timing = model, 2, Timing()
             times.timing.run = Run(3, 1000 * (at + 1), rows=1 + at % 8)
-            times.encoded_ns = 100_000 * (at + 1)
-            model.meter.add(times)
+            times.received_ns = time.monotonic_ns() - 100_000 * (at + 1)
+            times.answered()
     return Core(models)
 
 

@@ -106,11 +106,7 @@ class RequestTimes:
         A reason says that it is not wanted any more; that may come from another thread at the same
         time, and one of both counts.
         """
-        if self.model is None or not self.model.meter.claim(self):
-            return False
-        self.reason = reason or self.reason
-        self.model.meter.add(self)
-        return True
+        return self.model is not None and self.model.meter.count(self, reason)
 
     def sent(self) -> None:
         """The answer was handed to the system."""
@@ -220,55 +216,22 @@ class Meter:
         self._latency = [0] * (len(BOUNDS_MS) + 1)
         self._batches: dict[int, list[int]] = {}  # by rows: count, input, infer, output
 
-    def claim(self, times: RequestTimes) -> bool:
-        """Let one caller count a request; whether this is the one."""
-        with self._lock:
-            is_first = not times.encoded_ns
-            if is_first:
-                times.encoded_ns = time.monotonic_ns()
-            return is_first
+    def count(self, times: RequestTimes, reason: str = "") -> bool:
+        """Count a request that has its answer now; False if it was counted before.
 
-    def add(self, times: RequestTimes) -> None:
-        """Count a request that has its answer, and was claimed."""
-        if times.reason:
-            self._add_failed(times)
-            return
-        receive, decode, queue, joining, ran, splitting, encode, _ = times.parts_ns()
-        inside = times.encoded_ns - times.received_ns
-        step = bisect_left(_BOUNDS_NS, inside)
-        waited = bisect_left(_QUEUE_BOUNDS_NS, queue)
-        now_s = time.time()
+        A reason says that the answer is not wanted any more.
+        """
         with self._lock:
-            self._success += 1
-            self._success_ns += inside
-            self._latency[step] += 1
-            self._queue_wait[waited] += 1
-            self._receive += receive
-            self._decode += decode
-            self._encode += encode
-            if times.hit_ns:
-                self._hits += 1
-                self._hit_ns += times.hit_ns
-                return
-            if times.miss_ns:
-                self._misses += 1
-                self._miss_ns += times.miss_ns
-            self._last_s = now_s
-            self._queue += queue
-            self._input += joining
-            self._infer += ran
-            self._output += splitting
-            run = times.run
-            if run is None or not run.is_counted:
-                rows = times.rows or 1
-                most = 0
-                if run is not None:
-                    run.is_counted = True
-                    rows, most = max(rows, run.rows), run.most
-                while most and rows > most:  # it was computed in parts
-                    self._add_run(most, 0, 0, 0)
-                    rows -= most
-                self._add_run(rows, joining, ran, splitting)
+            if times.encoded_ns:
+                return False
+            times.encoded_ns = time.monotonic_ns()
+            if reason:
+                times.reason = reason
+            if times.reason:
+                self._add_failed(times)
+            else:
+                self._add(times)
+        return True
 
     def add_sent(self, send_ns: int) -> None:
         """Count what sending an answer took."""
@@ -297,6 +260,43 @@ class Meter:
                 {rows: BatchCount(*one) for rows, one in sorted(self._batches.items())},
             )  # fmt: skip
 
+    def _add(self, times: RequestTimes) -> None:
+        """On the path of every request, under the lock: plain integers, and no calls in vain."""
+        received_ns, decoded_ns, end_ns = times.received_ns, times.decoded_ns, times.encoded_ns
+        inside, timing = end_ns - received_ns, times.timing
+        self._success += 1
+        self._success_ns += inside
+        self._latency[bisect_left(_BOUNDS_NS, inside)] += 1
+        self._receive += received_ns - times.began_ns
+        self._decode += decoded_ns - received_ns
+        run = None if timing is None else timing.run
+        if run is None:  # from the cache
+            self._queue_wait[0] += 1
+            self._encode += end_ns - decoded_ns
+            self._hits += 1
+            self._hit_ns += times.hit_ns
+            return
+        queue, joining = run.claimed_ns - decoded_ns, run.began_ns - run.claimed_ns
+        ran, splitting = run.ran_ns - run.began_ns, run.ended_ns - run.ran_ns
+        self._queue_wait[bisect_left(_QUEUE_BOUNDS_NS, queue)] += 1
+        self._queue += queue
+        self._input += joining
+        self._infer += ran
+        self._output += splitting
+        self._encode += end_ns - run.ended_ns
+        self._last_s = time.time()
+        if times.miss_ns:
+            self._misses += 1
+            self._miss_ns += times.miss_ns
+        if run.is_counted:
+            return
+        run.is_counted = True
+        rows = max(times.rows or 1, run.rows)
+        while 0 < run.most < rows:  # it was computed in parts
+            self._add_run(run.most, 0, 0, 0)
+            rows -= run.most
+        self._add_run(rows, joining, ran, splitting)
+
     def _add_run(self, rows: int, joining: int, ran: int, splitting: int) -> None:
         self._rows += rows
         self._executions += 1
@@ -310,13 +310,12 @@ class Meter:
 
     def _add_failed(self, times: RequestTimes) -> None:
         reason = times.reason
-        with self._lock:
-            if reason not in self._reasons:  # a fault of the client
-                return
-            self._reasons[reason] += 1
-            if reason in FAILED or reason == "timeout":
-                self._fail += 1
-                self._fail_ns += times.encoded_ns - times.received_ns
+        if reason not in self._reasons:  # a fault of the client
+            return
+        self._reasons[reason] += 1
+        if reason in FAILED or reason == "timeout":
+            self._fail += 1
+            self._fail_ns += times.encoded_ns - times.received_ns
 
 
 INVALID = "invalid"

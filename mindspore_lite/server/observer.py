@@ -23,6 +23,7 @@ from mindspore_lite.server.tracing import Tracing
 
 _KEPT = 20  # slowest requests of a minute
 _MINUTES = 5  # for which they are kept
+_MINUTE_NS = 60 * 10**9
 _MOST_ID = 128  # characters
 _MOST_STATUSES = 64
 
@@ -30,34 +31,39 @@ _MOST_STATUSES = 64
 class Slowest:
     """The slowest requests of the last minutes, over all models. Safe from many threads."""
 
-    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._clock_s = clock_s
+    def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self._clock_ns = clock_ns
         self._lock = threading.Lock()
         self._numbers = count()  # decides between equals: records cannot be compared
-        # by minute: (ms, number, record), the fastest first
-        self._minutes: deque[tuple[int, list[tuple[float, int, dict[str, Any]]]]] = deque(
+        # by minute: (ns, number, record), the fastest first
+        self._minutes: deque[tuple[int, list[tuple[int, int, dict[str, Any]]]]] = deque(
             maxlen=_MINUTES
         )
+        self._fastest_ns = -1  # of a minute that has all that it keeps
+        self._until_ns = 0  # when that minute ends
 
     def add(self, times: RequestTimes, status: int) -> None:
         """Keep a request if it is one of the slowest."""
-        total_ms = times.total_ns() / 1e6
-        minute = int(self._clock_s() // 60)
+        total_ns, now_ns = times.total_ns(), self._clock_ns()
+        if total_ns <= self._fastest_ns and now_ns < self._until_ns:  # nearly all; without a lock
+            return
         with self._lock:
-            if not self._minutes or self._minutes[-1][0] != minute:
+            minute = now_ns // _MINUTE_NS
+            if not self._minutes or self._minutes[-1][0] < minute:
                 self._minutes.append((minute, []))
+                self._fastest_ns, self._until_ns = -1, (minute + 1) * _MINUTE_NS
             heap = self._minutes[-1][1]
-            if len(heap) == _KEPT and total_ms <= heap[0][0]:
-                return
-            entry = total_ms, next(self._numbers), _record(times, status, total_ms)
+            entry = total_ns, next(self._numbers), _record(times, status, total_ns / 1e6)
             if len(heap) < _KEPT:
                 heapq.heappush(heap, entry)
             else:
-                heapq.heapreplace(heap, entry)
+                heapq.heappushpop(heap, entry)
+            if len(heap) == _KEPT:
+                self._fastest_ns = heap[0][0]
 
     def recent(self) -> list[dict[str, Any]]:
         """Those of the last minutes, the slowest first."""
-        oldest = int(self._clock_s() // 60) - _MINUTES
+        oldest = self._clock_ns() // _MINUTE_NS - _MINUTES
         with self._lock:
             found = [e for minute, heap in self._minutes if minute > oldest for e in heap]
         return [record for _, _, record in heapq.nlargest(_KEPT, found)]
