@@ -22,6 +22,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.core import checks, jail
 from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import ClosedError
+from mindspore_lite.server.allocator import limit_arenas
 from mindspore_lite.server.server import GRACE_S, Server
 
 SERVICE_NAME = "INFERENCE_SERVICE_NAME"
@@ -156,6 +157,7 @@ def serve(*models: str, options: Options | None = None) -> None:
     if not models:
         fail("serve wants models, or --demo (see mslite serve --help)", code=2)
     checks.seconds("grace_s", options.grace_s)  # now, not when the server is to end
+    limit_arenas()
     server = _server(models, options)
     _raise_file_limit()
     ending = _caught_signals(server)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mindspore_lite.server.access import Gate
+from mindspore_lite.server.allocator import LARGE_BYTES, Trimmer
 from mindspore_lite.server.control import EXTENSION as REPOSITORY
 from mindspore_lite.server.control import Control
 from mindspore_lite.server.dashboard.history import History
@@ -37,6 +38,7 @@ class Flight:
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._lock = threading.Lock()
+        self.trimmer = Trimmer(lambda: self.bytes > 0)
         self.bytes = 0
 
     def take(self, count: int) -> None:
@@ -59,6 +61,8 @@ class Flight:
         """They are free again."""
         with self._lock:
             self.bytes -= count
+        if count >= LARGE_BYTES:
+            self.trimmer.freed()
 
 
 @dataclass

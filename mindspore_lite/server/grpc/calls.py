@@ -14,6 +14,7 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from mindspore_lite.core.deadline import WATCHDOG
+from mindspore_lite.server.allocator import LARGE_BYTES
 from mindspore_lite.server.errors import Answer, Kind, RequestError, answer_to
 from mindspore_lite.server.grpc.gate import abort
 from mindspore_lite.server.grpc.threads import Threads
@@ -23,7 +24,13 @@ Answers = Callable[[bytes, Call], bytes]  # what a message is answered with
 _FOREVER_S = 1e9  # what gRPC gives as the time left where there is no deadline
 
 
-def unary(answers: Answers, threads: Threads, receive_s: float, watch: Watch) -> Any:
+def unary(
+    answers: Answers,
+    threads: Threads,
+    receive_s: float,
+    watch: Watch,
+    freed: Callable[[], None] = lambda: None,
+) -> Any:
     """The handler of a call of one message and one answer.
 
     Args:
@@ -31,12 +38,14 @@ def unary(answers: Answers, threads: Threads, receive_s: float, watch: Watch) ->
         threads: On which it runs.
         receive_s: Within which the message must be there; 0 does not wait for it.
         watch: Notes its calls.
+        freed: Called when a message was large, or never came: gRPC may have dropped a large one.
     """
 
     def handle(requests: Any, context: Any) -> bytes:
-        call = watch.begin(context)
+        call, size = watch.begin(context), LARGE_BYTES
         try:
             received = _received(requests, context, receive_s) if receive_s else b""
+            size = len(received)
             call.received(received)
             found = answers(received, call)
             call.answered(found)
@@ -47,6 +56,9 @@ def unary(answers: Answers, threads: Threads, receive_s: float, watch: Watch) ->
         except Exception as exc:  # noqa: BLE001 - the client is told
             answer: Answer = answer_to(exc)
             call.failed(exc, answer)
+        finally:
+            if size >= LARGE_BYTES:
+                freed()
         abort(context, answer)
 
     handle.experimental_thread_pool = threads  # type: ignore[attr-defined]
