@@ -167,7 +167,12 @@ class Service:
         limited: Threads | None = None,
     ) -> None:
         watch = Watch(self.core, path, logs=self.logs)
-        self._add(path, unary(answers, threads, receive_s, watch, self.core.flight.trimmer.freed), need, limited)
+        self._add(
+            path,
+            unary(answers, threads, receive_s, watch, self.core.flight.trimmer.freed),
+            need,
+            limited,
+        )
 
     def _probe(self, name: str, answers: Answers) -> None:
         self._unary(f"/{INFERENCE}/{name}", answers, self.pools.probes, 0, Need.OPEN)
