@@ -498,7 +498,8 @@ def _port(info: TensorInfo, options: ModelOptions) -> Port:
     found = of_dtype(info.dtype)
     if found is None:
         raise EngineError(f"{info.name!r} is {info.dtype}, which the protocol has no name for")
-    return Port(info.name, found.name, info.shape, tuple(options.labels.get(info.name, ())))
+    shape = options.config.shape_of(info.name, info.shape)
+    return Port(info.name, found.name, shape, tuple(options.labels.get(info.name, ())))
 
 
 def _probe(name: str, service: PoolLike) -> None:

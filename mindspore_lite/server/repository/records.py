@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindspore_lite.core.tensor_info import ANY_RANK
+
 
 @dataclass(frozen=True)
 class VersionPolicy:
@@ -114,6 +116,17 @@ class ServeConfig:
     name: str = ""
     source: str = ""
     ignored: tuple[str, ...] = ()
+
+    def shape_of(self, tensor: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape that clients see of a tensor: with the sizes that are declared for open ones.
+
+        Whoever started the model has checked that both go together (apply.py).
+        """
+        for said in (*self.inputs, *self.outputs):
+            if said.name == tensor and said.dims is not None:
+                batch = (-1,) if shape == ANY_RANK else shape[:1]
+                return (*batch, *said.dims) if self.max_batch_size else said.dims
+        return shape
 
 
 PLAIN = ServeConfig()  # of a model without a file that says more

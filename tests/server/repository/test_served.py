@@ -95,6 +95,25 @@ def test_labels_and_rows(tmp_path: Path) -> None:
         assert "batch-size must be <= 2" in wire.ask(post("/v2/models/m/infer", body(3))).error
 
 
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ('input { name: "IN" dims: [ 2, 3 ] }', [2, 3]),
+        ('max_batch_size: 8 input { name: "IN" dims: 3 }', [-1, 3]),
+        ("", [-1, 3]),
+    ],
+)
+def test_dims_that_a_configuration_declares_are_those_of_requests(
+    tmp_path: Path, text: str, shape: list[int]
+) -> None:
+    root = repository(tmp_path, m=text)
+    with mslite.Server([root], http_port=0) as server, Wire(server.http_port) as wire:
+        assert wire.ask(get("/v2/models/m")).json["inputs"][0]["shape"] == shape
+        assert wire.ask(post("/v2/models/m/infer", body(2))).status == 200
+        other = wire.ask(post("/v2/models/m/infer", body(1))).status
+        assert other == (400 if shape[0] == 2 else 200)
+
+
 def test_a_fault_of_one_model_leaves_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
