@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 import ssl
-import subprocess
 import sys
 import urllib.request
 from dataclasses import fields
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from support.fake_engine import Client
 from support.fake_engine import Gate as RunGate
-from support.served import FakeService, Wire, get, identity, post
+from support.served import FakeService, Wire, certificate, get, identity, post
 
 import mindspore_lite as mslite
 from mindspore_lite.cli.demo import DIGITS_MODEL
@@ -140,19 +139,6 @@ def test_a_drain_ends_in_time(net: Path) -> None:
         assert server.drain(0.05) is False
         assert wire.at_end()
     gate.open()
-
-
-def certificate(folder: Path, name: str, signer: str = "") -> None:
-    """A key and a certificate, signed by itself or by another."""
-    command = [
-        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-        "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}",
-        "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-    ]  # fmt: skip
-    if signer:
-        command += ["-CA", f"{signer}.pem", "-CAkey", f"{signer}.key"]
-        command += ["-addext", "basicConstraints=critical,CA:FALSE"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
 def test_tls_and_client_certificates(net: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -229,3 +230,16 @@ def post(
 def get(path: str, *headers: str, method: str = "GET") -> bytes:
     """The bytes of a GET."""
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+def certificate(folder: Path, name: str, signer: str = "") -> None:
+    """A key and a certificate, signed by itself or by another."""
+    command = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+        "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}",
+        "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+    ]  # fmt: skip
+    if signer:
+        command += ["-CA", f"{signer}.pem", "-CAkey", f"{signer}.key"]
+        command += ["-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
