@@ -24,14 +24,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from google.protobuf import json_format
+
+from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ClosedError, LiteError
 from mindspore_lite.server.errors import Kind, RequestError, answer_to, cleaned
+from mindspore_lite.server.grpc.model_config_pb2 import ModelConfig
+from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.loading import Loading
 from mindspore_lite.server.models import READY, Models, ProbeError, Status
+from mindspore_lite.server.repository.folder import Folder
+from mindspore_lite.server.repository.pbtxt import from_message
 from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, chosen
 
 NONE, EXPLICIT, POLL = "none", "explicit", "poll"
@@ -104,8 +112,8 @@ class Control:
             RequestError: This server does not do so, or not with these parameters.
         """
         self._check_explicit()
-        _check_parameters(parameters or {})
-        return self._queued(partial(self._load_one, name))
+        config = _config_parameter(parameters or {})
+        return self._queued(partial(self._load_one, name, config))
 
     def unload(self, name: str) -> Future[None]:
         """Serve a model no more; what it took is finished. Harmless if it is not served.
@@ -220,12 +228,14 @@ class Control:
                 raise found
             self._check_goes_on()
 
-    def _load_one(self, name: str) -> None:
+    def _load_one(self, name: str, config: str | None) -> None:
         entry = self._reread().get(name)
         if entry is None:
             raise RequestError(
                 Kind.NOT_FOUND, f"failed to load {name!r}: the repository has no such model"
             )
+        if config is not None:
+            entry = configured(entry, config)
         found = self._brought_in_line(entry, again=True)
         if found is not None:
             kind = Kind.INVALID if entry.fault else answer_to(found).kind
@@ -392,15 +402,44 @@ def _without_policy(config: ServeConfig) -> object:
     return tuple(value for name, value in vars(config).items() if name != "policy")
 
 
-def _check_parameters(parameters: Mapping[str, object]) -> None:
+def configured(entry: ModelEntry, text: str) -> ModelEntry:
+    """A model with another configuration, in JSON, in the place of that in its folder.
+
+    Raises:
+        RequestError: It is none, or makes no sense.
+    """
+    failed = f"failed to load {entry.name!r}: parameter 'config'"
+    folders = {path.parent.parent for v, path in entry.versions.items() if path.parent.name == v}
+    if len(folders) != 1:
+        raise RequestError(Kind.INVALID, f"{failed} is for models with a folder of their own")
+    try:
+        given = read_json(text)
+        if not isinstance(given, dict):
+            raise ValueError(f"it is a {type(given).__name__}, wanted an object")
+        message = json_format.ParseDict(given, ModelConfig(), descriptor_pool=POOL)
+        config = from_message(message, Folder(folders.pop()))
+    except (json_format.ParseError, ValueError, RecursionError) as exc:
+        raise RequestError(Kind.INVALID, f"{failed} cannot be read: {cleaned(str(exc))}") from exc
+    except LiteError as exc:
+        raise RequestError(Kind.INVALID, f"{failed}: {cleaned(str(exc))}") from exc
+    if config.name not in ("", entry.name) or config.file not in ("", entry.config.file):
+        text = f"{failed} must not change name or default_model_filename"
+        raise RequestError(Kind.INVALID, text)
+    config = replace(config, file=entry.config.file, source="the parameter 'config' of a load")
+    return replace(entry, config=config, fault="")
+
+
+def _config_parameter(parameters: Mapping[str, object]) -> str | None:
+    """The configuration that a load brings; None if it brings none."""
     for key in parameters:
         if key.startswith("file:"):
             text = "model files cannot be sent: put them into the repository, then load"
         elif key == "config":
-            text = "a configuration cannot be sent: write config.pbtxt or model.ini, then load"
+            continue
         else:
-            text = f"unknown parameter {key[:200]!r}; a load has none"
+            text = f"unknown parameter {key[:200]!r}; a load may have 'config'"
         raise RequestError(Kind.INVALID, text)
+    return str(parameters["config"]) if "config" in parameters else None
 
 
 def _settle(future: Future[Any], result: Any = None, error: Exception | None = None) -> None:

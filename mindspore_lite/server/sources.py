@@ -51,6 +51,7 @@ class Sources:
             raise ValueError(f"the names {twice} are there twice; give models as name=path")
         self.files: dict[str, Path] = {}
         self._folders: list[tuple[Path, str]] = []
+        self._known: dict[str, ModelEntry] = {}  # what was read last
         for name, path, folder in zip(names, paths, is_folder, strict=True):
             if name:
                 check_name(name, "1")
@@ -85,7 +86,7 @@ class Sources:
         """
         found: dict[str, ModelEntry] = {}
         for folder, name in self._folders:
-            for one in read_repository(folder, name).values():
+            for one in read_repository(folder, name, self._known).values():
                 _add(found, one)
         for name, path in self.files.items():
             try:
@@ -93,6 +94,7 @@ class Sources:
             except ModelFileError:
                 entry = ModelEntry(name, fault="its file is not there any more")
             _add(found, entry)
+        self._known = found
         return found
 
 

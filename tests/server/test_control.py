@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -190,6 +191,23 @@ def test_parameters_of_a_load_are_checked(tmp_path: Path, body: object, words: s
     with serving(tmp_path) as server, Wire(server.http_port) as wire:
         reply = change(wire, "m", "load", body)
         assert (reply.status, words in reply.error) == (400, True), reply.error
+
+
+def test_a_load_may_bring_a_configuration(tmp_path: Path) -> None:
+    version(tmp_path, "m", 1, 10)
+    version(tmp_path, "m", 2, 20)
+    with serving(tmp_path) as server, Wire(server.http_port) as wire:
+        both = {"max_batch_size": 4, "version_policy": {"all": {}}}
+        assert change(wire, "m", "load", {"parameters": {"config": json.dumps(both)}}).status == 200
+        assert answer(wire.ask(infer(number="1"))) == ("1", 10)
+        assert wire.ask(infer(values=(1.0,) * 5)).status == 400  # more rows than a batch has
+        for wrong in ("{", '{"x": 1}', '{"name": "other"}', '{"sequence_batching": {}}', "[]", ""):
+            reply = change(wire, "m", "load", {"parameters": {"config": wrong}})
+            assert (reply.status, "parameter 'config'" in reply.error) == (400, True), wrong
+        assert wire.ask(infer(number="1")).status == 200
+        assert change(wire, "m").status == 200  # that of the folder again
+        assert wire.ask(infer(number="1")).status == 404
+        assert wire.ask(infer(values=(1.0,) * 5)).status == 200
 
 
 def test_bodies_of_the_index(tmp_path: Path) -> None:

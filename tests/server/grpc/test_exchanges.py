@@ -293,7 +293,7 @@ def test_every_datatype_comes_back(
 
 
 def test_methods_that_are_not_offered_say_so(caller: Caller) -> None:
-    for name in ("RepositoryIndex", "TraceSetting", "LogSettings", "Nope"):
+    for name in ("TraceSetting", "LogSettings", "Nope"):
         code, text = caller.code(name)
         assert (code, f"does not offer /inference.GRPCInferenceService/{name}" in text) == (
             "UNIMPLEMENTED",
