@@ -174,5 +174,10 @@ EVENTS = Family(
     "mslite_events_total", COUNTER, "What happened to models: load, unload, reload_failed, "
     "weights, restart; and seconds with rejected or deadline", "what",
 )  # fmt: skip
+# whose models are those of the index, served or not
+LOAD_FAILURE = Family(
+    "mslite_load_failure", GAUGE, "1 for each version whose last load failed, and why; what it "
+    "served before goes on", "reason",
+)  # fmt: skip
 BUILD = Family("mslite_build_info", GAUGE, "Always 1; the version is in the label", "version")
-ALL = (*SERVER, BUILD, REFUSED, EVENTS, *MODEL)
+ALL = (*SERVER, BUILD, REFUSED, EVENTS, LOAD_FAILURE, *MODEL)

@@ -22,6 +22,7 @@ from mindspore_lite.server.families import (
     COUNTER,
     EVENTS,
     EXPOSED_MS,
+    LOAD_FAILURE,
     MODEL,
     REFUSED,
     ROW_BOUNDS,
@@ -37,6 +38,9 @@ from mindspore_lite.version import __version__
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 _NS = 10**9
+_MOST_REASON = 200  # characters
+# in a label; % stands for a value in the line
+_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "%": "%%"})
 OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
 # of the finer steps that the meter counts, those that are exposed; the last has no bound
 _EXPOSED = itemgetter(*(BOUNDS_MS.index(bound) for bound in EXPOSED_MS), len(BOUNDS_MS))
@@ -56,6 +60,7 @@ def metrics_parts(core: Core, *, openmetrics: bool = False) -> list[bytes]:
         _listed(BUILD, {__version__: 1}, openmetrics),
         _listed(REFUSED, refused, openmetrics),
         _listed(EVENTS, core.marks.counts(), openmetrics),
+        *_load_failures(core, openmetrics),
     ]
     # the long part comes second: the port joins the first with the head of its answer
     found = ["".join(listed).encode(), form.filled(values)]
@@ -135,6 +140,15 @@ def _listed(family: Family, values: dict[str, int], openmetrics: bool) -> str:
     for key, value in values.items():
         lines.append(Sample(family.name, ((family.label, key),)).line() % value)
     return "".join(lines)
+
+
+def _load_failures(core: Core, openmetrics: bool) -> list[str]:
+    lines = _head(LOAD_FAILURE, openmetrics)
+    for one in core.models.failures():
+        reason = one.reason[:_MOST_REASON].translate(_ESCAPED)
+        labels = (("model", one.name), ("version", one.version), (LOAD_FAILURE.label, reason))
+        lines.append(Sample(LOAD_FAILURE.name, labels).line() % 1)
+    return lines
 
 
 def _model_values(core: Core, model: ServedModel) -> list[int]:

@@ -418,6 +418,10 @@ class Models:
             found = list(self._statuses.values())
         return sorted(found, key=lambda one: (one.name, int(one.version or 0)))
 
+    def failures(self) -> list[Status]:
+        """Those whose last load failed, whether something of them is served or not."""
+        return [one for one in self.index() if one.reason and one.reason != UNLOADED]
+
     def status(self, name: str, version: str = "") -> Status | None:
         """What the index says of one version."""
         with self._lock:

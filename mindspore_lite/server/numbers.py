@@ -7,6 +7,7 @@ Names and versions are those of the index of models, and nothing that a client s
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Any
 
 from mindspore_lite.server.core import Core
@@ -31,6 +32,7 @@ def numbers(core: Core) -> dict[str, Any]:
         "flight_bytes": core.flight.bytes,
         "refused": {str(k): v for k, v in core.observer.refused.counts().items()},
         "models": [_model(core, model) for model in models],
+        "load_failures": [asdict(one) for one in core.models.failures()],
         "slowest": core.observer.slowest.recent(),
         "marks": core.marks.recent(),
     }

@@ -50,6 +50,9 @@ def of(found: Samples, name: str, **labels: str) -> float:
     return found[name, frozenset(labels.items())]
 
 
+REASON = 'a "reason", 100 % of it \\ behind'
+
+
 @pytest.fixture
 def models() -> Iterator[Models]:
     found = Models()
@@ -62,8 +65,15 @@ def models() -> Iterator[Models]:
 
 @pytest.fixture
 def port(models: Models) -> Iterator[HttpPort]:
+    models.failed("good", "77", REASON)
     with port_of(models) as found:
         yield found
+
+
+@pytest.mark.parametrize("read", [read_text, read_open])
+def test_a_load_that_failed_says_why(port: HttpPort, read: Any) -> None:
+    found = samples(read(text(port.core, read is read_open)))
+    assert of(found, "mslite_load_failure", model="good", version="77", reason=REASON) == 1
 
 
 @pytest.mark.parametrize("read", [read_text, read_open])

@@ -28,7 +28,7 @@ def test_the_record_has_its_shape() -> None:
         models.close(None)
     assert set(found) == {
         "time", "uptime_s", "version", "ready", "reason", "memory", "connections",
-        "flight_bytes", "refused", "models", "slowest", "marks",
+        "flight_bytes", "refused", "models", "load_failures", "slowest", "marks",
     }  # fmt: skip
     assert set(found["memory"]) == {
         "rss_bytes", "private_bytes", "shared_bytes", "weights_bytes", "quota_bytes",
