@@ -57,7 +57,7 @@ def served(count: int) -> Core:
             times.model, times.decoded_ns, times.timing = model, 2, Timing()
             times.timing.run = Run(3, 1000 * (at + 1), rows=1 + at % 8)
             times.received_ns = time.monotonic_ns() - 100_000 * (at + 1)
-            times.answered()
+            model.meter.count(times)
     return Core(models)
 
 

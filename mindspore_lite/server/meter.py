@@ -3,9 +3,9 @@
     times = RequestTimes()                  one for each request, filled in on its way
     times.model = model                     as soon as that is known
     times.decoded(call)                     it is about to be queued
-    times.answered()                        before the answer is sent: the counters are right when
+    model.meter.count(times)                before the answer is sent: the counters are right when
                                             a client that has its answer asks for them
-    times.sent()                            after
+    model.meter.count_sent(ns)              after
 
 The phases of a request follow one another without a gap, so that they add up to its whole time:
 
@@ -18,7 +18,8 @@ The phases of a request follow one another without a gap, so that they add up to
     send      until the answer was handed to the system
 
 Everything only grows while the version is served. What belongs together changes together, under one
-lock: whatever moment a reader picks, the counts add up (see Counts).
+lock: whatever moment a reader picks, the counts add up (see Counts). Requests only note their end,
+and are added when somebody reads, or when there are many.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +40,7 @@ from mindspore_lite.serving.timing import Run, Timing
 if TYPE_CHECKING:
     from mindspore_lite.server.models import ServedModel
 
+_MANY = 64  # requests that are added at once; guess
 PHASES = ("receive", "decode", "queue", "batch", "run", "encode", "send")
 FAILED = ("deadline", "cancelled", "error", "crash")
 REJECTED = ("queue_full", "timeout", "memory", "not_ready")
@@ -99,25 +102,6 @@ class RequestTimes:
     def failed(self, exc: BaseException) -> None:
         """Its answer is an error."""
         self.reason = reason_of(exc)
-
-    def answered(self, reason: str = "") -> bool:
-        """The answer is there; count it. False if it was counted before.
-
-        A reason says that it is not wanted any more; that may come from another thread at the same
-        time, and one of both counts.
-        """
-        return self.model is not None and self.model.meter.count(self, reason)
-
-    def sent(self) -> None:
-        """The answer was handed to the system."""
-        self.sent_ns = time.monotonic_ns()
-        if self.model is not None:
-            self.model.meter.add_sent(self.sent_ns - self.encoded_ns)
-
-    @property
-    def inside_ns(self) -> int:
-        """How long the server had it: without receiving and sending, which are the client's."""
-        return self.encoded_ns - self.received_ns
 
     @property
     def run(self) -> Run | None:
@@ -203,8 +187,17 @@ class Counts(NamedTuple):
 class Meter:
     """Counts the requests of one version of a model. Safe from many threads."""
 
+    __slots__ = (
+        "_batches", "_decode", "_encode", "_ended", "_executions", "_fail", "_fail_ns", "_hit_ns",
+        "_hits", "_infer", "_input", "_last_s", "_latency", "_lock", "_miss_ns", "_misses",
+        "_output", "_queue", "_queue_wait", "_reasons", "_receive", "_rows", "_send", "_sends",
+        "_success", "_success_ns",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._ended: deque[RequestTimes] = deque()  # that are not added yet
+        self._sends: deque[int] = deque()
         self._success = self._success_ns = self._fail = self._fail_ns = 0
         self._rows = self._executions = 0
         self._last_s = 0.0
@@ -219,24 +212,24 @@ class Meter:
     def count(self, times: RequestTimes, reason: str = "") -> bool:
         """Count a request that has its answer now; False if it was counted before.
 
-        A reason says that the answer is not wanted any more.
+        A reason says that the answer is not wanted any more. For one thread at a time, of each
+        request. It is only noted here, which is atomic; who reads the counts adds all up, which
+        takes half of the time if many come at once.
         """
-        with self._lock:
-            if times.encoded_ns:
-                return False
-            times.encoded_ns = time.monotonic_ns()
-            if reason:
-                times.reason = reason
-            if times.reason:
-                self._add_failed(times)
-            else:
-                self._add(times)
+        if times.encoded_ns:
+            return False
+        times.encoded_ns = time.monotonic_ns()
+        if reason:
+            times.reason = reason
+        self._ended.append(times)
+        if len(self._ended) >= _MANY:
+            with self._lock:
+                self._add_up()
         return True
 
-    def add_sent(self, send_ns: int) -> None:
+    def count_sent(self, send_ns: int) -> None:
         """Count what sending an answer took."""
-        with self._lock:
-            self._send += send_ns
+        self._sends.append(send_ns)
 
     def reject(self, reason: str) -> None:
         """Count a request that was refused before it was looked at; one of REJECTED."""
@@ -246,6 +239,7 @@ class Meter:
     def counts(self) -> Counts:
         """Everything at this moment."""
         with self._lock:
+            self._add_up()
             reasons = self._reasons
             batching = self._input + self._output
             return Counts(
@@ -260,8 +254,23 @@ class Meter:
                 {rows: BatchCount(*one) for rows, one in sorted(self._batches.items())},
             )  # fmt: skip
 
+    def _add_up(self) -> None:
+        """Add what was noted to the counts, under the lock."""
+        ended, sends = self._ended, self._sends
+        now_s, now_ns = time.time(), time.monotonic_ns()
+        while ended:
+            times = ended.popleft()
+            if times.reason:
+                self._add_failed(times)
+            else:
+                self._add(times)
+                if not times.hit_ns:
+                    ago_s = (now_ns - times.encoded_ns) / 1e9
+                    self._last_s = max(self._last_s, now_s - ago_s)
+        while sends:
+            self._send += sends.popleft()
+
     def _add(self, times: RequestTimes) -> None:
-        """On the path of every request, under the lock: plain integers, and no calls in vain."""
         received_ns, decoded_ns, end_ns = times.received_ns, times.decoded_ns, times.encoded_ns
         inside, timing = end_ns - received_ns, times.timing
         self._success += 1
@@ -284,7 +293,6 @@ class Meter:
         self._infer += ran
         self._output += splitting
         self._encode += end_ns - run.ended_ns
-        self._last_s = time.time()
         if times.miss_ns:
             self._misses += 1
             self._miss_ns += times.miss_ns

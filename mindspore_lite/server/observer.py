@@ -29,7 +29,11 @@ _MOST_STATUSES = 64
 
 
 class Slowest:
-    """The slowest requests of the last minutes, over all models. Safe from many threads."""
+    """The slowest requests of the last minutes, over all models. Safe from many threads.
+
+    Nearly all requests are faster than `fastest_ns`, and need not be added until `until_ns`, by
+    time.monotonic_ns(). Both may be read without a lock.
+    """
 
     def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock_ns = clock_ns
@@ -39,19 +43,17 @@ class Slowest:
         self._minutes: deque[tuple[int, list[tuple[int, int, dict[str, Any]]]]] = deque(
             maxlen=_MINUTES
         )
-        self._fastest_ns = -1  # of a minute that has all that it keeps
-        self._until_ns = 0  # when that minute ends
+        self.fastest_ns = -1
+        self.until_ns = 0
 
     def add(self, times: RequestTimes, status: int) -> None:
         """Keep a request if it is one of the slowest."""
-        total_ns, now_ns = times.total_ns(), self._clock_ns()
-        if total_ns <= self._fastest_ns and now_ns < self._until_ns:  # nearly all; without a lock
-            return
+        total_ns = times.total_ns()
         with self._lock:
-            minute = now_ns // _MINUTE_NS
+            minute = self._clock_ns() // _MINUTE_NS
             if not self._minutes or self._minutes[-1][0] < minute:
                 self._minutes.append((minute, []))
-                self._fastest_ns, self._until_ns = -1, (minute + 1) * _MINUTE_NS
+                self.fastest_ns, self.until_ns = -1, (minute + 1) * _MINUTE_NS
             heap = self._minutes[-1][1]
             entry = total_ns, next(self._numbers), _record(times, status, total_ns / 1e6)
             if len(heap) < _KEPT:
@@ -59,7 +61,7 @@ class Slowest:
             else:
                 heapq.heappushpop(heap, entry)
             if len(heap) == _KEPT:
-                self._fastest_ns = heap[0][0]
+                self.fastest_ns = heap[0][0]
 
     def recent(self) -> list[dict[str, Any]]:
         """Those of the last minutes, the slowest first."""
@@ -104,7 +106,7 @@ class Observer:
         With a reason it is not wanted any more.
         """
         model = times.model
-        if model is None or not times.answered(reason):
+        if model is None or not model.meter.count(times, reason) or not times.reason:
             return
         if times.reason in REJECTED:
             self.marks.add(model.name, model.version, "rejected", times.reason)
@@ -113,11 +115,16 @@ class Observer:
 
     def sent(self, times: RequestTimes, status: int, protocol: str) -> None:
         """The answer was handed to the system, over "http" or "grpc"."""
-        if times.model is not None:
-            times.sent()
-            self.slowest.add(times, status)
-            if self.tracing is not None:
-                self.tracing.add(times, status, protocol)
+        model = times.model
+        if model is None:
+            return
+        times.sent_ns = now_ns = time.monotonic_ns()
+        model.meter.count_sent(now_ns - times.encoded_ns)
+        slowest = self.slowest
+        if now_ns - times.began_ns > slowest.fastest_ns or now_ns >= slowest.until_ns:
+            slowest.add(times, status)
+        if self.tracing is not None:
+            self.tracing.add(times, status, protocol)
 
 
 def _record(times: RequestTimes, status: int, total_ms: float) -> dict[str, Any]:

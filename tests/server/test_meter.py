@@ -22,6 +22,7 @@ from mindspore_lite.server.meter import (
     reason_of,
 )
 from mindspore_lite.server.models import Models, ServedModel
+from mindspore_lite.server.observer import Observer
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.timing import Run, Timing
 
@@ -39,6 +40,11 @@ def request(model: ServedModel, run: Run | None, rows: int = 0, at_ns: int = 100
     times.timing = Timing()
     times.timing.run = run
     return times
+
+
+def counted(times: RequestTimes, reason: str = "") -> bool:
+    assert times.model is not None
+    return times.model.meter.count(times, reason)
 
 
 def run_at(at_ns: int, rows: int = 1, most: int = 0) -> Run:
@@ -84,7 +90,7 @@ def test_each_request_is_charged_for_its_whole_batch_which_counts_once() -> None
     model = served(4)
     run = run_at(1000, rows=4)
     for rows in (1, 3):
-        assert request(model, run, rows).answered()
+        assert counted(request(model, run, rows))
         check(model.meter.counts())
     counts = model.meter.counts()
     assert (counts.success, counts.executions, counts.rows) == (2, 1, 4)
@@ -95,19 +101,19 @@ def test_each_request_is_charged_for_its_whole_batch_which_counts_once() -> None
 
 def test_rows_of_a_model_with_a_batch_axis_count_without_batching() -> None:
     model = served(4)
-    request(model, run_at(1000), rows=3).answered()
+    counted(request(model, run_at(1000), rows=3))
     assert model.meter.counts().rows == 3
 
 
 def test_rows_of_a_model_without_a_batch_axis_count_as_one() -> None:
     model = served()
-    request(model, run_at(1000)).answered()
+    counted(request(model, run_at(1000)))
     assert model.meter.counts().rows == 1
 
 
 def test_a_request_with_more_rows_than_a_batch_counts_in_parts() -> None:
     model = served()
-    request(model, run_at(1000, rows=19, most=8)).answered()
+    counted(request(model, run_at(1000, rows=19, most=8)))
     counts = model.meter.counts()
     check(counts)
     assert {rows: one.runs for rows, one in counts.batches.items()} == {8: 2, 3: 1}
@@ -116,8 +122,8 @@ def test_a_request_with_more_rows_than_a_batch_counts_in_parts() -> None:
 def test_a_request_is_counted_once() -> None:
     model = served()
     times = request(model, run_at(1000))
-    assert times.answered()
-    assert not times.answered("cancelled")
+    assert counted(times)
+    assert not counted(times, "cancelled")
     counts = model.meter.counts()
     assert counts.success == 1 and not counts.fail
 
@@ -126,10 +132,10 @@ def test_hits_of_the_cache_are_no_runs() -> None:
     model = served()
     times = request(model, None)
     times.hit_ns = 500
-    times.answered()
+    counted(times)
     missed = request(model, run_at(1000))
     missed.miss_ns = 300
-    missed.answered()
+    counted(missed)
     counts = model.meter.counts()
     check(counts)
     assert (counts.success, counts.hits, counts.misses, counts.executions) == (2, 1, 1, 1)
@@ -161,7 +167,7 @@ def test_failures_are_counted_by_reason(exc: BaseException, reason: str) -> None
     assert reason_of(exc) == reason
     times = request(model, None)
     times.failed(exc)
-    times.answered()
+    counted(times)
     counts = model.meter.counts()
     check(counts)
     named = dict(zip((*FAILED, *REJECTED), (*counts.failed, *counts.rejected), strict=True))
@@ -186,8 +192,8 @@ def test_a_pool_says_when_it_computed_what() -> None:
         call = Call(arrays)
         times.decoded(call)
         service.run(call)
-        times.answered()
-        times.sent()
+        counted(times)
+        Observer().sent(times, 200, "http")
     finally:
         models.close(None)
     assert times.run is not None and times.run.rows == 1
@@ -201,6 +207,6 @@ def test_latencies_lie_between_their_bounds() -> None:
     for inside_ns in (100_000, 100_001, 40_000_000_000):
         times = request(model, run_at(1000))
         times.received_ns = time.monotonic_ns() - inside_ns
-        times.answered()
+        counted(times)
     counts = model.meter.counts().latency
     assert sum(counts[:-1]) == 2 and counts[-1] == 1

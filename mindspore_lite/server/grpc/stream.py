@@ -106,8 +106,8 @@ class _Pending:
 class Stream:
     """One call of ModelStreamInfer.
 
-    `_lock` guards `_pending`, `_is_over` and `_is_ending`. The queue ends with None, which the
-    reader puts in whatever happens.
+    `_lock` guards `_pending`, `_is_over`, `_is_ending` and the count of each request. The queue
+    ends with None, which the reader puts in whatever happens.
     """
 
     def __init__(self, core: Core, requests: Any, context: Any, watch: Watch) -> None:
@@ -131,7 +131,8 @@ class Stream:
                 self._gone()
             while (pending := self._queue.get()) is not None:
                 answer = pending.answer()
-                self._core.observer.answered(pending.times)
+                with self._lock:  # _gone may count it at the same time
+                    self._core.observer.answered(pending.times)
                 limit_s = time.monotonic() + self._core.limits.send_s
                 entry = WATCHDOG.watch(limit_s, self._context.cancel)
                 try:
@@ -211,8 +212,9 @@ class Stream:
         with self._lock:
             self._is_over = True
             left, self._pending = self._pending, set()
+            for pending in left:
+                self._core.observer.answered(pending.times, "cancelled")
         for pending in left:
             pending.cancel()
-            self._core.observer.answered(pending.times, "cancelled")
             self._core.flight.give(pending.size)
         self._room.release()  # for a reader that waits
