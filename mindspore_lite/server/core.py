@@ -165,7 +165,7 @@ class Core:
 
     def allow_shared_memory(self, owners: Sequence[int] = ()) -> None:
         """Let clients pass tensors in shared memory of these users, and of the server's own."""
-        self.regions = SharedMemory(owners, self.limits.body_bytes)
+        self.regions = SharedMemory(owners, self.limits.body_bytes, flight=self.flight)
         self.extensions.append(EXTENSION)
 
     def controlled(self) -> Control:

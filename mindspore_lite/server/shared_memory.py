@@ -18,9 +18,11 @@ import math
 import os
 import stat
 import threading
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +30,9 @@ from mindspore_lite.server.datatypes import Datatype
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.limits import MIB
 from mindspore_lite.server.request import InferOutput, Read, Shape, Write, invalid, raw_reader
+
+if TYPE_CHECKING:
+    from mindspore_lite.server.core import Flight
 
 EXTENSION = "system_shared_memory"
 FOLDER = "/dev/shm"
@@ -68,12 +73,17 @@ class SharedMemory:
     """The regions that clients registered. Safe from many threads."""
 
     def __init__(
-        self, owners: Iterable[int] = (), most_bytes: int = 64 * MIB, folder: str = FOLDER
+        self,
+        owners: Iterable[int] = (),
+        most_bytes: int = 64 * MIB,
+        folder: str = FOLDER,
+        flight: Flight | None = None,
     ) -> None:
         """Take memory of these users, by number, and of the server's own.
 
-        An input may have `most_bytes`.
+        An input may have `most_bytes`. Its copy counts in `flight` for as long as it is there.
         """
+        self._flight = flight
         self._owners = frozenset(owners) | {os.getuid()}
         self._most_bytes = most_bytes
         self._folder = folder
@@ -135,7 +145,9 @@ class SharedMemory:
                     f"input byte size mismatch: got {byte_size} bytes, shape {list(shape)} of "
                     f"{datatype.name} takes {expected}"
                 )
-            return raw_reader(_read(file, region, at, byte_size))(datatype, shape)
+            room = self._room(byte_size)
+            _read(file, region, at, room.data)
+            return raw_reader(room.data)(datatype, shape)
 
         return read
 
@@ -157,6 +169,19 @@ class SharedMemory:
             _write(file, region, at, raw)
 
         return write
+
+    def _room(self, count: int) -> np.ndarray:
+        """Memory for a copy, counted until nothing refers to it any more."""
+        if self._flight is None:
+            return np.empty(count, np.uint8)
+        self._flight.take(count)
+        try:
+            room = np.empty(count, np.uint8)
+        except MemoryError:
+            self._flight.give(count)
+            raise
+        weakref.finalize(room, self._flight.give, count).atexit = False
+        return room
 
     def _range(self, name: str, offset: int, byte_size: int) -> tuple[_File, int]:
         region, file = self._find(name)
@@ -213,10 +238,10 @@ def _bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _read(file: _File, region: str, at: int, count: int) -> memoryview:
-    """Bytes of shared memory, copied."""
-    view, done = np.empty(count, np.uint8).data, 0
-    while done < count:
+def _read(file: _File, region: str, at: int, view: memoryview) -> None:
+    """Copy bytes of shared memory."""
+    done = 0
+    while done < view.nbytes:
         try:
             got = os.preadv(file.number, [view[done:]], at + done)
         except OSError as exc:
@@ -224,7 +249,6 @@ def _read(file: _File, region: str, at: int, count: int) -> memoryview:
         if not got:  # the client made it shorter
             raise _gone(region)
         done += got
-    return view
 
 
 def _write(file: _File, region: str, at: int, raw: memoryview) -> None:

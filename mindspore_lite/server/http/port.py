@@ -18,6 +18,7 @@ from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.health import Pulse
 from mindspore_lite.server.http.connection import Connection
+from mindspore_lite.server.http.cors import PREFLIGHT, allow, is_preflight
 from mindspore_lite.server.http.endpoints import ROUTES
 from mindspore_lite.server.http.exchange import Threads
 from mindspore_lite.server.http.head import Head
@@ -158,6 +159,8 @@ class HttpPort:
             RequestError: It may not, or there is no such thing.
         """
         self._check_host(head)
+        if is_preflight(head) and self._allows(head.text(b"origin") or ""):
+            return head, PREFLIGHT, {}
         found = self._routes.find(head.path)
         endpoint: Endpoint | None = None
         refusal: RequestError | None = None
@@ -192,8 +195,7 @@ class HttpPort:
     def allow_origin(self, reply: Reply, origin: bytes) -> None:
         """Tell a browser that a page may read the answer, if it may."""
         if self._allows(origin.decode("latin-1")):
-            reply.headers.append((b"access-control-allow-origin", origin))
-            reply.headers.append((b"vary", b"origin"))
+            allow(reply, origin)
 
     def _check_host(self, head: Head) -> None:
         if self._hosts is not None and head.authority:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing.shared_memory import SharedMemory
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
 import tritonclient.http as triton_http
-from support.grpc_served import Caller, grpc_port, request
+from support.fake_engine import Gate as RunGate
+from support.fake_engine import wait_for
+from support.grpc_served import Caller, FakeService, grpc_port, request
 from support.served import Wire, floats, get, port_of, post
 from tritonclient.utils import InferenceServerException
 
 from mindspore_lite.server.core import Core
+from mindspore_lite.server.datatypes import DATATYPES
+from mindspore_lite.server.errors import RequestError
 from mindspore_lite.server.grpc.inference_pb2 import (
     ModelInferRequest,
     SystemSharedMemoryRegisterRequest,
@@ -24,7 +30,8 @@ from mindspore_lite.server.grpc.inference_pb2 import (
     SystemSharedMemoryUnregisterRequest,
 )
 from mindspore_lite.server.grpc.port import GrpcOptions, GrpcPort
-from mindspore_lite.server.http.port import HttpPort
+from mindspore_lite.server.http.port import HttpOptions, HttpPort
+from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.models import Models
 
 SYSTEM = "/v2/systemsharedmemory"
@@ -247,3 +254,47 @@ def test_registrations_that_make_no_sense(ports: tuple[GrpcPort, HttpPort], body
         assert reply.status == 400
         assert json.loads(reply.body)["error"]
         assert wire.ask(get(f"{SYSTEM}/status")).json == []
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_copies_of_shared_memory_count_as_bytes_in_flight(
+    block: SharedMemory, protocol: str
+) -> None:
+    gate = RunGate()
+    models = Models()
+    models.load("slow", "1", lambda: FakeService(gate))
+    core = Core(models, limits=Limits(flight_bytes=1000))
+    core.allow_shared_memory()
+    core.shared().register("r", block.name, 0, 64)
+    port: GrpcPort | HttpPort = GrpcPort(core, GrpcOptions())
+    if protocol == "http":
+        port = HttpPort(core, HttpOptions(port=0))
+    port.start()
+    sender = Thread(target=partial(infer_slowly, protocol, port.number))
+    sender.start()
+    gate.entered()
+    under_way = core.flight.bytes
+    read = core.shared().reader("r", 0, 64)
+    core.flight.take(1000 - under_way - 63)
+    with pytest.raises(RequestError, match="take all of the 1000 bytes"):
+        read(DATATYPES["FP32"], (16,))
+    core.flight.give(1000 - under_way - 63)
+    gate.open()
+    sender.join()
+    wait_for(lambda: core.flight.bytes == 0)
+    port.close()
+    models.close(None)
+    assert under_way > 64  # the copy, and the message
+
+
+def infer_slowly(protocol: str, number: int) -> None:
+    if protocol == "grpc":
+        message = ModelInferRequest(model_name="slow")
+        using(message.inputs.add(name="x", datatype="FP32", shape=[8, 2]), "r", 0, 64)
+        with Caller(number) as caller:
+            assert caller.infer(message)
+        return
+    where = {"shared_memory_region": "r", "shared_memory_byte_size": 64}
+    tensor = {"name": "x", "datatype": "FP32", "shape": [8, 2], "parameters": where}
+    with Wire(number) as wire:
+        assert wire.ask(post("/v2/models/slow/infer", {"inputs": [tensor]})).status == 200
