@@ -20,6 +20,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from mindspore_lite.core import threads
@@ -175,6 +176,7 @@ class Health:
         self._pulses: dict[Pulse, str] = {}
         self._prompts: dict[str, _Prompt] = {}
         self._is_watching = False
+        self.told: Callable[[Watched, str], None] | None = None  # of each change of a model
         self._is_over = threading.Event()
 
     def pulse(self, name: str) -> Pulse:
@@ -217,10 +219,9 @@ class Health:
         def look() -> None:
             while not self._is_over.wait(LOOK_S):
                 pulse.beat()
-                for act in (
-                    *(one.look for one in self._prompts.values()),
-                    *(model.health.look for model in models()),
-                ):
+                looks: list[Callable[[], None]] = [one.look for one in self._prompts.values()]
+                looks += [partial(self._look, model) for model in models()]
+                for act in looks:
                     try:
                         act()
                     except Exception:  # noqa: BLE001 - the others must be looked at
@@ -228,6 +229,12 @@ class Health:
             self.forget(pulse)
 
         threading.Thread(target=look, name="mslite-health", daemon=True).start()
+
+    def _look(self, model: Watched) -> None:
+        before = model.health.reason
+        model.health.look()
+        if self.told is not None and model.health.reason != before:
+            self.told(model, model.health.reason)
 
     def stop(self) -> None:
         """Look no more. Harmless when repeated."""

@@ -9,7 +9,6 @@ of the engine then takes nothing but the requests that this process was computin
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -41,8 +40,6 @@ from mindspore_lite.settings.formats import model_kind
 from mindspore_lite.settings.spec import Spec
 from mindspore_lite.tensor import Tensor
 
-_NICE_STEP = 1.25  # by which the kernel's weights of two neighbouring nice values differ
-
 
 class Isolation(Enum):
     """What a crash of a model's engine takes with it."""
@@ -61,7 +58,7 @@ class IsolatedService:
         spec: How it runs.
         retry: Whether a request that was lost with the process is computed once more.
         name: Of the model, for messages.
-        nice: How much its process gives way to others, 0 to 19; see `niceness`.
+        nice: How much its process gives way to others, 0 to 19.
 
     Raises:
         LiteError: The model cannot be built there.
@@ -197,22 +194,13 @@ def started(
     *,
     retry: bool = False,
     name: str = "",
-    share: float = 1.0,
-    largest_share: float = 1.0,
+    share: float | None = None,
+    nice: int = 0,
 ) -> PooledService | IsolatedService:
-    """Build a model of the server; its share of the cores counts against those of others."""
+    """Build a model of the server; on threads without a share it takes the cores it can get."""
     if isolation is Isolation.PROCESS:
-        nice = niceness(share, largest_share)
         return IsolatedService(path, spec, retry=retry, name=name, nice=nice)
     return PooledService(ModelInput(model_kind(path), path), spec, share=share)
-
-
-def niceness(share: float, largest: float) -> int:
-    """The nice value that gives a process its share, next to one of the largest.
-
-    Each step is about a quarter of processor time: that is how the kernel weighs them.
-    """
-    return min(19, max(0, round(math.log(largest / share) / math.log(_NICE_STEP))))
 
 
 def _plain(error: LiteError) -> LiteError:

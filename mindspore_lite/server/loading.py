@@ -19,6 +19,7 @@ from mindspore_lite.server.isolation import Isolation, started
 from mindspore_lite.server.models import ModelOptions, PoolLike
 from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
 from mindspore_lite.server.repository.records import ModelEntry
+from mindspore_lite.server.shares import Shares
 from mindspore_lite.settings.read import Layer
 
 _SANDBOX, _SWITCH = "[build] sandbox", "mslite serve --no-sandbox, or Server(sandbox=False)"
@@ -53,7 +54,7 @@ class Loading:
         self._usual = self.isolated.pop("", Isolation.THREAD.value)
         self._retry = checks.flag("retry", retry)
         self._sandbox = checks.flag("sandbox", sandbox)
-        self.shares = _checked_shares(shares or {})
+        self.shares = Shares(shares)
 
     def start(self, entry: ModelEntry, version: str) -> PoolLike:
         """Build a version.
@@ -77,7 +78,7 @@ class Loading:
                 retry=self._retry,
                 name=entry.name,
                 share=share,
-                largest_share=max(1.0, share, *self.shares.values()),
+                nice=self.shares.niceness(share),
             )
             try:
                 return start_checked(entry.config, start)
@@ -92,7 +93,7 @@ class Loading:
         return options_of(config, self._path(entry, version))
 
     def _share(self, entry: ModelEntry) -> float:
-        return self.shares.get(entry.name, entry.config.share)
+        return self.shares.of(entry.name, entry.config.share)
 
     @staticmethod
     def _path(entry: ModelEntry, version: str) -> Path:
@@ -100,16 +101,3 @@ class Loading:
         if path is None:
             raise ModelFileError(f"model {entry.name!r} has no version {version}")
         return path
-
-
-def _checked_shares(given: Mapping[str, float]) -> dict[str, float]:
-    """The models' shares of the cores, by name."""
-    for name, share in given.items():
-        if isinstance(share, bool) or not isinstance(share, int | float):
-            raise TypeError(f"the share of model {name!r} must be a number, but got {share!r}")
-        if not 0.001 <= share <= 1000:
-            raise ValueError(
-                f"the share of model {name!r} must be 0.001 to 1000, but got {share}; shares are "
-                "compared with each other, and 1 is the usual one"
-            )
-    return {name: float(share) for name, share in given.items()}

@@ -382,7 +382,7 @@ def _control(core: Core, sources: Sources, loading: Loading, mode: str, poll_s: 
     if checks.seconds("poll_s", poll_s) and mode != POLL:
         raise ValueError("poll_s goes with control='poll'")
     names = sources.checked() if mode == NONE else sources.read()
-    for what, given in (("isolation", loading.isolated), ("shares", loading.shares)):
+    for what, given in (("isolation", loading.isolated), ("shares", loading.shares.names)):
         unknown = sorted(set(given) - set(names))
         if unknown and mode == NONE:
             raise ValueError(f"{what} names {unknown}, but the models are {sorted(names)}")

@@ -396,6 +396,10 @@ def test_processes_of_models_end_with_the_server(number: int) -> None:
         (["--demo", "--isolation", "fork"], 1, "thread"),
         (["--demo", "--isolation", "x=process"], 1, "the models are ['digits']"),
         (["--demo", "--grace-s", "-1"], 1, "grace_s must be 0 or more"),
+        (["--demo", "--share", "digits=much"], 2, "wanted a number"),
+        (["--demo", "--share", "2"], 1, "but the models are ['digits']"),
+        (["--demo", "--share", "digits=0"], 1, "must be 0.001 to 1000"),
+        (["--demo", "--share", "digits=nan"], 1, "must be 0.001 to 1000"),
     ],
 )
 def test_wrong_usage_is_said_in_one_line(arguments: list[str], code: int, words: str) -> None:

@@ -217,10 +217,12 @@ def recovers(server: Server, before: int) -> None:
 
 
 def test_a_killed_process_is_missed_until_the_next_has_passed_its_probe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen = []
+    seen: list[bool] = []
+    told: list[str] = []
     with served(tmp_path) as server, Caller(server.grpc_port) as caller:
+        server.core.health.told = lambda model, why: told.append(why)
         service = server.core.models.find("loop").service
         warm_up = service.warm_up
         monkeypatch.setattr(
@@ -231,6 +233,8 @@ def test_a_killed_process_is_missed_until_the_next_has_passed_its_probe(
         wait_for(lambda: not server.is_ready)
         recovers(server, pid)
         assert seen == [False]  # one probe, before it was ready
+        assert "its process is being started" in told and told[-1] == ""
+        assert "model loop starts again" in caplog.text and "device 0" not in caplog.text
         assert is_serving(caller)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import ssl
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.devices import worker_pids
 from support.fake_engine import Client
 from support.fake_engine import Gate as RunGate
 from support.served import FakeService, Wire, certificate, get, identity, post
@@ -184,3 +186,32 @@ def test_a_missing_package_names_the_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(LiteError, match=rf"{package}: pip install 'mslite\[serve\]'"):
         mslite.Server([net])
+
+
+def test_models_share_the_cores(net: Path) -> None:
+    files = {"a": net, "b": net, "c": net}
+    isolation = {"b": "process", "c": "process"}
+    shares = {"a": 2, "b": 8.0}
+    with mslite.Server(files, http_port=0, isolation=isolation, shares=shares) as server:
+        service = server.core.models.find("a").service
+        assert service.pool._cores._party.share == 2.0  # type: ignore[attr-defined]
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        found = sorted(os.getpriority(os.PRIO_PROCESS, pid) for pid in worker_pids())
+        assert found == [own, min(19, own + 9)]  # 1.25 to the power of 9 is about 8
+
+
+@pytest.mark.parametrize(
+    ("shares", "error", "words"),
+    [
+        ({"x": 1}, ValueError, "the models are"),
+        ({"my-net.v1": 0}, ValueError, "must be 0.001 to 1000, but got 0"),
+        ({"my-net.v1": float("inf")}, ValueError, "must be 0.001 to 1000"),
+        ({"my-net.v1": "2"}, TypeError, "must be a number, but got '2'"),
+        ({"my-net.v1": True}, TypeError, "must be a number"),
+    ],
+)
+def test_shares_that_make_no_sense_are_refused(
+    net: Path, shares: dict[str, float], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        mslite.Server([net], shares=shares)
