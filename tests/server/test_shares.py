@@ -29,8 +29,6 @@ def test_processes_give_way_by_their_shares(
     assert Shares(given).niceness(share) == nice
 
 
-def test_shares_of_models_that_there_are_not_are_refused() -> None:
-    Shares({"a": 1}, ["a", "b"])
-    Shares({"x": 1})
-    with pytest.raises(ValueError, match=r"shares names \['x'\], but the models are \['a', 'b'\]"):
-        Shares({"x": 1}, ["b", "a"])
+def test_names_are_those_that_it_was_told() -> None:
+    assert Shares({"x": 1, "a": 2}).names == ["x", "a"]
+    assert Shares().names == []
