@@ -175,7 +175,7 @@ def test_numbers_move_under_load(chromium: Any, expect: Any, server: Server) -> 
         expect(row.locator("td").nth(5)).to_contain_text("ms")
         row.get_by_role("button").click()
         expect(page.locator("#detail-title")).to_have_text("digits version 1")
-        expect(page.locator("#split p")).to_contain_text("The mean request took")
+        expect(page.locator("#split p")).to_contain_text("The mean successful request took")
         expect(page.locator("#latency .readout")).to_contain_text("requests")
         expect(page.locator("#slow-rows tr").first).to_contain_text("digits v1")
         uptime = page.locator("#uptime").inner_text()

@@ -178,8 +178,8 @@ class Phases extends Chart {
   data({ bins }) {
     const tops = PHASES.map((_, phase) =>
       bins.map((bin) =>
-        bin.requests
-          ? bin.phases.slice(0, phase + 1).reduce((sum, us) => sum + us, 0) / 1000 / bin.requests
+        bin.timed
+          ? bin.phases.slice(0, phase + 1).reduce((sum, us) => sum + us, 0) / 1000 / bin.timed
           : null,
       ),
     );
@@ -214,8 +214,8 @@ class Phases extends Chart {
   }
 
   words(bin) {
-    if (!bin.requests) return ["no requests"];
-    const parts = PHASES.map((phase, at) => [phase, bin.phases[at] / 1000 / bin.requests]).filter(
+    if (!bin.timed) return ["no requests"];
+    const parts = PHASES.map((phase, at) => [phase, bin.phases[at] / 1000 / bin.timed]).filter(
       ([, value]) => value > 0,
     );
     return parts

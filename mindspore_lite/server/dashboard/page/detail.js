@@ -56,7 +56,7 @@ export function drawDetail(store) {
 
 /** The mean request of the time shown, phase by phase. */
 function drawSplit(bins) {
-  const requests = bins.reduce((sum, bin) => sum + bin.requests, 0);
+  const requests = bins.reduce((sum, bin) => sum + bin.timed, 0);
   const totals = PHASES.map((_, at) => bins.reduce((sum, bin) => sum + bin.phases[at], 0));
   const all = totals.reduce((sum, us) => sum + us, 0);
   const place = byId("split");
@@ -73,7 +73,7 @@ function drawSplit(bins) {
     say(head, "No request was answered in this time.");
     return;
   }
-  say(head, `The mean request took ${ms(all / requests / 1000)}:`);
+  say(head, `The mean successful request took ${ms(all / requests / 1000)}:`);
   const parts = PHASES.map((name, at) => {
     const text = `${name} ${percent(totals[at] / all)}, ${ms(totals[at] / requests / 1000)}`;
     return { name, value: totals[at], text };

@@ -25,6 +25,7 @@ function empty(time, buckets) {
     time,
     seconds: 0,
     requests: 0,
+    timed: 0, // those that succeeded: only they have phases and latencies
     queued: null,
     rejected: 0,
     deadlines: 0,
@@ -47,6 +48,7 @@ function add(bin, history, index) {
   });
   history.latency[index].forEach((number, bucket) => {
     bin.counts[bucket] += number;
+    bin.timed += number;
   });
 }
 
