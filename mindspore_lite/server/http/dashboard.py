@@ -1,6 +1,6 @@
 """The routes of the dashboard: its files, the numbers as JSON, and the stream that moves them.
 
-The files are open to all (dashboard/files.py says why); everything about this server needs a
+The files are open to all (server/dashboard/files.py says why); everything about this server needs a
 client's token. The headers let the page load nothing from elsewhere, and nobody frame it.
 """
 
