@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,14 +74,12 @@ def _live(client: StatusClient, every_s: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    last = client.numbers()  # an error of the first look ends the command
-    show: Callable[[str], Any] = lambda lost: screen(client.url, last, lost)  # noqa: E731
-    with Live(show(""), console=Console(), screen=True, auto_refresh=False) as live:
+    last, lost = client.numbers(), ""  # an error of the first look ends the command
+    with Live(console=Console(), screen=True, auto_refresh=False) as live:
         while True:
-            live.update(show(""), refresh=True)
+            live.update(screen(client.url, last, lost), refresh=True)
             time.sleep(every_s)
             try:
-                last = client.numbers()
+                last, lost = client.numbers(), ""
             except LiteError as exc:
-                live.update(show(str(exc)), refresh=True)
-                time.sleep(every_s)
+                lost = str(exc)

@@ -52,15 +52,15 @@ def screen(url: str, found: Numbers, lost: str = "") -> Group:
         style = "" if model["state"] == "READY" else "red"
         table.add_row(*(Text(harmless(cell)) for cell in _row(model, found)), style=style)
     first, *head = _head(url, found)
-    wrong = problems(found)
     parts: list[Any] = [Text(first, style="bold" if found["ready"] else "bold red")]
     if lost:
-        parts.append(Text(f"NO CONTACT: {lost}", style="bold red"))
+        parts = [Text(harmless(f"NO CONTACT, these numbers are old: {lost}"), style="bold red")]
     parts += [Text(line, style="dim") for line in head]
     parts.append(table)
-    parts += [Text(line, style="yellow") for line in wrong] or [
-        Text("no failed request in the last minute", style="green")
-    ]
+    wrong = problems(found)
+    parts += [Text(line, style="yellow") for line in wrong]
+    if not wrong and not lost:
+        parts.append(Text("no failed request in the last minute", style="green"))
     parts += [Text(line) for line in _slowest(found)]
     return Group(*parts)
 

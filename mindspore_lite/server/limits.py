@@ -60,7 +60,7 @@ class Limits:
     body_grace_s: float = 10.0
     send_s: float = 30.0
     event_streams: int = 32
-    stream_bytes: int = 4 * MIB
+    stream_bytes: int = MIB
     grpc_calls: int = 128
     grpc_streams: int = 32
     grpc_fields: int = 4096

@@ -4,6 +4,8 @@ import io
 import json
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from support.served import FakeService, Wire, fake_port, post
 from mindspore_lite.cli import status as status_module
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.cli.status_text import lines, problems, screen
+from mindspore_lite.errors import WireError
 from mindspore_lite.server.dashboard.history import History
 from mindspore_lite.server.server import Server
 
@@ -93,6 +96,52 @@ def test_watching_a_pipe_prints_again_and_again(
     assert done.code == 130
     assert [json.loads(line)["ready"] for line in done.out.splitlines()] == [True] * 3
     assert looks == [5.0] * 3
+
+
+def test_a_terminal_is_kept_up_to_date(mslite: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the server cannot be reached, and afterwards."""
+    service, looks = FakeService(), []
+    with fake_port(service) as port:
+        asked = status_module.StatusClient.numbers
+
+        def numbers_of(client: Any) -> Any:
+            if len(looks) == 2:
+                raise WireError("it is gone")
+            return asked(client)
+
+        def wait(seconds: float) -> None:
+            looks.append(seconds)
+            service.is_up = False
+            if len(looks) == 4:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(status_module.StatusClient, "numbers", numbers_of)
+        monkeypatch.setattr(status_module.time, "sleep", wait)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        for name, value in {"COLUMNS": "150", "LINES": "40", "TERM": "xterm"}.items():
+            monkeypatch.setenv(name, value)
+        done = mslite("status", f"127.0.0.1:{port.number}")
+    assert done.code == 130
+    shows = re.findall(r"  ready  up|NOT READY|NO CONTACT", done.out)
+    assert shows == ["  ready  up", "NOT READY", "NO CONTACT", "NOT READY"]
+
+
+def test_a_server_with_tls(mslite: Run, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "own.pem", tmp_path / "own.key"
+    command = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+        "-keyout", str(key), "-out", str(certificate),
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    tls = {"tls_cert": certificate, "tls_key": key}
+    with Server([DIGITS_MODEL], http_port=0, grpc=False, **tls) as server:
+        url = f"https://localhost:{server.http_port}"
+        assert mslite("status", url, "--ca-file", certificate).code == 0
+        done = mslite("status", url)
+        assert done.code == 1
+        assert "give --ca-file FILE" in done.err
+        assert mslite("status", f"http://localhost:{server.http_port}").code == 1
 
 
 @pytest.mark.parametrize(
@@ -207,5 +256,5 @@ def test_a_terminal_gets_a_table() -> None:
     text = console.export_text()
     assert "[bold]net" in text
     assert "update 2, 1 min 40 s ago" in text
-    assert "NO CONTACT: gone" in text
+    assert "NO CONTACT, these numbers are old: gone" in text
     assert re.search(r"1/2 +│ +3\.2 ", text)

@@ -5,6 +5,7 @@ const STATES = { i: "idle", g: "gathering", c: "computing", s: "stuck" };
 const SPARK_STEP_S = 5;
 const SPARK_POINTS = 60;
 const KEPT_S = 900;
+const KEPT_EVENTS = 5;
 
 export const keyOf = (model) => `${model.name}/${model.version}`;
 
@@ -14,6 +15,7 @@ export class Store {
   slots = new Map(); // by model: a list of states for each slot
   chosen = null; // the key of a model
   history = null; // of the chosen one
+  #latest = []; // the last events
   #steps = new Map(); // by model: the step of its sparkline that is being filled
 
   addSparks(models) {
@@ -24,6 +26,7 @@ export class Store {
 
   addNumbers(numbers) {
     this.numbers = numbers;
+    this.#latest = [...this.#latest, numbers].slice(-KEPT_EVENTS);
     const keys = new Set(numbers.models.map(keyOf));
     for (const map of [this.sparks, this.slots, this.#steps]) {
       for (const key of map.keys()) if (!keys.has(key)) map.delete(key);
@@ -44,8 +47,13 @@ export class Store {
     return this.numbers.time - (this.numbers.at - at);
   }
 
+  /** Take the history of a model, and what came while it was asked for. */
   setHistory(key, history) {
-    if (key === this.chosen) this.history = history;
+    if (key !== this.chosen) return;
+    this.history = history;
+    for (const { at, models } of this.#latest) {
+      this.#addSecond(models.find((model) => keyOf(model) === key)?.second, at);
+    }
   }
 
   #addSlots(model) {
