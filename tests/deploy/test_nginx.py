@@ -26,6 +26,7 @@ from mindspore_lite.server.grpc.inference_pb2 import ModelInferRequest, ModelInf
 CONF = Path(__file__).parents[2] / "deploy" / "nginx" / "mslite.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
 START_S = 60.0
+NAME = "models.example.com"  # as the configuration has it
 AROUND = """
 daemon off;
 worker_processes 1;
@@ -53,12 +54,12 @@ class Proxy:
     authority: Path  # whose certificate it shows
 
     def ask(
-        self, method: str, path: str, body: bytes = b""
+        self, method: str, path: str, body: bytes = b"", **headers: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
         context = ssl.create_default_context(cafile=str(self.authority))
         link = http.client.HTTPSConnection("127.0.0.1", self.http_port, context=context, timeout=60)
         try:
-            link.request(method, path, body, {"Host": "models.example.com"})
+            link.request(method, path, body, {"Host": NAME} | headers)
             answer = link.getresponse()
             return answer, answer.read()
         finally:
@@ -91,7 +92,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
         pytest.skip("nginx is not installed")
     folder = tmp_path_factory.mktemp("nginx")
     certificate(folder, "proxy")
-    with mslite.Server({"digits": DIGITS_MODEL}, http_port=0) as server:
+    with mslite.Server({"digits": DIGITS_MODEL}, http_port=0, allow_hosts=[NAME]) as server:
         ports = free_port(), free_port()
         command = [NGINX, "-p", str(folder), "-c", str(configured(folder, *ports, server))]
         child = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -128,6 +129,12 @@ def test_requests_pass_with_their_bodies_and_errors(proxy: Proxy) -> None:
     assert (answer.status, "nosuch" in json.loads(body)["error"]) == (404, True)
 
 
+def test_the_page_may_send_requests_and_others_may_not(proxy: Proxy) -> None:
+    url, body = "/v2/models/digits/infer", infer_body(1)
+    for origin, status in ((f"https://{NAME}", 200), ("https://elsewhere.example", 403)):
+        assert proxy.ask("POST", url, body, Origin=origin)[0].status == status
+
+
 def test_what_is_for_operators_is_open_to_this_machine(proxy: Proxy) -> None:
     answer, body = proxy.ask("GET", "/metrics")
     assert answer.status == 200
@@ -138,7 +145,7 @@ def test_the_stream_of_the_dashboard_is_not_held_back(proxy: Proxy) -> None:
     context = ssl.create_default_context(cafile=str(proxy.authority))
     link = http.client.HTTPSConnection("127.0.0.1", proxy.http_port, context=context, timeout=60)
     try:
-        link.request("GET", "/dashboard/events", headers={"Host": "models.example.com"})
+        link.request("GET", "/dashboard/events", headers={"Host": NAME})
         answer = link.getresponse()
         assert answer.getheader("content-type", "").startswith("text/event-stream")
         assert answer.readline()  # comes although the answer has no end

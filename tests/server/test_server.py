@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import ssl
 import sys
 import urllib.request
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.devices import worker_pids
-from support.fake_engine import Client
+from support.fake_engine import LIMIT_S, Client
 from support.fake_engine import Gate as RunGate
 from support.served import FakeService, Wire, certificate, get, identity, post
 
@@ -141,6 +142,20 @@ def test_a_drain_ends_in_time(net: Path) -> None:
         assert server.drain(0.05) is False
         assert wire.at_end()
     gate.open()
+
+
+def test_a_drain_does_not_wait_for_the_good_bye_of_tls_clients(net: Path, tmp_path: Path) -> None:
+    certificate(tmp_path, "server")
+    cert, key = tmp_path / "server.pem", tmp_path / "server.key"
+    context = ssl.create_default_context(cafile=str(cert))
+    with (
+        mslite.Server([net], http_port=0, grpc=False, tls_cert=cert, tls_key=key) as server,
+        socket.create_connection(("127.0.0.1", server.http_port), LIMIT_S) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as client,
+    ):
+        client.sendall(get("/dashboard/events"))
+        assert client.recv(12) == b"HTTP/1.1 200"
+        assert server.drain(20.0)
 
 
 def test_tls_and_client_certificates(net: Path, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self._refusal: Reply | None = None  # to send when the body was skipped
         self._is_pumping = self._reads_paused = self._write_paused = False
         self._began_ns = 0  # when the first bytes of a request came
-        self._from_s = 0.0  # when the body began
+        self._from_s = 0.0  # when the body, or the end, began
         self._unsent = 0  # bytes of answers that the client has not taken
         self.due_s = _FOREVER  # when the client must have done something
 
@@ -164,6 +164,10 @@ class Connection(asyncio.BufferedProtocol):
     def look(self, now_s: float) -> None:
         """End what takes too long."""
         limits = self._port.core.limits
+        if self._state == _CLOSED and not self._transport.get_write_buffer_size():
+            if now_s - self._from_s > _LINGER_S:  # over TLS, a client may never say good-bye
+                self._transport.abort()
+            return
         if self._state in (_BODY, _CHUNKED, _SKIP, _SINK):
             if self._sink is not None and self._sink.is_full:
                 return  # it is our disk that is slow
@@ -491,7 +495,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _close(self) -> None:
-        self._state = _CLOSED
+        self._state, self._from_s = _CLOSED, self._now()
         self._transport.close()
 
     def _reset(self) -> None:
