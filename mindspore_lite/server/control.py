@@ -33,7 +33,7 @@ from google.protobuf import json_format
 
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.errors import ClosedError, LiteError
-from mindspore_lite.server.errors import Kind, RequestError, answer_to, cleaned
+from mindspore_lite.server.errors import Kind, RequestError, cleaned, kind_of
 from mindspore_lite.server.grpc.model_config_pb2 import ModelConfig
 from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.loading import Loading
@@ -238,7 +238,7 @@ class Control:
             entry = configured(entry, config)
         found = self._brought_in_line(entry, again=True)
         if found is not None:
-            kind = Kind.INVALID if entry.fault else answer_to(found).kind
+            kind = Kind.INVALID if entry.fault else kind_of(found)
             kind = kind if kind in (Kind.INVALID, Kind.UNAVAILABLE) else Kind.FAILED
             raise RequestError(kind, f"failed to load {name!r}: {cleaned(str(found))}")
 
