@@ -37,8 +37,8 @@ from mindspore_lite.server.errors import Kind, RequestError, cleaned, kind_of
 from mindspore_lite.server.grpc.model_config_pb2 import ModelConfig
 from mindspore_lite.server.grpc.pool import POOL
 from mindspore_lite.server.loading import Loading
-from mindspore_lite.server.models import READY, Models, ProbeError, Status
-from mindspore_lite.server.repository.folder import Folder
+from mindspore_lite.server.models import READY, UNLOADED, Models, ProbeError, Status
+from mindspore_lite.server.repository.folder import MAX_ENTRIES, Folder
 from mindspore_lite.server.repository.pbtxt import from_message
 from mindspore_lite.server.repository.records import ModelEntry, ServeConfig, chosen
 
@@ -144,6 +144,8 @@ class Control:
     def close(self) -> None:
         """Do nothing more. A build under way is not waited for: what it makes is closed again."""
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
             left = [] if self._running is None else [self._running]
         with suppress(queue.Empty):
@@ -227,6 +229,7 @@ class Control:
             if name in needed and found is not None and not isinstance(found, ProbeError):
                 raise found
             self._check_goes_on()
+        self._models.expect(())
 
     def _load_one(self, name: str, config: str | None) -> None:
         entry = self._reread().get(name)
@@ -266,8 +269,14 @@ class Control:
         self._seen = stamps
 
     def _reread(self) -> Entries:
+        """What the repository holds now; the index forgets what is neither there nor served."""
         found = self._read()
         self.known = found
+        for one in self._models.index():
+            entry = found.get(one.name)
+            is_there = entry is not None and one.version in entry.versions
+            if one.reason == UNLOADED and not is_there:
+                self._models.forget(one.name, one.version)
         return found
 
     # --- one model ---
@@ -388,11 +397,17 @@ def _stamp(entry: ModelEntry, version: str) -> object:
 
 
 def _looks(folder: Path) -> object:
-    found = []
+    """Of the files in a folder, and in those that it holds, such as model_variables."""
+    found: list[object] = []
     try:
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(folder.iterdir()):
             status = path.stat()
-            found.append((str(path), status.st_ino, status.st_size, status.st_mtime_ns))
+            found.append((path.name, status.st_ino, status.st_size, status.st_mtime_ns))
+            if path.is_dir() and len(found) < MAX_ENTRIES:
+                found += [
+                    (one.name, one.stat().st_ino, one.stat().st_size, one.stat().st_mtime_ns)
+                    for one in sorted(path.iterdir())
+                ]
     except OSError as exc:  # it changes this very moment: a load says what is wrong
         return exc.errno, time.monotonic_ns()
     return tuple(found)

@@ -3,6 +3,7 @@ of which fails, and none of which is answered by a mixture."""
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import save
-from support.fake_engine import LIMIT_S
+from support.fake_engine import LIMIT_S, wait_for
 from support.grpc_served import Caller, request
 from support.repositories import (
     AUTHORISED,
@@ -166,6 +167,28 @@ def test_weights_that_change(tmp_path: Path, context: mslite.Context, isolation:
                 assert answer(wire.ask(infer())) == ("1", 1001 * (101 + turn))
         assert len(load.answers) >= REQUESTS
         assert {found for _, found in load.answers} == {1001 * (100 + n) for n in range(11)}
+
+
+def test_a_repository_that_changes_all_the_time(tmp_path: Path, context: mslite.Context) -> None:
+    """Files are cut, overwritten in place and replaced while the server looks at them."""
+    version(tmp_path, "m", 1, 1)
+    whole = (tmp_path / "m/1/model.onnx").read_bytes()
+    more: dict[str, Any] = {"control": "poll", "poll_s": 0.001, "context": context}
+    with serving(tmp_path, **more) as server:
+        with loaded(server) as (load, _):
+            for turn in turns(load, 20):
+                folder = tmp_path / "m" / str(turn + 2)
+                folder.mkdir()
+                (folder / "model.onnx").write_bytes(whole[: len(whole) // 2])
+                load.seen(10)
+                (folder / "model.onnx").write_bytes(b"")
+                version(tmp_path, "m", turn + 2, turn + 2)
+                (tmp_path / "m" / "notes").write_text(str(turn))
+                if turn > 2:
+                    shutil.rmtree(tmp_path / "m" / str(turn - 1))
+            wait_for(lambda: server.core.models.versions("m") == ["21"])
+        assert len(load.answers) >= REQUESTS
+        assert all(number == f"{factor:g}" for number, factor in load.answers)
 
 
 def test_the_end_of_the_server(tmp_path: Path, context: mslite.Context) -> None:

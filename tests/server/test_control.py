@@ -404,6 +404,20 @@ def test_a_change_counts_when_it_looks_the_same_twice(fakes: Fakes) -> None:
     control.close()
 
 
+def test_the_index_forgets_what_is_neither_there_nor_served(fakes: Fakes) -> None:
+    fakes.put("m", 1, "1")
+    control = fakes.control(POLL)
+    control.start()
+    for number in range(2, 9):
+        fakes.put("m", number, str(number))
+        polled(control)
+        polled(control)
+        wait_for(lambda: all(one.state != "UNLOADING" for one in fakes.models.index()))
+    polled(control)
+    assert [one.version for one in fakes.models.index()] == ["8"]
+    control.close()
+
+
 def test_a_file_that_fails_is_not_tried_until_it_changes(fakes: Fakes) -> None:
     fakes.put("m", 1)
     control = fakes.control(POLL)

@@ -145,6 +145,17 @@ def test_what_does_not_fit_changes_nothing(
             assert index(other) == {("m", "1"): ("READY", "")}
 
 
+def test_a_file_may_be_expected_and_not_compressed(tmp_path: Path) -> None:
+    with changeable(tmp_path) as (_, wire):
+        body = factor(11)
+        wire.send(post(PATH, b"", AUTHORISED, "Expect: 100-continue", length=len(body)))
+        assert wire.reply().status == 100
+        assert wire.ask(body).status == 200
+        reply = sent(wire, factor(12), "", "Content-Encoding: gzip")
+        assert (reply.status, "as it is" in reply.error) == (400, True)
+        assert answer(wire.ask(infer())) == ("1", 11)
+
+
 def test_a_model_whose_weights_may_not_change_says_how_they_may(tmp_path: Path) -> None:
     version(tmp_path, "m", 1, 10)
     with serving(tmp_path) as server, Wire(server.http_port) as wire:

@@ -26,6 +26,8 @@ def may_send(core: Core, head: Head, params: Mapping[str, str]) -> int:
     """
     core.check_takes_work()
     core.controlled()
+    if head.headers.get(b"content-encoding", b"identity") != b"identity":
+        raise invalid("a file of weights is sent as it is, without a Content-Encoding")
     form_of(head.query)
     changeable(core, params["model"], params.get("version", ""))
     return core.limits.weights_bytes
