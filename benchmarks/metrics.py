@@ -1,6 +1,6 @@
 """What a scrape of /metrics costs: how long it holds the event loop, and how long the text is.
 
-python benchmarks/metrics.py --models 50
+Run: python benchmarks/metrics.py [--models 1 50] [--json FILE] [--quick]
 """
 
 from __future__ import annotations

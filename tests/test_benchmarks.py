@@ -75,6 +75,7 @@ def assert_recorded(name: str, found: dict[str, object]) -> None:
             "weight_sharing.py",
             rf"each of the 2 others, at most: owns [\s\S]* shared / unshared process: {RATIO}",
         ),
+        ("metrics.py", r"models 50  text ms \d+\.\d\d  OpenMetrics ms .* KiB \d+"),
         ("convert.py", rf"convert / onnx.load \+ onnx.save: time {RATIO}"),
     ],
 )

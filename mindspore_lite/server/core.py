@@ -12,7 +12,7 @@ from mindspore_lite.server.allocator import LARGE_BYTES, Trimmer
 from mindspore_lite.server.control import EXTENSION as REPOSITORY
 from mindspore_lite.server.control import Control
 from mindspore_lite.server.dashboard.history import History
-from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.errors import Kind, NoRoomError, RequestError
 from mindspore_lite.server.health import Health
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.marks import Marks
@@ -45,16 +45,11 @@ class Flight:
         """Count bytes that a request is about to take.
 
         Raises:
-            RequestError: There is no room now.
+            NoRoomError: There is no room now.
         """
         with self._lock:
             if self.bytes + count > self._most:
-                raise RequestError(
-                    Kind.UNAVAILABLE,
-                    f"the requests under way take all of the {self._most} bytes that they may; "
-                    "try again",
-                    retry_after_s=1,
-                )
+                raise NoRoomError(self._most)
             self.bytes += count
 
     def give(self, count: int) -> None:
@@ -139,6 +134,13 @@ class Core:
             if exc.kind is Kind.UNAVAILABLE and (found := self.models.known(name, version)):
                 found.meter.reject("not_ready")
             raise
+
+    def refused_body(self, name: str, version: str) -> None:
+        """Count a request to a model for whose body there was no room."""
+        found = self.models.known(name, version)
+        if found is not None:
+            found.meter.reject("memory")
+            self.marks.add(found.name, found.version, "rejected", "memory")
 
     def check_takes_work(self) -> None:
         """Refuse work after the drain has begun.

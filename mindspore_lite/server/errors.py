@@ -71,6 +71,21 @@ class RequestError(errors.LiteError):
         return type(self), (self.kind, str(self), self.retry_after_s)
 
 
+class NoRoomError(RequestError):
+    """The requests under way take all of the memory that they may."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(
+            Kind.UNAVAILABLE,
+            f"the requests under way take all of the {most_bytes} bytes that they may; try again",
+            retry_after_s=1,
+        )
+        self.most_bytes = most_bytes
+
+    def __reduce__(self) -> tuple[type[NoRoomError], tuple[int]]:  # type: ignore[override]
+        return type(self), (self.most_bytes,)
+
+
 # Every class of errors.py; one that is missing here is found by its nearest parent.
 KINDS: dict[type[BaseException], Kind] = {
     errors.InputError: Kind.INVALID,

@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from mindspore_lite import errors
-from mindspore_lite.server.errors import Kind, RequestError, kind_of
+from mindspore_lite.server.errors import Kind, NoRoomError, RequestError, kind_of
 from mindspore_lite.server.traceparent import TraceParent
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.timing import Run, Timing
@@ -337,7 +337,7 @@ def reason_of(exc: BaseException) -> str:
         return "timeout" if exc.was_waiting else "deadline"
     if isinstance(exc, errors.WorkerDiedError):
         return "crash"
-    if isinstance(exc, errors.ResourceError | MemoryError):
+    if isinstance(exc, errors.ResourceError | MemoryError | NoRoomError):
         return "memory"
     kind = kind_of(exc)
     if isinstance(exc, RequestError) and kind is Kind.DEADLINE:

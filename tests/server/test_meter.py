@@ -11,7 +11,7 @@ import pytest
 from support.served import FakeService
 
 from mindspore_lite import errors
-from mindspore_lite.server.errors import Kind, RequestError
+from mindspore_lite.server.errors import Kind, NoRoomError, RequestError
 from mindspore_lite.server.meter import (
     FAILED,
     INVALID,
@@ -154,6 +154,7 @@ REASONS = [
     (errors.EngineError("x"), "error"),
     (KeyError("a bug"), "error"),
     (errors.ShapeError("x"), INVALID),
+    (NoRoomError(1), "memory"),
     (RequestError(Kind.INVALID, "x"), INVALID),
     (RequestError(Kind.NOT_FOUND, "x"), INVALID),
     (RequestError(Kind.DEADLINE, "x"), "timeout"),

@@ -19,6 +19,7 @@ from mindspore_lite.server.access import Gate as AccessGate
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.families import ALL, COUNTER
 from mindspore_lite.server.http.port import HttpPort
+from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.metrics import metrics_parts, wants_openmetrics
 from mindspore_lite.server.models import ModelOptions, Models
 from mindspore_lite.server.numbers import numbers
@@ -182,6 +183,17 @@ def versions(port: HttpPort) -> set[tuple[str, str]]:
 def test_a_server_without_models_has_metrics() -> None:
     for openmetrics, read in ((False, read_text), (True, read_open)):
         assert of(samples(read(text(Core(), openmetrics))), "mslite_ready") == 1
+
+
+def test_a_body_without_room_is_a_rejection_of_its_model(models: Models) -> None:
+    with port_of(models, Limits(flight_bytes=50)) as port, Wire(port) as wire:
+        for name in ("good", "none"):
+            assert wire.ask(post(f"/v2/models/{name}/infer", BODY)).status == 503
+        found = samples(read_text(text(port.core)))
+        assert [mark["text"] for mark in port.core.marks.recent()] == ["memory"]
+    labels = {"model": "good", "version": "2"}
+    assert of(found, "mslite_requests_rejected_total", reason="memory", **labels) == 1
+    assert of(found, "mslite_refused_total", status="503") == 2
 
 
 def test_workers_are_shown_at_work() -> None:

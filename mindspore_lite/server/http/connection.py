@@ -33,7 +33,7 @@ import numpy as np
 
 from mindspore_lite.server.access_log import log_access
 from mindspore_lite.server.core import Flight
-from mindspore_lite.server.errors import Kind, RequestError, answer_to
+from mindspore_lite.server.errors import Kind, NoRoomError, RequestError, answer_to
 from mindspore_lite.server.http.chunked import ChunkedBody, too_large
 from mindspore_lite.server.http.exchange import Exchange
 from mindspore_lite.server.http.head import Head, check_part, read_head
@@ -317,6 +317,8 @@ class Connection(asyncio.BufferedProtocol):
             _, self._endpoint, self._params = known
             self._begin_body(head, self._endpoint)
         except RequestError as exc:
+            if isinstance(exc, NoRoomError) and "model" in self._params:
+                self._port.core.refused_body(self._params["model"], self._params.get("version", ""))
             self._refuse(exc)
         return True
 
