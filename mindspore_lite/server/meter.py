@@ -184,6 +184,20 @@ class Counts(NamedTuple):
     batches: Mapping[int, BatchCount]  # by rows
 
 
+class _Note(NamedTuple):
+    """What counts of a request. Not its times, which know the model, and so the meter."""
+
+    began_ns: int
+    received_ns: int
+    decoded_ns: int
+    end_ns: int
+    run: Run | None
+    rows: int
+    hit_ns: int
+    miss_ns: int
+    reason: str
+
+
 class Meter:
     """Counts the requests of one version of a model. Safe from many threads."""
 
@@ -196,7 +210,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ended: deque[RequestTimes] = deque()  # that are not added yet
+        self._ended: deque[_Note] = deque()  # requests that are not added yet
         self._sends: deque[int] = deque()
         self._success = self._success_ns = self._fail = self._fail_ns = 0
         self._rows = self._executions = 0
@@ -218,10 +232,16 @@ class Meter:
         """
         if times.encoded_ns:
             return False
-        times.encoded_ns = time.monotonic_ns()
+        times.encoded_ns = end_ns = time.monotonic_ns()
         if reason:
             times.reason = reason
-        self._ended.append(times)
+        timing = times.timing
+        run = None if timing is None else timing.run
+        note = _Note(
+            times.began_ns, times.received_ns, times.decoded_ns, end_ns, run, times.rows,
+            times.hit_ns, times.miss_ns, times.reason,
+        )  # fmt: skip
+        self._ended.append(note)
         if len(self._ended) >= _MANY:
             with self._lock:
                 self._add_up()
@@ -259,32 +279,32 @@ class Meter:
         ended, sends = self._ended, self._sends
         now_s, now_ns = time.time(), time.monotonic_ns()
         while ended:
-            times = ended.popleft()
-            if times.reason:
-                self._add_failed(times)
-            else:
-                self._add(times)
-                if not times.hit_ns:
-                    ago_s = (now_ns - times.encoded_ns) / 1e9
-                    self._last_s = max(self._last_s, now_s - ago_s)
+            note = ended.popleft()
+            if note.reason:
+                self._add_failed(note)
+                continue
+            self._add(note)
+            if not note.hit_ns:
+                self._last_s = max(self._last_s, now_s - (now_ns - note.end_ns) / 1e9)
         while sends:
             self._send += sends.popleft()
 
-    def _add(self, times: RequestTimes) -> None:
-        received_ns, decoded_ns, end_ns = times.received_ns, times.decoded_ns, times.encoded_ns
-        inside, timing = end_ns - received_ns, times.timing
+    def _add(self, note: _Note) -> None:
+        began_ns, received_ns, decoded_ns, end_ns, run, rows, hit_ns, miss_ns, _ = note
+        inside = end_ns - received_ns
         self._success += 1
         self._success_ns += inside
         self._latency[bisect_left(_BOUNDS_NS, inside)] += 1
-        self._receive += received_ns - times.began_ns
+        self._receive += received_ns - began_ns
         self._decode += decoded_ns - received_ns
-        run = None if timing is None else timing.run
-        if run is None:  # from the cache
+        if hit_ns:  # by the cache
             self._queue_wait[0] += 1
             self._encode += end_ns - decoded_ns
             self._hits += 1
-            self._hit_ns += times.hit_ns
+            self._hit_ns += hit_ns
             return
+        if run is None:  # a service that does not say
+            run = Run(decoded_ns, end_ns)
         queue, joining = run.claimed_ns - decoded_ns, run.began_ns - run.claimed_ns
         ran, splitting = run.ran_ns - run.began_ns, run.ended_ns - run.ran_ns
         self._queue_wait[bisect_left(_QUEUE_BOUNDS_NS, queue)] += 1
@@ -293,13 +313,13 @@ class Meter:
         self._infer += ran
         self._output += splitting
         self._encode += end_ns - run.ended_ns
-        if times.miss_ns:
+        if miss_ns:
             self._misses += 1
-            self._miss_ns += times.miss_ns
+            self._miss_ns += miss_ns
         if run.is_counted:
             return
         run.is_counted = True
-        rows = max(times.rows or 1, run.rows)
+        rows = max(rows or 1, run.rows)
         while 0 < run.most < rows:  # it was computed in parts
             self._add_run(run.most, 0, 0, 0)
             rows -= run.most
@@ -316,14 +336,14 @@ class Meter:
         batch[2] += ran
         batch[3] += splitting
 
-    def _add_failed(self, times: RequestTimes) -> None:
-        reason = times.reason
+    def _add_failed(self, note: _Note) -> None:
+        reason = note.reason
         if reason not in self._reasons:  # a fault of the client
             return
         self._reasons[reason] += 1
         if reason in FAILED or reason == "timeout":
             self._fail += 1
-            self._fail_ns += times.encoded_ns - times.received_ns
+            self._fail_ns += note.end_ns - note.received_ns
 
 
 INVALID = "invalid"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from concurrent import futures
 from typing import Any
 
@@ -211,3 +213,24 @@ def test_latencies_lie_between_their_bounds() -> None:
         counted(times)
     counts = model.meter.counts().latency
     assert sum(counts[:-1]) == 2 and counts[-1] == 1
+
+
+def test_a_service_that_does_not_say_when_it_ran_is_counted_all_the_same() -> None:
+    model = served()
+    counted(request(model, None))
+    counts = model.meter.counts()
+    check(counts)
+    assert (counts.success, counts.executions, counts.hits) == (1, 1, 0)
+    assert counts.infer_ns > 0
+
+
+def test_requests_that_are_not_read_yet_hold_no_model() -> None:
+    model = served()
+    counted(request(model, run_at(1000)))
+    gone = weakref.ref(model)
+    gc.disable()
+    try:
+        del model
+        assert gone() is None
+    finally:
+        gc.enable()
