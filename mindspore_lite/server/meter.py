@@ -184,8 +184,8 @@ class Counts(NamedTuple):
     batches: Mapping[int, BatchCount]  # by rows
 
 
-# What counts of a request: began, received, decoded and ended, its run, its rows, hit and miss of the
-# cache, and the reason of a failure. A plain tuple: making one is on the path of every request.
+# What counts of a request: began, received, decoded and ended, its run, its rows, hit and miss of
+# the cache, and the reason of a failure. A plain tuple: making one is on the path of every request.
 # Not its RequestTimes, which know the model, and so the meter.
 _Note = tuple[int, int, int, int, Run | None, int, int, int, str]
 

@@ -22,6 +22,9 @@ import mindspore_lite as mslite
 from mindspore_lite.errors import LiteError
 from mindspore_lite.remote.devices import dispatcher, heartbeat, supervisor
 from mindspore_lite.server.isolation import IsolatedService
+from mindspore_lite.server.meter import FAILED
+from mindspore_lite.server.numbers import numbers
+from mindspore_lite.server.process_memory import memory_of
 from mindspore_lite.server.server import Server
 
 INFER = "/v2/models/loop/infer"
@@ -107,6 +110,27 @@ def test_a_killed_process_fails_what_it_computed_and_is_started_again(tmp_path: 
         assert pid(server) != killed
         found = service(server).statistics()
         assert (found.failed, found.done) == (1, 2)
+
+
+def test_requests_to_a_process_are_counted_and_its_memory_is_known(tmp_path: Path) -> None:
+    with served(tmp_path) as server, Wire(server.http_port) as wire:
+        for _ in range(3):
+            assert is_right(wire.ask(post(INFER, body())))
+        wire.send(post(INFER, body(int(ENDLESS))))
+        wait_for(lambda: is_computing(server))
+        now = service(server).occupancy()
+        assert (now.slots, now.running, now.queued) == (("computing",), 1, 0)
+        assert service(server).pids == [pid(server)]
+        own, both = memory_of(["self"]), numbers(server.core)["memory"]
+        assert both["rss_bytes"] > own.rss_bytes + (10 << 20)
+        os.kill(pid(server), signal.SIGKILL)
+        assert wire.reply().status == 503
+        found = server.core.models.find("loop").meter.counts()
+        wait_for(lambda: server.is_ready)
+        assert service(server).occupancy().slots == ("idle",)
+    assert (found.success, found.executions, found.rows) == (3, 3, 3)
+    assert dict(zip(FAILED, found.failed, strict=True))["crash"] == 1
+    assert found.infer_ns > 0 and found.success_ns >= found.infer_ns + found.queue_ns
 
 
 def test_a_retried_request_is_answered_by_the_next_process(tmp_path: Path) -> None:
