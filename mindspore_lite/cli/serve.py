@@ -318,6 +318,8 @@ def _warn_of_network(server: Server, options: Options) -> None:
         )
         if not given
     ]
+    if options.metrics_port is not None and options.token_file:
+        missing.append("anybody who reaches it can read the metrics (--metrics-port)")
     if missing:
         complain(f"the server is open to the network: {'; '.join(missing)}")
 

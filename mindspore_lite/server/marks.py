@@ -45,7 +45,7 @@ class Marks:
         Args:
             model: Its name.
             version: Of the model.
-            what: One of RARE and FREQUENT.
+            what: One of RARE and FREQUENT, or another word that is as rare.
             text: More about it, for people.
         """
         now_s, key = self._clock_s(), (model, version, what)
@@ -55,7 +55,7 @@ class Marks:
                 if last is not None and now_s - last[0] < _TOGETHER_S:
                     last[1]["count"] += 1
                     return
-            self._counts[what] += 1
+            self._counts[what] = self._counts.get(what, 0) + 1
             mark: dict[str, Any] = {
                 "time": round(self._wall_s(), 3),
                 "model": model,

@@ -131,15 +131,15 @@ def _head(family: Family, openmetrics: bool) -> list[str]:
         # there a counter's samples end in _total, and Triton's do not
         kind = COUNTER if name.endswith("_total") else "unknown"
         name = name.removesuffix("_total")
-    return [f"# HELP {name} {family.help}\n", f"# TYPE {name} {kind}\n"]
+    text = family.help.replace("%", "%%")  # it becomes part of a template
+    return [f"# HELP {name} {text}\n", f"# TYPE {name} {kind}\n"]
 
 
 def _listed(family: Family, values: dict[str, int], openmetrics: bool) -> str:
     """A family whose label has the values that occurred."""
     lines = _head(family, openmetrics)
-    for key, value in values.items():
-        lines.append(Sample(family.name, ((family.label, key),)).line() % value)
-    return "".join(lines)
+    lines += [Sample(family.name, ((family.label, key),)).line() for key in values]
+    return "".join(lines) % tuple(values.values())
 
 
 def _load_failures(core: Core, openmetrics: bool) -> list[str]:

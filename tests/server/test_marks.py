@@ -58,3 +58,9 @@ def test_the_last_update_of_weights_is_known() -> None:
     marks.add("a", "1", "weights")
     assert marks.weights_updated("a", "1") == 200.0
     assert marks.weights_updated("a", "2") == 0.0
+
+
+def test_other_words_are_counted_too() -> None:
+    marks = Marks()
+    marks.add("a", "1", "evicted")
+    assert marks.counts()["evicted"] == 1 and marks.counts()["load"] == 0

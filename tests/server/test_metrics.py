@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
 from prometheus_client.parser import text_string_to_metric_families as read_text
 from support.fake_engine import Gate, wait_for
@@ -241,6 +243,11 @@ PROMETHEUS = (
 )
 def test_the_format_is_what_the_client_prefers(accept: bytes | None, is_open: bool) -> None:
     assert wants_openmetrics(accept) is is_open
+
+
+@given(st.binary(max_size=100) | st.text(alphabet="aq=;,/*.0 ", max_size=60).map(str.encode))
+def test_no_header_of_a_client_is_too_odd(accept: bytes) -> None:
+    assert wants_openmetrics(accept) in (True, False)
 
 
 def test_it_is_served_in_both_formats(port: HttpPort) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mindspore_lite.server.traceparent import TraceParent, read_traceparent
 
@@ -54,3 +56,9 @@ def test_what_is_not_valid_is_ignored(text: str | None) -> None:
 def test_a_state_that_is_too_long_is_left_out() -> None:
     found = read_traceparent(f"00-{TRACE}-{SPAN}-01", "x" * 513)
     assert found is not None and found.state == ""
+
+
+@given(st.text(alphabet="0123456789abcdef-fF\n x", max_size=70), st.text(max_size=20))
+def test_whatever_comes_is_read_or_ignored(text: str, state: str) -> None:
+    found = read_traceparent(text, state)
+    assert found is None or text[3:35] == found.trace_id
