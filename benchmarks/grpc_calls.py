@@ -45,6 +45,10 @@ class NoModel:
         """The answer."""
         return [ANSWER]
 
+    def statistics(self) -> Any:
+        """Where it runs."""
+        return SimpleNamespace(layout=SimpleNamespace(workers=1))
+
     def close(self, drain_s: float | None) -> None:
         """Nothing to do."""
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import load
@@ -76,6 +77,9 @@ def serve_nothing() -> None:
 
         def warm_up_shapes(self) -> None:
             return None
+
+        def statistics(self) -> Any:
+            return SimpleNamespace(layout=SimpleNamespace(workers=1))
 
         def submit_or_run(self, call: Any, ended: Any) -> Any:
             ended([OUTPUT])
