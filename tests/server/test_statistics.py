@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.fake_engine import Gate, wait_for
+from support.fake_engine import Gate, growing, wait_for
 from support.grpc_served import Caller, fails, grpc_port, request
 from support.served import FakeService, Wire, floats, get, identities, port_of, post
 
@@ -24,6 +24,7 @@ from mindspore_lite.server.grpc.inference_pb2 import (
 )
 from mindspore_lite.server.grpc.port import GrpcOptions, GrpcPort
 from mindspore_lite.server.http.port import HttpOptions, HttpPort
+from mindspore_lite.server.meter import FAILED, REJECTED
 from mindspore_lite.server.models import ModelOptions, Models
 from mindspore_lite.server.statistics import model_statistics
 from mindspore_lite.serving.scheduler import Batching
@@ -157,6 +158,35 @@ def test_a_run_that_fails_counts_as_failed_and_a_bad_request_not() -> None:
         found = stats(server)
     assert count(found, "fail") == 1 and ns(found, "fail") > 0
     assert count(found, "success") == 0 and found["execution_count"] == 0
+
+
+def test_deadlines_count_by_where_they_passed() -> None:
+    """In the queue: rejected, which Triton counts as a failure. While it ran: failed."""
+    gate = Gate()
+    service = FakeService(gate)
+    with served(service) as server, Wire(server.http) as wire, Wire(server.http) as other:
+        meter = server.models.find("m").meter
+        for limit_s in growing(0.02):  # until one has begun before its deadline
+            short = {**body(1), "parameters": {"timeout": round(limit_s * 1e6)}}
+            assert wire.ask(post(INFER, short)).status in (503, 504)
+            if sum(meter.counts().failed):
+                break
+        late = meter.counts().rejected[REJECTED.index("timeout")]
+        wire.send(post(INFER, body(1)))
+        wait_for(lambda: service.statistics().running == 1)
+        short = {**body(1), "parameters": {"timeout": 1000}}
+        assert other.ask(post(INFER, short)).status in (503, 504)
+        gate.open()
+        assert wire.reply().status == 200
+        found, counts = stats(server), meter.counts()
+    check(found)
+    assert dict(zip(FAILED, counts.failed, strict=True)) == {
+        "deadline": 1, "cancelled": 0, "error": 0, "crash": 0,
+    }  # fmt: skip
+    assert counts.rejected[REJECTED.index("timeout")] == late + 1
+    assert (count(found, "success"), count(found, "fail")) == (1, late + 2)
+    marks = {mark["what"] for mark in server.http.core.marks.recent()}
+    assert marks == {"deadline", "rejected"}
 
 
 def test_a_client_that_hangs_up_cancelled_its_request() -> None:
