@@ -1,4 +1,4 @@
-"""Loads and unloads over and over: a server gives back what a model took."""
+"""Loads, unloads and new weights over and over: a server gives back what they took."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ PROGRAM = """
 import gc, os, re, sys, threading
 from pathlib import Path
 sys.path.insert(0, {tests!r})
+import numpy as np
+from safetensors.numpy import save
 from support.fake_engine import wait_for
-from support.repositories import answer, change, index, infer, serving, version
-from support.served import Wire
+from support.repositories import AUTHORISED, answer, change, index, infer, serving, version
+from support.served import Wire, post
+import mindspore_lite as mslite
 
 def private_bytes():
     gc.collect()
@@ -30,8 +33,18 @@ def threads():
     return sum(one.name != "mslite-answer" for one in threading.enumerate())
 
 root = Path({root!r})
-with serving(root, isolation={isolation!r}) as server, Wire(server.http_port) as wire:
-    def cycle(turn):
+context = mslite.Context()
+context.parallel.workers_num = context.cpu.thread_num = 1
+context.parallel.config_info = {{"ascend_context": {{"variable_weights_list": "factor"}}}}
+more = {{"context": context}} if {cycle!r} == "update" else {{}}
+with serving(root, isolation={isolation!r}, **more) as server, Wire(server.http_port) as wire:
+    def update(turn):
+        body = save({{"factor": np.full(1, turn, np.float32)}})
+        path = "/v2/repository/models/m/weights"
+        assert wire.ask(post(path, body, AUTHORISED)).status == 200
+        assert answer(wire.ask(infer())) == ("1", turn)
+
+    def reload(turn):
         version(root, "m", 1, turn)
         assert change(wire, "m").status == 200
         assert answer(wire.ask(infer())) == ("1", turn)
@@ -39,22 +52,24 @@ with serving(root, isolation={isolation!r}) as server, Wire(server.http_port) as
         wait_for(lambda: index(wire)["m", "1"] == ("UNAVAILABLE", "unloaded"))
 
     for turn in range({warm}):
-        cycle(turn + 1)
+        {cycle}(turn + 1)
     before = private_bytes(), threads(), len(os.listdir("/proc/self/fd"))
     for turn in range({cycles}):
-        cycle(turn + 100)
+        {cycle}(turn + 100)
     after = private_bytes(), threads(), len(os.listdir("/proc/self/fd"))
 print(*(b - a for a, b in zip(before, after)))
 """
 
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])
-def test_nothing_grows(tmp_path: Path, isolation: str) -> None:
+@pytest.mark.parametrize("cycle", ["reload", "update"])
+def test_nothing_grows(tmp_path: Path, isolation: str, cycle: str) -> None:
     version(tmp_path, "m", 1, 1)
     code = PROGRAM.format(
         tests=str(Path(__file__).parents[1]),
         root=str(tmp_path),
         isolation=isolation,
+        cycle=cycle,
         warm=WARM,
         cycles=CYCLES,
     )

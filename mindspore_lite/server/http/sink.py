@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -21,6 +22,7 @@ from typing import BinaryIO, Self, cast
 
 from mindspore_lite.server.errors import Kind, RequestError
 
+_LOG = logging.getLogger(__name__)
 _MOST_BYTES = 1 << 20  # that may wait to be written; guess
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -120,4 +122,5 @@ def _refusal(error: OSError) -> RequestError:
     if error.errno in _FULL:
         text = "the server has no room on its disk for the body; free some, or set TMPDIR"
         return RequestError(Kind.NO_SPACE, text)
+    _LOG.error("the body of a request cannot be written to a file: %s", error)
     return RequestError(Kind.FAILED, "the server cannot write the body to a file; see its log")
