@@ -30,6 +30,7 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/$(PIP) --constraint constraints.txt --editable '.[test]' torch==2.13.0
+	$(BIN)/$(PIP) --no-deps kserve==0.21.0 # its client; its server needs much more, and another protobuf
 	@touch $@ $(VENV)/.run
 
 demo: $(VENV)/.run
