@@ -20,6 +20,7 @@ from mindspore_lite.cli.console import complain, fail
 from mindspore_lite.cli.demo import DIGITS_MODEL
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks, jail
+from mindspore_lite.core.byte_size import size_of
 from mindspore_lite.core.environment import variables
 from mindspore_lite.errors import ClosedError
 from mindspore_lite.server.allocator import limit_arenas
@@ -93,6 +94,8 @@ class Options:
     isolation
         Where models run: "thread" in this process, "process" each in one of its own, which is
         started again when it ends; NAME=process for one model; may be repeated.
+    cache
+        Keep answers of a model for equal requests, in so many bytes: NAME=64M; may be repeated.
     retry
         Compute requests once more that were lost with such a process.
     metrics_port
@@ -131,6 +134,7 @@ class Options:
     allow_client_shm: Annotated[bool, _FLAG] = False
     shm_owner: tuple[int, ...] = ()
     isolation: tuple[str, ...] = ()
+    cache: tuple[str, ...] = ()
     retry: Annotated[bool, _FLAG] = False
     metrics_port: int | None = None
     share: tuple[str, ...] = ()
@@ -201,6 +205,7 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         allow_client_shm=options.allow_client_shm,
         shm_owners=options.shm_owner,
         isolation=_isolation(options.isolation),
+        cache=_cache(options.cache),
         retry=options.retry,
         metrics_port=options.metrics_port,
         control="poll" if options.poll_s and options.control == "none" else options.control,
@@ -256,6 +261,18 @@ def _isolation(texts: tuple[str, ...]) -> dict[str, str]:
     by_name = {name: how for name, equals, how in found if equals}
     usual = [how for _, equals, how in found if not equals]
     return {"": usual[-1], **by_name} if usual else by_name
+
+
+def _cache(texts: tuple[str, ...]) -> dict[str, int]:
+    """NAME=BYTES, with K, M or G behind it if need be."""
+    found = {}
+    for text in texts:
+        name, _, size = text.rpartition("=")
+        try:
+            found[name] = size_of(size)
+        except ValueError:
+            fail(f"--cache {text}: wanted NAME=BYTES, such as digits=64M", code=2)
+    return found
 
 
 def _sandbox(options: Options) -> bool:

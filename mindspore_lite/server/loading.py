@@ -15,6 +15,7 @@ from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import EngineError, ModelFileError
+from mindspore_lite.server.cache import CachedService, ResponseCache
 from mindspore_lite.server.isolation import Isolation, started
 from mindspore_lite.server.models import ModelOptions, PoolLike
 from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
@@ -36,6 +37,8 @@ class Loading:
         retry: Whether requests that were lost with a process are computed once more.
         sandbox: Whether all models are built in a jailed process, whatever their files say.
         shares: Of the cores, by model, instead of what its files say.
+        cache: Bytes of the response cache of some models, by name; those of others are what their
+            own configuration says.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Loading:
         retry: bool = False,
         sandbox: bool = False,
         shares: Mapping[str, float] | None = None,
+        cache: Mapping[str, int] | None = None,
     ) -> None:
         self._context = context
         word = checks.one_of(*(one.value for one in Isolation))
@@ -55,6 +59,10 @@ class Loading:
         self._retry = checks.flag("retry", retry)
         self._sandbox = checks.flag("sandbox", sandbox)
         self.shares = Shares(shares)
+        self.cached = {
+            checks.string("cache key", name): checks.non_negative(f"cache of {name!r}", size)
+            for name, size in (cache or {}).items()
+        }
 
     def start(self, entry: ModelEntry, version: str) -> PoolLike:
         """Build a version.
@@ -81,15 +89,22 @@ class Loading:
                 nice=self.shares.niceness(share),
             )
             try:
-                return start_checked(entry.config, start)
+                service: PoolLike = start_checked(entry.config, start)
             except EngineError as exc:
                 if self._sandbox and _SANDBOX in str(exc):
                     raise EngineError(f"{exc}: {_SWITCH}") from exc
                 raise
+        cache_bytes = self._cache_bytes(entry)
+        return CachedService(service, ResponseCache(cache_bytes)) if cache_bytes else service
+
+    def _cache_bytes(self, entry: ModelEntry) -> int:
+        return self.cached.get(entry.name, entry.config.cache_bytes)
 
     def options(self, entry: ModelEntry, version: str) -> ModelOptions:
         """What the server says of a version."""
-        config = replace(entry.config, share=self._share(entry))
+        config = replace(
+            entry.config, share=self._share(entry), cache_bytes=self._cache_bytes(entry)
+        )
         return options_of(config, self._path(entry, version))
 
     def _share(self, entry: ModelEntry) -> float:

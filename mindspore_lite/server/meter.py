@@ -67,8 +67,6 @@ class RequestTimes:
         encoded_ns: Its answer was there, or its error.
         sent_ns: The answer was handed to the system.
         rows: Along the batch axis; 0 if the model has none.
-        hit_ns: What the response cache took to answer; 0 if it did not.
-        miss_ns: What it took to find out that it cannot.
         reason: Why it failed, one of FAILED or REJECTED; "" if it did not. INVALID if it is the
             client's fault.
         id: By which the client knows it.
@@ -77,8 +75,8 @@ class RequestTimes:
     """
 
     __slots__ = (
-        "began_ns", "decoded_ns", "encoded_ns", "hit_ns", "id", "miss_ns", "model", "parent",
-        "reason", "received_ns", "rows", "sent_ns", "timing",
+        "began_ns", "decoded_ns", "encoded_ns", "id", "model", "parent", "reason", "received_ns",
+        "rows", "sent_ns", "timing",
     )  # fmt: skip
 
     def __init__(self, began_ns: int = 0, received_ns: int = 0) -> None:
@@ -86,7 +84,7 @@ class RequestTimes:
         self.began_ns = began_ns or now_ns
         self.received_ns = now_ns
         self.decoded_ns = self.encoded_ns = self.sent_ns = 0
-        self.rows = self.hit_ns = self.miss_ns = 0
+        self.rows = 0
         self.timing: Timing | None = None
         self.model: ServedModel | None = None
         self.parent: TraceParent | None = None
@@ -107,6 +105,11 @@ class RequestTimes:
     def run(self) -> Run | None:
         """The run that computed it."""
         return None if self.timing is None else self.timing.run
+
+    @property
+    def hit_ns(self) -> int:
+        """What the response cache took to answer; 0 if it did not."""
+        return 0 if self.timing is None else self.timing.hit_ns
 
     def total_ns(self) -> int:
         """All of its time, so far as is known."""
@@ -228,10 +231,12 @@ class Meter:
         if reason:
             times.reason = reason
         timing = times.timing
-        run = None if timing is None else timing.run
+        run, hit_ns, miss_ns = None, 0, 0
+        if timing is not None:
+            run, hit_ns, miss_ns = timing.run, timing.hit_ns, timing.miss_ns
         note = (
-            times.began_ns, times.received_ns, times.decoded_ns, end_ns, run, times.rows,
-            times.hit_ns, times.miss_ns, times.reason,
+            times.began_ns, times.received_ns, times.decoded_ns, end_ns, run, times.rows, hit_ns,
+            miss_ns, times.reason,
         )  # fmt: skip
         self._ended.append(note)
         if len(self._ended) >= _MANY:

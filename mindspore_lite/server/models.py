@@ -161,6 +161,11 @@ class ServedModel:
         return not self.why_not_ready
 
     @property
+    def cache_bytes(self) -> int:
+        """What its response cache holds; 0 without one."""
+        return int(getattr(getattr(self.service, "cache", None), "bytes", 0))
+
+    @property
     def weights_version(self) -> int:
         """How many times its weights were changed since it was loaded."""
         return self.service.weights_version

@@ -66,7 +66,7 @@ def weights_bytes(models: list[ServedModel]) -> int:
 
 def cache_bytes(model: ServedModel) -> int:
     """What its response cache holds."""
-    return int(getattr(getattr(model, "cache", None), "bytes", 0))
+    return model.cache_bytes
 
 
 def process_ids(models: list[ServedModel]) -> list[int | str]:

@@ -96,6 +96,8 @@ class Server:
         poll_s: How often "poll" looks at the files; 0 is every 15 seconds.
         sandbox: Whether models are built in a jailed process; None is where they may be loaded
             later on, by "explicit" or "poll".
+        cache: Bytes of a response cache, by the name of the model; 0 is none. Models of a
+            repository may ask for one by themselves.
         tracer_provider: From OpenTelemetry's SDK, for spans of requests; None makes one if the
             OTEL_ variables ask for it.
         shares: Of the cores, by model: how much it may use next to others that are busy, compared
@@ -146,6 +148,7 @@ class Server:
         load_models: Sequence[str] = (),
         poll_s: float = 0.0,
         sandbox: bool | None = None,
+        cache: Mapping[str, int] | None = None,
         tracer_provider: Any = None,
         shares: Mapping[str, float] | None = None,
     ) -> None:
@@ -159,7 +162,7 @@ class Server:
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
         sandbox = control != "none" if sandbox is None else sandbox
         self._sources, self._loads = Sources(models), _loads(control, load_models)
-        loading = _loading(context, isolation, retry, sandbox, shares or {})
+        loading = _loading(context, isolation, retry, sandbox, shares, cache)
         self._control = _control(self._core, self._sources, loading, control, poll_s)
         tls = (os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca))
         self._http = _http_options(host, http_port, tls, allow_hosts, allow_origins, access_log)
@@ -357,13 +360,16 @@ def _loading(
     isolation: str | Mapping[str, str],
     retry: bool,
     sandbox: bool,
-    shares: Mapping[str, float],
+    shares: Mapping[str, float] | None,
+    cache: Mapping[str, int] | None,
 ) -> Loading:
     from mindspore_lite.server.loading import Loading
 
     given = Context() if context is None else context
     checks.instance("context", given, Context)
-    return Loading(given, isolation, retry=retry, sandbox=sandbox, shares=shares)
+    return Loading(
+        given, isolation, retry=retry, sandbox=sandbox, shares=shares, cache=cache
+    )
 
 
 def _loads(control: str, load_models: Sequence[str]) -> Sequence[str]:
@@ -382,7 +388,12 @@ def _control(core: Core, sources: Sources, loading: Loading, mode: str, poll_s: 
     if checks.seconds("poll_s", poll_s) and mode != POLL:
         raise ValueError("poll_s goes with control='poll'")
     names = sources.checked() if mode == NONE else sources.read()
-    for what, given in (("isolation", loading.isolated), ("shares", loading.shares.names)):
+    asked = {
+        "isolation": loading.isolated,
+        "shares": loading.shares.names,
+        "cache": loading.cached,
+    }
+    for what, given in asked.items():
         unknown = sorted(set(given) - set(names))
         if unknown and mode == NONE:
             raise ValueError(f"{what} names {unknown}, but the models are {sorted(names)}")

@@ -39,12 +39,19 @@ class Run:
 
 
 class Timing:
-    """What a caller learns of its call: when it came, and the run that computed it."""
+    """What a caller learns of its call: when it came, and the run that computed it.
 
-    __slots__ = ("arrived_ns", "run")
+    Attributes:
+        arrived_ns: When it came.
+        run: That computed it.
+        hit_ns: What a cache took to answer it instead; 0 if none did.
+        miss_ns: What a cache took to find out that it cannot.
+    """
+
+    __slots__ = ("arrived_ns", "hit_ns", "miss_ns", "run")
 
     def __init__(self) -> None:
-        self.arrived_ns = 0
+        self.arrived_ns = self.hit_ns = self.miss_ns = 0
         self.run: Run | None = None
 
     def ran_alone(self, claimed_ns: int, ended_ns: int, rows: int = 1) -> None:

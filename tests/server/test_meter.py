@@ -133,10 +133,12 @@ def test_a_request_is_counted_once() -> None:
 def test_hits_of_the_cache_are_no_runs() -> None:
     model = served()
     times = request(model, None)
-    times.hit_ns = 500
+    times.timing = Timing()
+    times.timing.hit_ns = 500
     counted(times)
     missed = request(model, run_at(1000))
-    missed.miss_ns = 300
+    assert missed.timing is not None
+    missed.timing.miss_ns = 300
     counted(missed)
     counts = model.meter.counts()
     check(counts)

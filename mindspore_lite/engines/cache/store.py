@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from mindspore_lite.core.byte_size import size_of
 from mindspore_lite.core.environment import variables
 from mindspore_lite.engines.cache import artefact
 from mindspore_lite.weights.sharing.hold import unheld
@@ -94,12 +95,10 @@ def _max_bytes() -> int:
     text = variables.get("MSLITE_CACHE_MAX_BYTES", "").strip()
     if not text:
         return DEFAULT_MAX_BYTES
-    match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper(), re.ASCII)
-    if match is None:
-        raise ValueError(
-            f"MSLITE_CACHE_MAX_BYTES is {text!r}, wanted a number of bytes, or one with K, M or G"
-        )
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+    try:
+        return size_of(text)
+    except ValueError as exc:
+        raise ValueError(f"MSLITE_CACHE_MAX_BYTES is {exc}") from exc
 
 
 def warn(place: Path, problem: str) -> None:
