@@ -367,9 +367,7 @@ def _loading(
 
     given = Context() if context is None else context
     checks.instance("context", given, Context)
-    return Loading(
-        given, isolation, retry=retry, sandbox=sandbox, shares=shares, cache=cache
-    )
+    return Loading(given, isolation, retry=retry, sandbox=sandbox, shares=shares, cache=cache)
 
 
 def _loads(control: str, load_models: Sequence[str]) -> Sequence[str]:
