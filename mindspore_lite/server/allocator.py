@@ -21,7 +21,7 @@ from mindspore_lite.core.deadline import WATCHDOG, Watchdog
 
 LARGE_BYTES = 1 << 20  # of a request that is worth a look; guess
 _CORES_PER_ARENA = 8  # glibc has 8 arenas per core, Python takes little from them; guess
-_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
+_ARENA_MAX = -8  # M_ARENA_MAX of mallopt()
 _AFTER_S = 1.0  # from a large request to the look; guess
 _MOST_LOOKS = 30  # that find requests under way, before the pages are handed back all the same
 

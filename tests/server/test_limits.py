@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import grpc
 import numpy as np
@@ -25,16 +27,18 @@ from mindspore_lite.server.limits import MIB, Limits
 
 REPEATS, THREADS, WARM_UPS = 100, 10, 40
 GROWTH_BYTES = 20_000_000
-INFER = "/v2/models/digits/infer"
+INFER, WEIGHTS = "/v2/models/digits/infer", "/v2/repository/models/digits/weights"
 LIVE = get("/v2/health/live")
 SIZES = {
     "body_bytes": 4 * MIB, "flight_bytes": 64 * MIB, "json_bytes": MIB, "chunks": 1000,
-    "connections": 60, "grpc_calls": 100, "grpc_streams": 2,
+    "connections": 60, "grpc_calls": 100, "grpc_streams": 2, "weights_bytes": MIB,
+    "event_streams": 2,
 }  # fmt: skip
 TIMES = {
     "head_s": 0.3, "idle_s": 0.3, "body_grace_s": 0.3, "body_rate": 10**9, "grpc_receive_s": 0.3,
 }  # fmt: skip
 SLOW = {"send_s": 0.05, "body_rate": 10**9}
+TOKEN = "a token of an administrator".replace(" ", "-")
 TENSOR = {"name": "x", "datatype": "FP32", "shape": [1, 1, 8, 8], "data": [0] * 64}
 
 Once = Callable[[], object]
@@ -68,8 +72,13 @@ def digit(**more: object) -> bytes:
 @contextmanager
 def limited(limits: dict[str, float]) -> Iterator[Served]:
     flags = [part for name, n in limits.items() for part in ("--limit", f"{name}={n}")]
-    with serve_process("--demo", *flags) as process, Caller(process.grpc_port) as caller:
-        yield Served(process, caller)
+    with TemporaryDirectory() as folder:
+        tokens, config = Path(folder, "tokens"), Path(folder, "config.ini")
+        tokens.write_text(TOKEN)
+        config.write_text("[common_context]\nvariable_weights_list=features.1.gamma\n")
+        flags += ["--admin-token-file", str(tokens), "--config", str(config)]
+        with serve_process("--demo", *flags) as process, Caller(process.grpc_port) as caller:
+            yield Served(process, caller)
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +179,16 @@ def held_bodies(served: Served) -> Iterator[Once]:
         yield from answered(post(INFER, b"x" * 50), 503)(served)
 
 
+def held_pages(served: Served) -> Iterator[Once]:
+    events = get("/dashboard/events")
+    with ExitStack() as stack:
+        for _ in range(SIZES["event_streams"]):
+            wire = stack.enter_context(served.wire())
+            wire.send(events)
+            assert wire.sock.recv(12) == b"HTTP/1.1 200"
+        yield from answered(events, 503)(served)
+
+
 def sent_ahead(served: Served) -> Iterator[Once]:
     """Requests without end, of a client that takes no answers: it is read no more."""
 
@@ -256,6 +275,7 @@ DEEP = b'{"a":' + b"[" * 40 + b"]" * 40 + b"}"
 LONG_ID = json.dumps({"id": "i" * 2000, "inputs": [TENSOR]}).encode()
 SLOW_BODY = post(INFER, b"x", length=1000)
 CHUNKED = "Transfer-Encoding: chunked"
+ADMIN = f"Authorization: Bearer {TOKEN}"
 
 BREACHES: dict[str, list[tuple[str, Callable[[Served], Iterator[Once]]]]] = {
     "body_bytes": [
@@ -274,6 +294,10 @@ BREACHES: dict[str, list[tuple[str, Callable[[Served], Iterator[Once]]]]] = {
     "url_bytes": [("sizes", answered(get("/v2?" + "x" * 9000), 414))],
     "json_depth": [("sizes", answered(post(INFER, DEEP), 400))],
     "chunks": [("sizes", answered(post(INFER, b"1\r\nx\r\n" * 1001, CHUNKED), 400))],
+    "weights_bytes": [
+        ("sizes", answered(post(WEIGHTS, b"", ADMIN, length=MIB + 1), 413)),
+        ("sizes", answered(post(WEIGHTS, b"100001\r\n" + bytes(MIB + 1), CHUNKED, ADMIN), 413)),
+    ],
     "inflate_ratio": [("sizes", answered(post(INFER, bomb(), "Content-Encoding: deflate"), 413))],
     "id_bytes": [
         ("sizes", answered(post(INFER, LONG_ID), 400)),
@@ -287,6 +311,8 @@ BREACHES: dict[str, list[tuple[str, Callable[[Served], Iterator[Once]]]]] = {
     "body_rate": [("times", answered(SLOW_BODY, 408))],
     "body_grace_s": [("times", answered(post(INFER, b"1\r\n", CHUNKED), 408))],
     "send_s": [("slow", never_read)],
+    "event_streams": [("sizes", held_pages)],
+    "stream_bytes": [],  # takes longer than the kernel's buffers: http/test_dashboard.py
     "grpc_calls": [("sizes", held_calls)],
     "grpc_streams": [("sizes", held_streams)],
     "grpc_fields": [("sizes", refused(field(1, b"") * 5000, "INVALID_ARGUMENT"))],
