@@ -76,7 +76,7 @@ def limited(limits: dict[str, float]) -> Iterator[Served]:
         tokens, config = Path(folder, "tokens"), Path(folder, "config.ini")
         tokens.write_text(TOKEN)
         config.write_text("[common_context]\nvariable_weights_list=features.1.gamma\n")
-        flags += ["--admin-token-file", str(tokens), "--config", str(config)]
+        flags += ["--admin-token-file", str(tokens), "--config", str(config), "--no-sandbox"]
         with serve_process("--demo", *flags) as process, Caller(process.grpc_port) as caller:
             yield Served(process, caller)
 
