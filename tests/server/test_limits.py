@@ -239,7 +239,14 @@ def held_calls(served: Served) -> Iterator[Once]:
         def once() -> None:
             assert served.caller.code("ModelInfer", digit())[0] == "UNAVAILABLE"
 
-        wait_for(lambda: served.caller.code("ModelInfer", digit())[0] == "UNAVAILABLE")
+        def is_full() -> bool:
+            """Another call is held if not: one may have been refused next to those before."""
+            if served.caller.code("ModelInfer", digit())[0] == "UNAVAILABLE":
+                return True
+            held.append(call.future(nothing()))
+            return False
+
+        wait_for(is_full)
         yield once
         for one in held:
             one.cancel()
