@@ -166,6 +166,8 @@ def serve(*models: str, options: Options | None = None) -> None:
     _raise_file_limit()
     ending = _caught_signals(server)
     _warn_of_network(server, options)
+    if options.control == "explicit" and options.admin_token_file is None:
+        complain("nobody can load models while it runs: that takes --admin-token-file")
     try:
         server.start()
     except ClosedError:

@@ -297,6 +297,16 @@ def test_a_folder_is_followed(tmp_path: Path) -> None:
         wait_for(lambda: answer(wire.ask(infer())) == ("2", 20))
 
 
+def test_explicit_control_without_an_administrator_is_said(tmp_path: Path) -> None:
+    put_version(tmp_path, "m", 1, 10)
+    with served(str(tmp_path), "--control", "explicit", "--load-model", "m") as (child, port):
+        with Wire(port) as wire:
+            assert answer(wire.ask(infer())) == ("1", 10)
+        child.send_signal(signal.SIGTERM)
+        assert "--admin-token-file" in child.communicate(timeout=LIMIT_S)[1]
+        assert child.returncode == 0
+
+
 def test_triton_loads_and_unloads(tmp_path: Path) -> None:
     put_version(tmp_path, "m", 1, 10)
     (tmp_path / "tokens").write_text(ADMIN)
