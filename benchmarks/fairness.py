@@ -29,7 +29,8 @@ from server import process
 
 RATE = 20.0  # requests a second to the quiet model
 FLOOD = 8  # clients of the other
-SIZES = {"quiet": (256, 2), "flooded": (512, 8)}  # of the matrices, and their number
+SIZES = {"quiet": (512, 6), "flooded": (1024, 12)}  # of the matrices, and their number
+FORGOTTEN_S = 1.5  # after which the quiet model does not count any more
 KINDS = {"shares": "on", "none": "off"}
 HEADER = "POST /v2/models/{}/infer HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n{}\r\n"
 
@@ -173,8 +174,9 @@ class Figures:
     def measure(self, port: int, seconds: float) -> None:
         """One round."""
         self.alone.append(open_loop(port, seconds))
+        time.sleep(FORGOTTEN_S)
         found = Flood(port)
-        time.sleep(seconds / 2)
+        time.sleep(seconds)
         self.flooded.append(found.stop())
         found = Flood(port)
         self.next_to.append(open_loop(port, seconds))

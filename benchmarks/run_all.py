@@ -100,6 +100,7 @@ BENCHMARKS = {  # in the order of the README; of less than three rounds there ar
     "gpu": Benchmark("--rounds 3 --ahead-s 0", lacks=lacks_card),
     "server": Benchmark("--rounds 3 --seconds 0.5 --clients 4"),
     "metrics": Benchmark("--quick"),
+    "fairness": Benchmark("--rounds 3 --seconds 2", "--rounds 10 --seconds 3"),
     "soak": Benchmark("--minutes 0.4 --warm-up-s 12", "--minutes 20"),
 }
 

@@ -55,6 +55,7 @@ def assert_recorded(name: str, found: dict[str, object]) -> None:
     [
         ("overhead.py", r"one op, predict minus bare run in us: .*\nMobileNetV2, 1 .*\nMobileN"),
         ("server.py", rf"602 KB, mslite: \d.*\n(.*\n)*2 clients: http / inside: CPU {RATIO}"),
+        ("fairness.py", r"shares off: .*; p99 ratio \d.*\nflooded model alone,.* on / off: thr"),
         ("startup.py", r"build: mslite \d\.\d{3} s, ONNX Runtime .*\npeak .*\nfirst run, .* ratio"),
         ("parallel.py", rf"mslite / \(b\) .*thread.*: throughput {RATIO}, p99 latency \d"),
         ("engines.py", rf"mslite / the better of \(b\) and \(c\): throughput {RATIO}"),

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Callable
 
 from mindspore_lite.core.fork import after_fork_in_child
@@ -40,8 +41,8 @@ class Party:
     """One pool, as the arbiter sees it. All fields are the arbiter's."""
 
     __slots__ = (
-        "at_ns", "is_waiting", "offers", "peak", "peak_ns", "running", "seen_ns", "share", "use",
-        "virtual", "wake", "wants",
+        "__weakref__", "at_ns", "is_waiting", "offers", "peak", "peak_ns", "running", "seen_ns",
+        "share", "use", "virtual", "wake", "wants",
     )  # fmt: skip
 
     def __init__(self, share: float, wants: int, wake: Wake) -> None:
@@ -64,8 +65,16 @@ class Arbiter:
     def __init__(self, cores: int) -> None:
         self.cores = cores
         self.beyond = max(1, cores // 4)  # cores that light parties may have beyond all; guess
+        self.is_shared = False  # whether there is more than one party, at work or not
         self._lock = threading.Lock()
+        self._parties: weakref.WeakSet[Party] = weakref.WeakSet()
         self._recent: dict[Party, None] = {}  # that have something to do, or had recently
+
+    def join(self, party: Party) -> None:
+        """There is one more."""
+        with self._lock:
+            self._parties.add(party)
+            self.is_shared = len(self._parties) > 1
 
     def enter(self, party: Party, now_ns: int) -> tuple[bool, list[Party]]:
         """Ask for the cores of a run. If there are none, the party is woken when there are."""
@@ -83,6 +92,8 @@ class Arbiter:
         """Ask for the cores of another run, in place of those of one that has ended."""
         with self._lock:
             is_alone = self._is_alone(party, now_ns)
+            if is_alone and cores == party.wants and not party.is_waiting:
+                return True, []
             self._take_back(party, cores, now_ns)
             if is_alone:
                 self._grant(party, now_ns)
@@ -126,6 +137,8 @@ class Arbiter:
         with self._lock:
             party.is_waiting, party.offers, party.running = False, 0, 0
             self._recent.pop(party, None)
+            self._parties.discard(party)
+            self.is_shared = len(self._parties) > 1
             return self._offered(now_ns)
 
     def others(self, party: Party, now_ns: int) -> int:
@@ -141,13 +154,14 @@ class Arbiter:
             self._note(party, now_ns)
             return not self._is_alone(party, now_ns) and not self._is_light(party)
 
-    def used(self, party: Party, run_ns: int, now_ns: int) -> None:
-        """Count a run of microseconds, which did not ask."""
+    def used(self, party: Party, run_ns: int, now_ns: int) -> bool:
+        """Count runs of microseconds, which did not ask; whether they should have: is_heavy()."""
         with self._lock:
-            self._is_alone(party, now_ns)
+            is_alone = self._is_alone(party, now_ns)
             self._note(party, now_ns)
             party.use += run_ns / _USE_NS
             party.virtual += run_ns / party.share
+            return not is_alone and not self._is_light(party)
 
     # --- inside, with the lock held ---
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mindspore_lite.serving.scheduler import Slot
 
 
+_NOTED_NS = 1_000_000  # how often runs are counted that take microseconds
+
+
 class CoreShare:
     """Gets cores for the slots of one pool; `Slot.cores` is what each has."""
 
@@ -34,9 +37,14 @@ class CoreShare:
         self._party = Party(share, layout.threads, wake_pool)
         self._widths = layout.widths
         self._woken: list[Party] = []
+        self._is_heavy = False  # as of the last time that runs were counted which did not ask
+        self._inline_ns = self._noted_ns = 0
+        self._arbiter.join(self._party)
 
     def take(self, slot: Slot, now_ns: int, *, must: bool = False) -> bool:
         """Get the cores of the next run of a slot; False when it must wait for them."""
+        if not self._arbiter.is_shared and not slot.cores:
+            return True  # as long as there is no other, nothing is counted
         woken: list[Party] = []
         if must:
             if not slot.cores:
@@ -55,6 +63,8 @@ class CoreShare:
 
     def widen(self, slot: Slot, now_ns: int) -> None:
         """Count the threads of the lane that was chosen for a slot."""
+        if not slot.cores:
+            return
         lanes = slot.place.lanes
         cores = self._widths[lanes.index(slot.lane) - len(lanes)]
         if cores != slot.cores:
@@ -73,6 +83,8 @@ class CoreShare:
 
     def others(self, now_ns: int) -> int:
         """How many cores other pools use."""
+        if not self._arbiter.is_shared:
+            return 0
         return self._arbiter.others(self._party, now_ns)
 
     def forget(self, now_ns: int) -> None:
@@ -89,8 +101,16 @@ class CoreShare:
 
     def is_heavy(self, now_ns: int) -> bool:
         """Whether runs should queue, since others come first."""
-        return self._arbiter.is_heavy(self._party, now_ns)
+        if self._is_heavy:
+            self._is_heavy = self._arbiter.is_heavy(self._party, now_ns)
+        return self._is_heavy
 
     def used(self, run_ns: int, now_ns: int) -> None:
-        """Count a run that did not ask."""
-        self._arbiter.used(self._party, run_ns, now_ns)
+        """Count a run that did not ask. Some may be lost: many threads may be in here."""
+        if not self._arbiter.is_shared:
+            return
+        self._inline_ns += run_ns
+        if now_ns - self._noted_ns > _NOTED_NS:
+            self._noted_ns = now_ns
+            total_ns, self._inline_ns = self._inline_ns, 0
+            self._is_heavy = self._arbiter.used(self._party, total_ns, now_ns)

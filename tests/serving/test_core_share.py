@@ -65,6 +65,26 @@ def test_a_pool_without_a_share_asks_nobody(cores: Arbiter) -> None:
         assert not cores._recent
 
 
+def test_the_only_pool_counts_nothing(cores: Arbiter) -> None:
+    gate = Gate()
+    with closing(Bench(gate, workers=5, share=1.0), gate) as bench:
+        for _ in range(5):
+            bench.submit()
+        gate.entered(5)
+        assert not cores._recent and not cores.is_shared
+        with closing(Bench(share=1.0)) as other:  # of runs under way nothing is known
+            assert cores.is_shared
+            other.submit().wait()
+            gate.let(5)
+            wait_for(lambda: bench.pool.statistics().done == 5)
+            bench.submit()
+            gate.entered()
+            assert sum(party.running for party in cores._recent) == 1
+        gate.open()
+        wait_for(lambda: bench.pool.statistics().done == 6)
+        assert not cores.is_shared
+
+
 @pytest.mark.parametrize("way", ["submit", "predict"])
 def test_a_request_need_not_wait_for_a_flooded_pool(two: Two, way: str) -> None:
     two.flood()
@@ -199,7 +219,7 @@ def test_a_run_next_to_others_is_narrow() -> None:
 
 def test_a_hung_run_that_was_replaced_holds_no_core(cores: Arbiter) -> None:
     gate = Gate(obeys=False)
-    with closing(Bench(gate, share=1.0), gate) as bench:
+    with closing(Bench(share=1.0)), closing(Bench(gate, share=1.0), gate) as bench:
         bench.submit(timeout_s=0.1)
         gate.entered()
         assert sum(party.running for party in cores._recent) == 1
