@@ -37,7 +37,7 @@ Start = Callable[[Callable[[], None]], None]  # runs something on another thread
 class Activity(NamedTuple):
     """What the kernel says of a process."""
 
-    state: str  # a letter, as ps shows it; "" when the process is gone
+    state: str  # a letter, as ps shows it; "" when the process is gone, or nothing is told
     ticks: int = 0  # of processor time so far
     is_runnable: bool = False  # a thread of it runs, or would if it had a processor or its disk
 
@@ -129,7 +129,8 @@ class Vitals:
     def _wait(self, life: Life, seen: Activity) -> None:
         """A question is under way."""
         self._unanswered += 1
-        is_idle = not seen.is_runnable and seen.ticks - self._ticks <= _IDLE_TICKS
+        is_known = bool(seen.state)  # else nothing may be held against it
+        is_idle = is_known and not seen.is_runnable and seen.ticks - self._ticks <= _IDLE_TICKS
         self._asleep = self._asleep + 1 if is_idle else 0
         if self._asleep == ENDED_AFTER:
             self._supervisor.give_up(life, "it did not answer for some time, nor did it compute")

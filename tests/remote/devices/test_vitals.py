@@ -108,6 +108,13 @@ def test_one_that_computes_or_waits_for_a_processor_is_only_slow(starved: bool) 
     assert not world.given_up
 
 
+def test_one_of_which_the_kernel_tells_nothing_does_not_hang() -> None:
+    world = World()
+    world.seen = Activity("")
+    assert world.looks(SLOW_AFTER) == ""
+    assert not world.given_up
+
+
 def test_a_stopped_one_is_seen_at_once_and_given_up_later() -> None:
     world = World()
     world.seen = Activity("T")
