@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import load
 import numpy as np
@@ -58,13 +59,18 @@ def network(path: Path, size: int, count: int) -> None:
 
 def serve(kind: str, folder: str) -> None:
     """A server of both models, which prints its port."""
-    from mindspore_lite.server import server as module
+    import mindspore_lite as mslite
+    from mindspore_lite.server import isolation
+    from mindspore_lite.serving.pooled import PooledService
 
     if kind == "none":
-        shared = module.started
-        module.started = lambda *given, share, **more: shared(*given, share=None, **more)
+
+        def unshared(*given: Any, share: float, **more: Any) -> PooledService:
+            return PooledService(*given, **more)
+
+        isolation.PooledService = unshared  # type: ignore[misc, assignment]
     models = {name: Path(folder, f"{name}.onnx") for name in SIZES}
-    with module.Server(models, http_port=0, grpc=False) as server:
+    with mslite.Server(models, http_port=0, grpc=False) as server:
         print(server.http_port, flush=True)
         threading.Event().wait()
 
