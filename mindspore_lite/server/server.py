@@ -297,7 +297,9 @@ class Server:
         if self._metrics_port is not None:
             from mindspore_lite.server.http import metrics
 
-            options = replace(self._http, port=self._metrics_port, logs=False)
+            options = replace(
+                self._http, port=self._metrics_port, logs=False, argument="metrics_port"
+            )
             ports["metrics"] = HttpPort(self._core, options, metrics.OPEN)
         return ports
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mindspore_lite.core import checks
+from mindspore_lite.core.paths import nowhere
 from mindspore_lite.errors import ModelFileError
 from mindspore_lite.server.models import check_name
 from mindspore_lite.server.repository.read import name_of, read_repository
 from mindspore_lite.server.repository.records import ModelEntry
-from mindspore_lite.serving.service import existing
 
 _LAYOUT = "NAME/1/model.onnx or NAME/1/model.mindir, or such files themselves"
 
@@ -55,7 +55,9 @@ class Sources:
         for name, path, folder in zip(names, paths, is_folder, strict=True):
             if name:
                 check_name(name, "1")
-            found = Path(existing(str(path))).absolute()
+            if not path.exists():
+                raise ModelFileError(f"there is no model to serve at {nowhere(path)}")
+            found = path.absolute()
             if folder:
                 self._folders.append((found, name))
             else:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
+
+from mindspore_lite.core.files import open_file
+from mindspore_lite.errors import ModelFileError
 
 
 def server_context(cert: str, key: str = "", client_ca: str = "") -> ssl.SSLContext | None:
@@ -17,6 +21,7 @@ def server_context(cert: str, key: str = "", client_ca: str = "") -> ssl.SSLCont
         if key or client_ca:
             raise ValueError("TLS needs a certificate; give tls_cert as well")
         return None
+    _check_readable(tls_cert=cert, tls_key=key, tls_client_ca=client_ca)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -31,3 +36,13 @@ def server_context(cert: str, key: str = "", client_ca: str = "") -> ssl.SSLCont
             " with a certificate and its key"
         ) from exc
     return context
+
+
+def _check_readable(**paths: str) -> None:
+    """Name the file that is missing: the library does not."""
+    for name, path in paths.items():
+        try:
+            if path:
+                open_file(Path(path))
+        except ModelFileError as exc:
+            raise ValueError(f"{name}: {exc}; wanted a PEM file") from exc

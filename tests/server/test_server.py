@@ -60,7 +60,7 @@ def test_models_that_cannot_be_served_are_refused(net: Path, models: Any) -> Non
 
 
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LiteError, match="does not exist"):
+    with pytest.raises(LiteError, match="there is no model to serve at"):
         mslite.Server([tmp_path / "x.onnx"])
     with pytest.raises(ValueError, match="no models in the directory"):
         mslite.Server([tmp_path])
@@ -184,7 +184,7 @@ def test_tls_and_client_certificates(net: Path, tmp_path: Path) -> None:
     "files", [{"tls_key": "x"}, {"tls_client_ca": "x"}, {"tls_cert": "/nowhere.pem"}]
 )
 def test_tls_files_are_checked(net: Path, files: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="TLS"):
+    with pytest.raises(ValueError, match="TLS|tls_cert"):
         mslite.Server([net], **files)  # type: ignore[arg-type]
 
 

@@ -11,6 +11,7 @@ import grpc
 
 from mindspore_lite.core.files import open_file
 from mindspore_lite.errors import EngineError
+from mindspore_lite.server.address import check_free
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.grpc.gate import GateInterceptor
 from mindspore_lite.server.grpc.options import GrpcOptions
@@ -76,6 +77,7 @@ class GrpcPort:
             else:
                 self.number = server.add_secure_port(address, credentials)
         except RuntimeError as exc:  # all that gRPC says
+            check_free("grpc_port", options.host, options.port)
             raise EngineError(
                 f"the gRPC port {address} cannot be opened; is another server there?"
             ) from exc

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from mindspore_lite.errors import EngineError
+from mindspore_lite.server.address import cannot_open
 from mindspore_lite.server.core import Core
 from mindspore_lite.server.errors import Kind, RequestError
 from mindspore_lite.server.health import Pulse
@@ -50,6 +50,7 @@ class HttpOptions:
             not reach us under a name of its own (DNS rebinding).
         origins: Of pages in browsers that may use the server; "*" is any.
         logs: Write the access log.
+        argument: By which users know the port.
     """
 
     host: str = "127.0.0.1"
@@ -58,6 +59,7 @@ class HttpOptions:
     hosts: Sequence[str] | None = None
     origins: Sequence[str] = ()
     logs: bool = False
+    argument: str = "http_port"
 
 
 class HttpPort:
@@ -96,10 +98,8 @@ class HttpPort:
             self.number = self._do(self._open())
         except OSError as exc:
             self.close()
-            raise EngineError(
-                f"{self._options.host} port {self._options.port} cannot be opened: "
-                f"{exc.strerror or exc}; choose another, or 0 for any"
-            ) from exc
+            options = self._options
+            raise cannot_open(options.argument, options.host, options.port, exc) from exc
         return self.number
 
     def stop_accepting(self, idle_s: float) -> None:
