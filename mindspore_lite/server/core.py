@@ -13,7 +13,7 @@ from mindspore_lite.server.control import EXTENSION as REPOSITORY
 from mindspore_lite.server.control import Control
 from mindspore_lite.server.dashboard.history import History
 from mindspore_lite.server.errors import Kind, NoRoomError, RequestError
-from mindspore_lite.server.health import Health
+from mindspore_lite.server.health import Health, Watched
 from mindspore_lite.server.limits import Limits
 from mindspore_lite.server.marks import Marks
 from mindspore_lite.server.models import Models, ServedModel
@@ -102,6 +102,7 @@ class Core:
     flight: Flight = field(init=False)
 
     def __post_init__(self) -> None:
+        self.health.told = self._mark_unready
         self.flight = Flight(self.limits.flight_bytes)
 
     @property
@@ -120,6 +121,10 @@ class Core:
     def marks(self) -> Marks:
         """What happened to models."""
         return self.observer.marks
+
+    def _mark_unready(self, model: Watched, why: str) -> None:
+        if why:
+            self.marks.add(model.name, model.version, "unready", why)
 
     def usable(self, name: str, version: str) -> ServedModel:
         """The model that a request is for.

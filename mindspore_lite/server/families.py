@@ -172,7 +172,7 @@ REFUSED = Family(
 )  # fmt: skip
 EVENTS = Family(
     "mslite_events_total", COUNTER, "What happened to models: load, unload, reload_failed, "
-    "weights, restart; and seconds with rejected or deadline", "what",
+    "weights, unready; and seconds with rejected or deadline", "what",
 )  # fmt: skip
 # whose models are those of the index, served or not
 LOAD_FAILURE = Family(

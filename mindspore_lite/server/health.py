@@ -163,6 +163,9 @@ class _Prompt:
 class Watched(Protocol):
     """A model that is served."""
 
+    name: str
+    version: str
+
     @property
     def health(self) -> ModelHealth:
         """What is known against it."""

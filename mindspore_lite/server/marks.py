@@ -1,4 +1,4 @@
-"""What happened to models, for pages and reports: loads, updates, restarts, rejections.
+"""What happened to models, for pages and reports: loads, updates, faults, rejections.
 
     marks.add("digits", "2", "load")
     marks.recent()      the oldest first
@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-RARE = ("load", "unload", "reload_failed", "weights", "restart")
+RARE = ("load", "unload", "reload_failed", "weights", "unready")
 FREQUENT = ("rejected", "deadline")
 _MOST = 256  # of each kind that are kept
 _MOST_MODELS = 1024  # versions whose last update is known

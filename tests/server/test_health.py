@@ -252,6 +252,8 @@ def test_a_stopped_process_makes_the_server_unready_until_it_goes_on(tmp_path: P
         os.kill(pid, signal.SIGCONT)
         wait_for(lambda: server.is_ready)
         assert worker_pids() == [pid]
+        marks = [(one["what"], one["text"]) for one in server.core.marks.recent()]
+        assert ("unready", "its process is stopped") in marks
 
 
 def test_a_process_that_stays_stopped_is_ended_without_any_request(

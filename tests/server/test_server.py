@@ -184,7 +184,7 @@ def test_tls_and_client_certificates(net: Path, tmp_path: Path) -> None:
     "files", [{"tls_key": "x"}, {"tls_client_ca": "x"}, {"tls_cert": "/nowhere.pem"}]
 )
 def test_tls_files_are_checked(net: Path, files: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="TLS|tls_cert"):
+    with pytest.raises(ValueError, match=r"TLS|tls_cert"):
         mslite.Server([net], **files)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ const SIGNS = {
   unload: "−",
   reload_failed: "✕",
   weights: "◆",
-  restart: "!",
+  unready: "!",
   reload: "↻",
 };
 

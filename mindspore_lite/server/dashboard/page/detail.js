@@ -11,7 +11,7 @@ const WORDS = {
   reload: "reloaded",
   reload_failed: "reload failed; the version before goes on",
   weights: "weights updated",
-  restart: "process started again",
+  unready: "not ready",
   rejected: "rejected",
   deadline: "deadline passed",
 };
