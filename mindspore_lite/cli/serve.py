@@ -96,6 +96,8 @@ class Options:
         started again when it ends; NAME=process for one model; may be repeated.
     cache
         Keep answers of a model for equal requests, in so many bytes: NAME=64M; may be repeated.
+    memory_quota
+        Bytes of memory, such as 4G: beyond them, idle models that allow it are closed.
     retry
         Compute requests once more that were lost with such a process.
     metrics_port
@@ -135,6 +137,7 @@ class Options:
     shm_owner: tuple[int, ...] = ()
     isolation: tuple[str, ...] = ()
     cache: tuple[str, ...] = ()
+    memory_quota: str = "0"
     retry: Annotated[bool, _FLAG] = False
     metrics_port: int | None = None
     share: tuple[str, ...] = ()
@@ -208,6 +211,7 @@ def _server(models: tuple[str, ...], options: Options) -> Server:
         shm_owners=options.shm_owner,
         isolation=_isolation(options.isolation),
         cache=_cache(options.cache),
+        memory_quota=_quota(options.memory_quota),
         retry=options.retry,
         metrics_port=options.metrics_port,
         control="poll" if options.poll_s and options.control == "none" else options.control,
@@ -275,6 +279,13 @@ def _cache(texts: tuple[str, ...]) -> dict[str, int]:
         except ValueError:
             fail(f"--cache {text}: wanted NAME=BYTES, such as digits=64M", code=2)
     return found
+
+
+def _quota(text: str) -> int:
+    try:
+        return size_of(text)
+    except ValueError as exc:
+        fail(f"--memory-quota is {exc}", code=2)
 
 
 def _sandbox(options: Options) -> bool:

@@ -25,9 +25,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mindspore_lite.server.models import PoolLike
+from mindspore_lite.server.wrapped import WrappedService
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.service import Ended
-from mindspore_lite.serving.statistics import Occupancy, Statistics
 from mindspore_lite.tensor import Tensor
 
 MOST_INPUT_BYTES = 4 << 20  # of a request that is looked up: a hash of more takes milliseconds
@@ -106,24 +106,23 @@ class ResponseCache:
         self.bytes = 0
 
 
-class CachedService:
-    """A service with a cache in front; see PoolLike for its methods."""
+class CachedService(WrappedService):
+    """A service with a cache in front."""
 
     def __init__(self, service: PoolLike, cache: ResponseCache) -> None:
+        super().__init__(service)
         self.cache = cache
-        self._service = service
         self._secret = os.urandom(_DIGEST_BYTES)  # nobody can look for inputs of equal hashes
-        self.spec, self.inputs, self.outputs = service.spec, service.inputs, service.outputs
 
     def run(self, call: Call) -> list[np.ndarray]:
         """Answer from the cache, or compute."""
         key, epoch = self._looked_up(call)
         if key is None:
-            return self._service.run(call)
+            return self.wrapped.run(call)
         found = self._found(call, key)
         if found is not None:
             return found
-        outputs = self._service.run(call)
+        outputs = self.wrapped.run(call)
         self.cache.put(key, outputs, epoch)
         return outputs
 
@@ -131,7 +130,7 @@ class CachedService:
         """The same; the calling thread goes on."""
         key, epoch = self._looked_up(call)
         if key is None:
-            return self._service.submit_or_run(call, ended)
+            return self.wrapped.submit_or_run(call, ended)
         found = self._found(call, key)
         if found is not None:
             ended(found)
@@ -142,19 +141,19 @@ class CachedService:
                 self.cache.put(key, outputs, epoch)
             ended(outputs)
 
-        return self._service.submit_or_run(call, keep)
+        return self.wrapped.submit_or_run(call, keep)
 
     def update_weights(self, groups: list[list[Tensor]]) -> None:
         """Change weights; answers of the old ones are forgotten, also if that fails."""
         self.cache.begin_change()
         try:
-            self._service.update_weights(groups)
+            self.wrapped.update_weights(groups)
         finally:
             self.cache.end_change()
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, release all."""
-        self._service.close(drain_s)
+        self.wrapped.close(drain_s)
         self.cache.clear()
 
     def _looked_up(self, call: Call) -> tuple[bytes | None, int]:
@@ -164,7 +163,7 @@ class CachedService:
             return None, 0
         began_ns = time.monotonic_ns()
         hashed = hashlib.blake2b(key=self._secret, digest_size=_DIGEST_BYTES)
-        hashed.update(b"%d" % self._service.weights_version)
+        hashed.update(b"%d" % self.wrapped.weights_version)
         for array in call.inputs:  # in the model's order: names need not be there
             hashed.update(f";{array.dtype.name}{array.shape}".encode())
             hashed.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -179,38 +178,6 @@ class CachedService:
         if call.timing is not None:
             call.timing.hit_ns, call.timing.miss_ns = call.timing.miss_ns, 0
         return list(found)
-
-    # --- as the service has it ---
-
-    @property
-    def is_up(self) -> bool:
-        """Whether calls are computed now."""
-        return self._service.is_up
-
-    @property
-    def weights_version(self) -> int:
-        """How many times the weights were changed."""
-        return self._service.weights_version
-
-    def warm_up_shapes(self) -> list[list[int]] | None:
-        """The shapes of a smallest request."""
-        return self._service.warm_up_shapes()
-
-    def warm_up(self, shapes: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Run every worker once."""
-        return self._service.warm_up(shapes)
-
-    def warm_up_with(self, arrays: list[np.ndarray]) -> None:
-        """The same with these inputs."""
-        self._service.warm_up_with(arrays)
-
-    def statistics(self) -> Statistics:
-        """What was done so far; answers from the cache are not in it."""
-        return self._service.statistics()
-
-    def occupancy(self) -> Occupancy:
-        """What goes on right now."""
-        return self._service.occupancy()
 
 
 def _copied(array: np.ndarray) -> np.ndarray:

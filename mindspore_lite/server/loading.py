@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from mindspore_lite.context import Context
 from mindspore_lite.core import checks
 from mindspore_lite.core.boundary import boundary
 from mindspore_lite.errors import EngineError, ModelFileError
 from mindspore_lite.server.cache import CachedService, ResponseCache
+from mindspore_lite.server.eviction import EvictableService
 from mindspore_lite.server.isolation import Isolation, started
 from mindspore_lite.server.models import ModelOptions, PoolLike
 from mindspore_lite.server.repository.apply import options_of, spec_of, start_checked
@@ -39,6 +41,10 @@ class Loading:
         shares: Of the cores, by model, instead of what its files say.
         cache: Bytes of the response cache of some models, by name; those of others are what their
             own configuration says.
+        evicts: Whether models that allow it may be closed while nobody uses them.
+
+    Attributes:
+        evictable: Those models, by service, with name and version.
     """
 
     def __init__(
@@ -50,6 +56,7 @@ class Loading:
         sandbox: bool = False,
         shares: Mapping[str, float] | None = None,
         cache: Mapping[str, int] | None = None,
+        evicts: bool = False,
     ) -> None:
         self._context = context
         word = checks.one_of(*(one.value for one in Isolation))
@@ -59,6 +66,8 @@ class Loading:
         self._retry = checks.flag("retry", retry)
         self._sandbox = checks.flag("sandbox", sandbox)
         self.shares = Shares(shares)
+        self._evicts = evicts
+        self.evictable: WeakKeyDictionary[EvictableService, tuple[str, str]] = WeakKeyDictionary()
         self.cached = {
             checks.string("cache key", name): checks.non_negative(f"cache of {name!r}", size)
             for name, size in (cache or {}).items()
@@ -70,6 +79,16 @@ class Loading:
         Raises:
             LiteError: It cannot be built.
         """
+        service: PoolLike
+        if self._evicts and entry.config.evictable:
+            service = EvictableService(partial(self._built, entry, version))
+            self.evictable[service] = entry.name, version
+        else:
+            service = self._built(entry, version)
+        cache_bytes = self._cache_bytes(entry)
+        return CachedService(service, ResponseCache(cache_bytes)) if cache_bytes else service
+
+    def _built(self, entry: ModelEntry, version: str) -> PoolLike:
         how = self.isolated.get(entry.name, self._usual)
         if entry.config.isolation == Isolation.PROCESS.value:  # a file may ask for more, not less
             how = entry.config.isolation
@@ -89,13 +108,11 @@ class Loading:
                 nice=self.shares.niceness(share),
             )
             try:
-                service: PoolLike = start_checked(entry.config, start)
+                return start_checked(entry.config, start)
             except EngineError as exc:
                 if self._sandbox and _SANDBOX in str(exc):
                     raise EngineError(f"{exc}: {_SWITCH}") from exc
                 raise
-        cache_bytes = self._cache_bytes(entry)
-        return CachedService(service, ResponseCache(cache_bytes)) if cache_bytes else service
 
     def _cache_bytes(self, entry: ModelEntry) -> int:
         return self.cached.get(entry.name, entry.config.cache_bytes)

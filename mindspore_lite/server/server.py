@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mindspore_lite.server.control import Control
     from mindspore_lite.server.core import Core
     from mindspore_lite.server.dashboard.sampler import Sampler
+    from mindspore_lite.server.eviction import Evictor
     from mindspore_lite.server.grpc.options import GrpcOptions
     from mindspore_lite.server.http.port import HttpOptions
     from mindspore_lite.server.loading import Loading
@@ -98,6 +99,8 @@ class Server:
             later on, by "explicit" or "poll".
         cache: Bytes of a response cache, by the name of the model; 0 is none. Models of a
             repository may ask for one by themselves.
+        memory_quota: Bytes of memory; beyond them, idle models that allow it are closed, and are
+            started again by their next request. 0 is no quota.
         tracer_provider: From OpenTelemetry's SDK, for spans of requests; None makes one if the
             OTEL_ variables ask for it.
         shares: Of the cores, by model: how much it may use next to others that are busy, compared
@@ -149,6 +152,7 @@ class Server:
         poll_s: float = 0.0,
         sandbox: bool | None = None,
         cache: Mapping[str, int] | None = None,
+        memory_quota: int = 0,
         tracer_provider: Any = None,
         shares: Mapping[str, float] | None = None,
     ) -> None:
@@ -162,7 +166,9 @@ class Server:
         self._core = Core(gate=Gate(tokens, admin_tokens), limits=limits_of(limits or {}))
         sandbox = control != "none" if sandbox is None else sandbox
         self._sources, self._loads = Sources(models), _loads(control, load_models)
-        loading = _loading(context, isolation, retry, sandbox, shares, cache)
+        quota = self._core.quota_bytes = checks.non_negative("memory_quota", memory_quota)
+        loading = _loading(context, isolation, retry, sandbox, shares, cache, evicts=quota > 0)
+        self._evictor = _evictor(self._core, loading)
         self._control = _control(self._core, self._sources, loading, control, poll_s)
         tls = (os.fspath(tls_cert), os.fspath(tls_key), os.fspath(tls_client_ca))
         self._http = _http_options(host, http_port, tls, allow_hosts, allow_origins, access_log)
@@ -245,6 +251,8 @@ class Server:
             self.close()
             raise
         self._core.is_starting = False
+        if self._core.quota_bytes:
+            self._evictor.start()
         return self
 
     def stop_loading(self) -> None:
@@ -311,6 +319,7 @@ class Server:
         for port in self._open.values():
             port.close()
         self._open = {}
+        self._evictor.close()
         self._core.models.close(drain_s)
         tracing, self._core.observer.tracing = self._core.observer.tracing, None
         if tracing is not None:
@@ -364,12 +373,36 @@ def _loading(
     sandbox: bool,
     shares: Mapping[str, float] | None,
     cache: Mapping[str, int] | None,
+    *,
+    evicts: bool,
 ) -> Loading:
     from mindspore_lite.server.loading import Loading
 
     given = Context() if context is None else context
     checks.instance("context", given, Context)
-    return Loading(given, isolation, retry=retry, sandbox=sandbox, shares=shares, cache=cache)
+    return Loading(
+        given,
+        isolation,
+        retry=retry,
+        sandbox=sandbox,
+        shares=shares,
+        cache=cache,
+        evicts=evicts,
+    )
+
+
+def _evictor(core: Core, loading: Loading) -> Evictor:
+    """What keeps the memory under the quota, once it is started."""
+    from mindspore_lite.server.eviction import Evictor
+    from mindspore_lite.server.numbers import process_ids
+    from mindspore_lite.server.process_memory import memory_of
+
+    return Evictor(
+        lambda: [(*named, service) for service, named in list(loading.evictable.items())],
+        lambda: memory_of(process_ids(core.models.all())).rss_bytes,
+        core.quota_bytes,
+        core.marks.add,
+    )
 
 
 def _loads(control: str, load_models: Sequence[str]) -> Sequence[str]:
