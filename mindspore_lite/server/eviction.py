@@ -284,6 +284,10 @@ class EvictableService(WrappedService):
         """Of its processes, if it has some of its own."""
         return tuple(super().pids) if self._is_there else ()
 
+    def examine(self) -> str:
+        """Why it cannot compute now; "" of one that is closed, which a request starts."""
+        return super().examine() if self._is_there else ""
+
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, release all."""
         with self._lock:

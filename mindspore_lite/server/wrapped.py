@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mindspore_lite.server.health import Examined
 from mindspore_lite.server.models import PoolLike
 from mindspore_lite.serving.call import Call
 from mindspore_lite.serving.service import Ended
@@ -71,6 +72,10 @@ class WrappedService:
     def occupancy(self) -> Occupancy:
         """What goes on right now."""
         return self.wrapped.occupancy()
+
+    def examine(self) -> str:
+        """Why it cannot compute now; "" if it can, or does not tell."""
+        return self.wrapped.examine() if isinstance(self.wrapped, Examined) else ""
 
     def close(self, drain_s: float | None) -> None:
         """Finish what was taken, release all."""
