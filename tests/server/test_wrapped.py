@@ -6,9 +6,7 @@ from support.served import FakeService
 from mindspore_lite.server.cache import CachedService, ResponseCache
 from mindspore_lite.server.eviction import EvictableService
 from mindspore_lite.server.health import ModelHealth
-from mindspore_lite.server.isolation import IsolatedService
 from mindspore_lite.server.wrapped import WrappedService
-from mindspore_lite.serving.pooled import PooledService
 
 
 class Ailing(FakeService):
@@ -42,11 +40,3 @@ def test_a_closed_model_has_no_faults() -> None:
     service.found = "it hangs"
     assert front.evict()
     assert front.examine() == ""
-
-
-@pytest.mark.parametrize("kind", [PooledService, IsolatedService])
-def test_everything_that_the_server_asks_of_services_is_passed_on(kind: type) -> None:
-    asked = {"examine", "file_bytes", "is_up", "occupancy", "run", "statistics", "submit_or_run",
-             "update_weights", "warm_up", "warm_up_shapes", "warm_up_with", "weights_version"}  # fmt: skip
-    assert all(hasattr(WrappedService, name) for name in asked)
-    assert all(hasattr(kind, name) or name == "file_bytes" for name in asked)
