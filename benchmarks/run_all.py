@@ -99,6 +99,7 @@ BENCHMARKS = {  # in the order of the README; of less than three rounds there ar
     "model_group": Benchmark("--rounds 3 --seconds 0.7"),
     "gpu": Benchmark("--rounds 3 --ahead-s 0", lacks=lacks_card),
     "server": Benchmark("--rounds 3 --seconds 0.5 --clients 4"),
+    "server_limits": Benchmark("--rounds 3 --seconds 1 --clients 4 --requests 100000"),
     "metrics": Benchmark("--quick"),
     "fairness": Benchmark("--rounds 3 --seconds 2", "--rounds 10 --seconds 3"),
     "soak": Benchmark("--minutes 0.4 --warm-up-s 12", "--minutes 20"),

@@ -134,7 +134,8 @@ def _wait_for(port: int) -> None:
     raise SystemExit(f"nothing listens on port {port}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         number: int = found.getsockname()[1]
         return number
@@ -245,7 +246,7 @@ def _others(
         with _others(python, rest, found):
             yield
         return
-    port = _free_port()
+    port = free_port()
     with process(python, *commands[name](port), port=port) as (child, _):
         found[name] = (child.pid, port)
         with _others(python, rest, found):
@@ -283,11 +284,11 @@ def with_model(args: Any, path: Path) -> record.Table:
     for clients in args.clients:
         own = [sys.executable, __file__, "--inside", str(path), str(clients)]
         with process(*serve) as (server, port), process(*own) as (inside, _):
-            asked = request("net", _name_of_input(port), [1, 3, 224, 224])
+            asked = request("net", input_name(port), [1, 3, 224, 224])
             results = load.interleaved(
                 {
                     "http": lambda: burst(server.pid, port, asked, clients, args.seconds),  # noqa: B023
-                    "inside": lambda: _inside(inside, args.seconds),
+                    "inside": lambda: run_inside(inside, args.seconds),
                 },
                 args.rounds,
             )
@@ -301,7 +302,8 @@ def with_model(args: Any, path: Path) -> record.Table:
     return table
 
 
-def _inside(child: subprocess.Popen[str], seconds: float) -> list[float]:
+def run_inside(child: subprocess.Popen[str], seconds: float) -> list[float]:
+    """One burst of a process of run_in_process(), in the numbers of burst()."""
     assert child.stdin is not None and child.stdout is not None
     child.stdin.write(f"{seconds}\n")
     child.stdin.flush()
@@ -309,7 +311,8 @@ def _inside(child: subprocess.Popen[str], seconds: float) -> list[float]:
     return [used_s / count * 1e3, count / wall_s, p99 * 1e3]
 
 
-def _name_of_input(port: int) -> str:
+def input_name(port: int) -> str:
+    """Of the model `net` that is served."""
     from urllib.request import urlopen
 
     with urlopen(f"http://127.0.0.1:{port}/v2/models/net") as answer:

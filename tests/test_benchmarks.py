@@ -54,6 +54,11 @@ def assert_recorded(name: str, found: dict[str, object]) -> None:
     ("script", "wanted"),
     [
         ("overhead.py", r"one op, predict minus bare run in us: .*\nMobileNetV2, 1 .*\nMobileN"),
+        (
+            "server_limits.py",
+            rf"2 clients: CPU over in-process {RATIO}\np99 next to a flood .*{RATIO}\n20 idle .*\n"
+            r"own memory over the bare runner: .*\n400 requests: \d+/s, growth",
+        ),
         ("server.py", rf"602 KB, mslite: \d.*\n(.*\n)*2 clients: http / inside: CPU {RATIO}"),
         ("fairness.py", r"shares off: .*; p99 ratio \d.*\nflooded model alone,.* on / off: thr"),
         ("startup.py", r"build: mslite \d\.\d{3} s, ONNX Runtime .*\npeak .*\nfirst run, .* ratio"),
