@@ -22,8 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
-import struct
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -55,7 +53,6 @@ _LINGER_S = 2.0  # for a refused client to read the answer; guess
 _LEAST_CHUNK = 1024  # bytes of a chunk of a large body, on average; guess
 _FOREVER = float("inf")
 _REFUSED = 400  # the lowest status of errors
-_NO_LINGER = struct.pack("ii", 1, 0)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -186,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
             text = f"the head was not complete within {limits.head_s:g} s"
             self._refuse(RequestError(Kind.TOO_SLOW, text), closes=True)
         elif self._transport is not None:
-            self._reset() if self._write_paused else self._close()
+            self._transport.abort() if self._write_paused else self._close()
 
     def end_soon(self, within_s: float) -> None:
         """The server is ending: close after the answer under way, or when it stays idle."""
@@ -499,13 +496,6 @@ class Connection(asyncio.BufferedProtocol):
     def _close(self) -> None:
         self._state, self._from_s = _CLOSED, self._now()
         self._transport.close()
-
-    def _reset(self) -> None:
-        """Close at once; the kernel, too, forgets what the client has not taken."""
-        sock = self._transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self._transport.abort()
 
     def _give_back(self) -> None:
         counted = self._counted if self._chunked is None else self._chunked.counted

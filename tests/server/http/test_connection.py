@@ -403,9 +403,6 @@ class SlowTransport:
     def get_write_buffer_size(self) -> int:
         return self.unsent
 
-    def get_extra_info(self, name: str) -> None:
-        return None
-
     def abort(self) -> None:
         self.is_aborted = True
 
