@@ -57,25 +57,25 @@ def mlp(**attributes: Any) -> ir.Model:
     return model_of(nodes, {"x": (FLOAT, [64, "n"] if rows else ["n", 64])}, ["y"], weights)
 
 
-def cnn() -> ir.Model:
+def cnn(channels: int = 24) -> ir.Model:
     """x [n, 3, 16, 16] -> Conv, Relu, MaxPool, depthwise Conv, Clip, Conv, Flatten, Gemm -> y."""
     nodes = [
         helper.make_node("Conv", ["x", "k1", "c1"], ["a"], "conv1", pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["a"], ["b"], "relu"),
         helper.make_node("MaxPool", ["b"], ["c"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Conv", ["c", "k2"], ["d"], "conv2", pads=[1, 1, 1, 1], group=24),
+        helper.make_node("Conv", ["c", "k2"], ["d"], "conv2", pads=[1, 1, 1, 1], group=channels),
         helper.make_node("Clip", ["d", "zero", "six"], ["e"], "clip"),
         helper.make_node("Conv", ["e", "k3"], ["f"], "conv3"),
         helper.make_node("Flatten", ["f"], ["g"], "flatten"),
         helper.make_node("Gemm", ["g", "w", "v"], ["y"], "fc", transB=1),
     ]
     weights = {
-        "k1": normal(24, 3, 3, 3, scale=0.3),
-        "c1": normal(24, scale=0.1),
-        "k2": normal(24, 1, 3, 3, scale=0.3),
+        "k1": normal(channels, 3, 3, 3, scale=0.3),
+        "c1": normal(channels, scale=0.1),
+        "k2": normal(channels, 1, 3, 3, scale=0.3),
         "zero": np.float32(0),
         "six": np.float32(6),
-        "k3": normal(20, 24, 1, 1, scale=0.2),
+        "k3": normal(20, channels, 1, 1, scale=0.2),
         "w": normal(18, 1280, scale=0.05),
         "v": normal(18),
     }

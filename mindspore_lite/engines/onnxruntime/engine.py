@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 VERSION = str(ort.__version__)
 _PROVIDERS = ["CPUExecutionProvider"]
+_SUMS_IN_32_BITS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})  # of products of int8
 _FATAL = 4  # log level; every failure comes as an exception too, and warnings are about compiling
 
 
@@ -436,9 +437,18 @@ def _precision_entries(precision: str) -> dict[str, str]:
     """The session settings of a precision; part of the artefact's key: they change packing."""
     if precision not in ("enforce_fp32", "preferred_fp16"):
         raise ValueError(f"precision is {precision!r}, wanted 'enforce_fp32' or 'preferred_fp16'")
-    # x86 cores without VNNI add products of int8 in 16 bits, where sums overflow and wrong results
-    # come out; on these, and on no others, this makes weights uint8, which is slower and right
-    entries = {"session.x64quantprecision": "1"}
+    entries = {"session.x64quantprecision": "1"} if _int8_sums_overflow() else {}
     if precision == "preferred_fp16" and platform.machine() in ("aarch64", "arm64"):
         entries["mlas.enable_gemm_fastmath_arm64_bfloat16"] = "1"
     return entries
+
+
+def _int8_sums_overflow() -> bool:
+    """Whether products of int8 are added in 16 bits, where sums overflow: x86 without VNNI.
+
+    There, weights must become uint8 to be right, at half the speed. ONNX Runtime would do that with
+    VNNI as well, and does not open again what it then stores.
+    """
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return False
+    return _SUMS_IN_32_BITS.isdisjoint(digest.cpu_features().split())
