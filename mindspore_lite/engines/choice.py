@@ -15,15 +15,17 @@ import json
 import os
 import secrets
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache as once
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mindspore_lite.core.capabilities import ENGINES, named
 from mindspore_lite.core.json_text import read_json
 from mindspore_lite.core.machine import cpu_name
+from mindspore_lite.engines import short_floats
 from mindspore_lite.engines.base import ModelSource
 from mindspore_lite.engines.cache import digest
 from mindspore_lite.engines.cache import store as cache
@@ -31,6 +33,8 @@ from mindspore_lite.engines.select import AUTO, installed
 from mindspore_lite.errors import LiteError
 from mindspore_lite.graph.source import ModelInput, source_of
 from mindspore_lite.settings.spec import Spec
+
+T = TypeVar("T")
 
 _FOLDER = "choices"
 _MOST_NOTES = 1000  # the oldest go beyond; guess, some 100 bytes each
@@ -123,6 +127,39 @@ def recall(source: ModelSource) -> Choice | None:
 
 
 def settled(spec: Spec, given: ModelInput) -> Spec:
+    """The spec with an engine that fits: what was measured for `auto`, what computes in 16 bits.
+
+    Settling it once more changes nothing.
+    """
+    return short_floats.fitted(_measured(spec, given))
+
+
+def made_by(spec: Spec, given: ModelInput, make: Callable[[Spec], T]) -> tuple[Spec, T]:
+    """The settled spec, and what `make` makes of it.
+
+    An engine that was picked for its 16 bits may lack an operator of the model: then the usual one
+    computes it, in float32, with a warning.
+    """
+    found = settled(spec, given)
+    is_picked = short_floats.is_asked(found) and not short_floats.is_chosen(spec)
+    if not is_picked or found.engine == _measured(spec, given).engine:
+        return found, make(found)
+    try:
+        return found, make(found)
+    except LiteError as exc:
+        plain = replace(found, engine="", precision=short_floats.PLAIN)
+        made = make(plain)  # a fault of the model or of other settings is raised again
+        warnings.warn(
+            f"[cpu_context] precision_mode is {spec.precision!r}, but {found.engine}, which "
+            f"computes in 16 bits, cannot run the model; {named('').name} computes it in float32. "
+            f"Leave precision_mode out to go without this attempt. The error was: {exc}",
+            UserWarning,
+            stacklevel=5,
+        )
+        return plain, made
+
+
+def _measured(spec: Spec, given: ModelInput) -> Spec:
     """The spec with an engine in place of `auto`: what was measured for the model, if any.
 
     Measured numbers count where the user said nothing of workers, threads and cores, or of batches.
@@ -155,7 +192,7 @@ def _warn_of_missing(engine: str) -> None:
         f"engine=auto: {engine} was measured to be the fastest, but is not installed; taking "
         f"{named('').name}",
         RuntimeWarning,
-        stacklevel=6,
+        stacklevel=8,
     )
 
 

@@ -315,9 +315,9 @@ def _engine(spec: Spec, options: Options | None) -> Engine:
 
 def _options(spec: Spec) -> Options:
     """What the spec asks for; what it leaves open is decided here, not there."""
-    warn_of_unused_targets(spec, stacklevel=7)
+    warn_of_unused_targets(spec, stacklevel=8)
     if spec.on_card:
-        warn_of_cpu_settings(spec, stacklevel=7)
+        warn_of_cpu_settings(spec, stacklevel=8)
         return applied(spec, Options())
     usable = cores.usable()
     inter_op = spec.inter_op_parallel_num or 1

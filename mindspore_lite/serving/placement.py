@@ -140,7 +140,7 @@ class Placed:
 
 def place(given: ModelInput, spec: Spec) -> Placed:
     """Load a model for as many workers as the spec asks for, or the machine has room for."""
-    warn_of_unused_targets(spec, stacklevel=6)
+    warn_of_unused_targets(spec, stacklevel=7)
     spec = choice.settled(spec, given)
     plan = _plan(spec)
     weights, inter_op = spec.weights, spec.inter_op_parallel_num or 1
@@ -173,7 +173,7 @@ def place(given: ModelInput, spec: Spec) -> Placed:
                 f"{_why_unmapped(built)}: each of {plan.workers} bound workers of {plan.threads} "
                 "threads has its own copy of the weights; see `mslite doctor`",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         with ThreadPoolExecutor(plan.usable, thread_name_prefix="mslite-build") as pool:
             # one session is enough to share; what another process shares is asked for by each
@@ -231,7 +231,7 @@ def _plan(spec: Spec) -> Layout:
             f"{plan.threads}"
         )
     if plan.warning:
-        warnings.warn(plan.warning, UserWarning, stacklevel=6)
+        warnings.warn(plan.warning, UserWarning, stacklevel=7)
     return plan
 
 

@@ -63,18 +63,19 @@ class PooledService:
         """
         self._share = share
         given = self._given = replace(given, beside=spec.mindir_path)
-        spec = self.spec = choice.settled(spec, given)
         self._batching: Batching | None = None  # how requests are joined, along the batch axis
         if derived is not None:
             self._batching, self._placed = derived[0]._batching, derived[1]
         else:
             _check(spec)
             if spec.on_card:
+                spec = choice.settled(spec, given)
                 self._placed, self._batching = place_on_cards(given, spec)
             else:
-                self._placed = place(given, spec)
+                spec, self._placed = choice.made_by(spec, given, partial(place, given))
                 if spec.max_batch_rows:
                     self._batching = Batching(spec.max_batch_rows, spec.max_batch_wait_us * 1000)
+        self.spec = spec
         self._changing = ForkLock()
         self._closed = False
         try:

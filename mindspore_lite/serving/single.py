@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,7 @@ class SingleService:
     def __init__(self, given: ModelInput, spec: Spec, group: Group | None = None) -> None:
         _warn_of_runner_settings(spec)
         given = replace(given, beside=spec.mindir_path)
-        self.spec = choice.settled(spec, given)
-        self.built = build(given, self.spec, group=group)
+        self.spec, self.built = choice.made_by(spec, given, partial(build, given, group=group))
         self._changing = ForkLock()
         self._closed = False
 

@@ -23,7 +23,7 @@ from mindspore_lite.settings.environment import emulated
 from mindspore_lite.settings.kinds import cleaned
 from mindspore_lite.settings.names import canonical, without_effect
 from mindspore_lite.settings.read import Layer
-from mindspore_lite.settings.table import KEYS, Key
+from mindspore_lite.settings.table import AUTO, KEYS, Key
 from mindspore_lite.settings.weights import WeightSettings, weight_settings
 
 DEFAULT, CONTEXT, ENVIRONMENT, MEASURED = "default", "context", "environment", "measured"
@@ -228,7 +228,8 @@ def _spec(
 def _check(spec: Spec) -> None:
     """Refuse settings that do not go together."""
     engine, precision = named(spec.engine), spec.precision
-    if spec.target == "cpu" and precision not in engine.cpu_precisions:
+    is_named = spec.engine not in ("", AUTO)  # else engines/short_floats.py looks for one
+    if spec.target == "cpu" and is_named and precision not in engine.cpu_precisions:
         able = those_that(lambda one: precision in one.cpu_precisions)
         raise EngineError(
             f"[cpu_context] precision_mode is {precision!r}, which on the CPU takes "

@@ -113,7 +113,8 @@ def test_an_unknown_value_is_an_error(
 def test_bfloat16_on_the_cpu_takes_the_engine_that_can() -> None:
     sections = {"cpu_context": {"precision_mode": "preferred_bf16"}}
     with pytest.raises(EngineError, match=r"takes \[common_context\] engine=openvino or torch"):
-        spec_of(Context(), sections)
+        spec_of(Context(), {**sections, "common_context": {"engine": "onnxruntime"}})
+    assert spec_of(Context(), sections).engine == ""  # to be picked
     found = spec_of(Context(), {**sections, "common_context": {"engine": "Torch"}})
     assert (found.engine, found.precision, found.device_kind) == ("torch", "preferred_bf16", "cpu")
 

@@ -51,7 +51,8 @@ class OnnxRuntimeEngine:
     """Runs models on the CPU with ONNX Runtime.
 
     Precision "enforce_fp32" computes as the model says. "preferred_fp16" lets float32 matrix
-    products use bfloat16 on arm64; on x86 it changes nothing, since there is no faster kernel.
+    products use bfloat16 on arm64; on x86 it changes nothing, since there is no faster kernel, and
+    engines/short_floats.py picks another engine or says so.
     """
 
     capabilities = ENGINES["onnxruntime"]
