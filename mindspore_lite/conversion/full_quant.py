@@ -315,7 +315,6 @@ def _activations_of(
                 side,
                 (step,),
                 (at,),
-                (0.0,),
                 partial(np.asarray, array),
                 partial(np.asarray, (rounded - at).astype(np.float32) * np.float32(step)),
             )

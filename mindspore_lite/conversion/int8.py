@@ -8,30 +8,30 @@ import numpy as np
 import onnx_ir as ir
 
 _MOST = 127  # symmetric: 0 stays 0, and -128 is not used
+_NEAR_MIDDLE = 0.25  # of a step from the nearest number; to round others up adds too much error
 
 
 @dataclass(frozen=True)
 class Int8:
-    """A weight as numbers * scale + offset; scale and offset broadcast against the numbers."""
+    """A weight as numbers * scale; the scale broadcasts against the numbers."""
 
     numbers: np.ndarray
     scale: np.ndarray
-    offset: np.ndarray | None = None
 
     def restored(self) -> np.ndarray:
         """The weight as the model will see it."""
         real: np.ndarray = self.numbers.astype(np.float32)
         real *= self.scale
-        if self.offset is not None:
-            real += self.offset
         return real
 
 
 def quantised(weight: np.ndarray, axis: int | None, corrected: bool = False) -> Int8:
     """The nearest whole numbers, with a scale for each channel of an axis; None: one for all.
 
-    `corrected` then chooses the scale, and adds an offset, so that the sum of squared errors of a
-    channel is least: errors of its weights cancel out instead of shifting its result.
+    `corrected` then chooses the scale for which the sum of squared errors of a channel is least,
+    and rounds some of the numbers that lie near the middle to the other side: errors of a channel
+    cancel out instead of shifting its result. An offset for each channel would do the same, but
+    engines do not take what is added to for a weight in eight bits.
     """
     others = tuple(a for a in range(weight.ndim) if axis is None or a != axis % weight.ndim)
     most = np.abs(weight).max(axis=others, keepdims=True, initial=0)
@@ -42,23 +42,38 @@ def quantised(weight: np.ndarray, axis: int | None, corrected: bool = False) -> 
     numbers = scaled.astype(np.int8)
     if not corrected:
         return Int8(numbers, scale)
-    return Int8(numbers, *_nearest_line(weight, scaled, scale, others))
+    scale = _best_scale(weight, scaled, scale, others)
+    return Int8(_balanced(weight, numbers, scale, axis), scale)
 
 
-def _nearest_line(
+def _best_scale(
     weight: np.ndarray, numbers: np.ndarray, scale: np.ndarray, others: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Slope and offset of the line through (numbers, weight) in each channel."""
+) -> np.ndarray:
+    """The slope of the line from 0 through (numbers, weight) in each channel."""
+    squares = (numbers * numbers).sum(axis=others, keepdims=True, dtype=np.float64)
+    products = (numbers * weight).sum(axis=others, keepdims=True, dtype=np.float64)
+    best: np.ndarray = np.where(squares > 0, products / np.where(squares > 0, squares, 1), scale)
+    return best.astype(np.float32)
 
-    def mean(of: np.ndarray) -> np.ndarray:
-        found: np.ndarray = of.mean(axis=others, keepdims=True, dtype=np.float64)
-        return found
 
-    mean_weight, mean_number = mean(weight), mean(numbers)
-    spread = mean(numbers * numbers) - mean_number**2
-    together = mean(numbers * weight) - mean_number * mean_weight
-    slope = np.where(spread > 0, together / np.where(spread > 0, spread, 1), scale)
-    return slope.astype(np.float32), (mean_weight - slope * mean_number).astype(np.float32)
+def _balanced(
+    weight: np.ndarray, numbers: np.ndarray, scale: np.ndarray, axis: int | None
+) -> np.ndarray:
+    """The numbers, some of them one higher or lower, so that channels keep the sums they had."""
+    rows = numbers if axis is None else np.moveaxis(numbers, axis, 0)
+    rest = (weight / scale - numbers).astype(np.float32)  # what rounding took away, in steps
+    rest = rest if axis is None else np.moveaxis(rest, axis, 0)
+    count = 1 if axis is None else len(rows)
+    flat, left = rows.reshape(count, -1).copy(), rest.reshape(count, -1)
+    for row, own, lost in zip(flat, left, left.sum(axis=1, dtype=np.float64), strict=True):
+        sign = -1 if lost < 0 else 1
+        inside = np.flatnonzero((own * sign >= _NEAR_MIDDLE) & (np.abs(row) < _MOST))
+        steps = min(round(abs(lost)), inside.size)
+        if steps:
+            nearest = np.argpartition(-sign * own[inside], steps - 1)[:steps]
+            row[inside[nearest]] += sign
+    moved = flat.reshape(rows.shape)
+    return np.ascontiguousarray(moved if axis is None else np.moveaxis(moved, 0, axis))
 
 
 # operator: which input is the weight, and the axis of its output channels

@@ -63,5 +63,6 @@ def _scales(change: Change) -> Iterator[tuple[object, ...]]:
     shape = change.before().shape
     named = (change.node_name, change.node_type, change.tensor_name)
     extent = (int(np.prod(shape)), " ".join(map(str, shape)))
-    for scale, zero, offset in zip(change.scales, change.zero_points, change.offsets, strict=True):
-        yield (*named, *extent, scale, zero, 8, 1, offset)  # 1: the scale is corrected already
+    for scale, zero in zip(change.scales, change.zero_points, strict=True):
+        # 1: the scale is corrected already; 0: nothing is added to restored numbers
+        yield (*named, *extent, scale, zero, 8, 1, 0)

@@ -22,7 +22,6 @@ class Change:
     side: str  # Input or Output: of the node
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
-    offsets: tuple[float, ...]  # what is added to restored numbers
     before: Callable[[], np.ndarray] = field(repr=False)
     after: Callable[[], np.ndarray] = field(repr=False)
 
@@ -31,7 +30,6 @@ class Change:
         """A weight with symmetric scales."""
         scales = tuple(stored.scale.reshape(-1).tolist())
         zeros = (0,) * len(scales)
-        offset = zeros if stored.offset is None else tuple(stored.offset.reshape(-1).tolist())
         tensor = place.value.const_value  # the graph will have another one
         assert tensor is not None
         return cls(
@@ -42,7 +40,6 @@ class Change:
             "Input",
             scales,
             zeros,
-            offset,
             tensor.numpy,
             stored.restored,
         )

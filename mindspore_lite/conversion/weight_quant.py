@@ -1,8 +1,8 @@
 """Weight quantisation: stores weights as int8, in a quarter of the space.
 
-A weight keeps its name. Where it enters the graph it is restored by plain nodes, Cast and Mul and,
-when corrected, Add, which every engine can run; ours does so once, while it compiles the model, and
-computes in float32 as before.
+A weight keeps its name. Where it enters the graph it is restored by plain nodes, Cast and Mul, which
+every engine can run; ONNX Runtime does so once, while it compiles the model, and computes in float32
+as before, while OpenVINO knows these two for a compressed weight, and computes products with it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,11 @@ def restore(value: ir.Value, stored: Int8) -> None:
     """Store the whole numbers under the weight's name; readers get the restored weight."""
     graph = value.graph
     assert graph is not None
+    name = f"{value.name}:scale"
+    scale = ir.Value(name=name, const_value=ir.Tensor(stored.scale, name=name))
+    graph.initializers.add(scale)
     nodes = [ir.node("Cast", [value], {"to": ir.DataType.FLOAT})]
-    factors = [("Mul", "scale", stored.scale), ("Add", "offset", stored.offset)]
-    for op_type, word, array in factors:
-        if array is not None:
-            name = f"{value.name}:{word}"
-            factor = ir.Value(name=name, const_value=ir.Tensor(array, name=name))
-            graph.initializers.add(factor)
-            nodes.append(ir.node(op_type, [nodes[-1].outputs[0], factor]))
+    nodes.append(ir.node("Mul", [nodes[0].outputs[0], scale]))
     for node in nodes:
         (output,) = node.outputs
         output.name = node.name = f"{value.name}:{node.op_type.lower()}"

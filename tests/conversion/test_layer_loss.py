@@ -19,7 +19,7 @@ SAMPLES = [[normal(3, 64, seed=seed)] for seed in range(3)]
 def changed(name: str, weight: np.ndarray, by: float) -> Change:
     """A weight that became larger by a share of itself."""
     before, after = partial(np.asarray, weight), partial(np.multiply, weight, 1 + by)
-    return Change("", "", name, "Weight", "Input", (1.0,), (0,), (0.0,), before, after)
+    return Change("", "", name, "Weight", "Input", (1.0,), (0,), before, after)
 
 
 def weights(model: ir.Model) -> dict[str, np.ndarray]:

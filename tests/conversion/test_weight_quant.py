@@ -44,7 +44,7 @@ def test_weights_take_a_quarter_and_results_stay_near(
         assert len(change.scales) == (channels.get(change.node_name, 24) if per_channel else 1)
         restored = change.after()
         assert np.abs(restored - change.before()).max() < 0.02 * np.abs(change.before()).max()
-    assert ("Add" in op_types(model)) == bias_correction
+    assert "Add" not in op_types(model)  # it would hide the numbers from an engine
     onnx.checker.check_model(ir.to_proto(model), full_check=True)
     (got,) = run_graph(model, x)
     assert np.abs(got - want).max() < 0.03 * np.abs(want).max()

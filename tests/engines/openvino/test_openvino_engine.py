@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from support.onnx_graphs import BOOL, F32, I64, body, model, node
+from support.quant_nets import mlp
 
+from mindspore_lite.conversion.quant_settings import QuantSettings
+from mindspore_lite.conversion.weight_quant import quantise_weights
 from mindspore_lite.engines import sharing
 from mindspore_lite.engines.base import Group, ModelSource, Options
 from mindspore_lite.engines.cache import artefact
@@ -286,3 +290,17 @@ def test_constants_of_unknown_size_are_refused(source_of: MakeSource) -> None:
         EngineError, match=r"would compute node .*\(ConstantOfShape\) ahead of time"
     ):
         ENGINE.load(source_of(proto), Options())
+
+
+# --- quantised models ---
+
+
+def test_products_are_computed_with_weights_that_were_quantised(
+    source_of: MakeSource,
+) -> None:
+    net = mlp()
+    quantise_weights(net, QuantSettings("WEIGHT_QUANT"))  # with its default, bias_correction
+    session: Any = ENGINE.load(source_of(ir.to_proto(net)), Options())
+    nodes = [node.get_rt_info() for node in session._native.compiled.get_runtime_model().get_ops()]
+    products = [n for n in nodes if n["layerType"].astype(str) == "FullyConnected"]
+    assert [n["runtimePrecision"].astype(str) for n in products] == ["i8", "i8"]
