@@ -1,8 +1,8 @@
 """Weight quantisation: stores weights as int8, in a quarter of the space.
 
-A weight keeps its name. Where it enters the graph it is restored by plain nodes, Cast and Mul, which
-every engine can run; ONNX Runtime does so once, while it compiles the model, and computes in float32
-as before, while OpenVINO knows these two for a compressed weight, and computes products with it.
+A weight keeps its name. Where it enters the graph it is restored by plain nodes, Cast and Mul,
+which every engine can run. ONNX Runtime does so once, while it compiles the model, and computes in
+float32 as before. OpenVINO knows these two for a compressed weight, and computes products with it.
 """
 
 from __future__ import annotations

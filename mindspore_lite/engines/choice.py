@@ -137,12 +137,11 @@ def settled(spec: Spec, given: ModelInput) -> Spec:
 def made_by(spec: Spec, given: ModelInput, make: Callable[[Spec], T]) -> tuple[Spec, T]:
     """The settled spec, and what `make` makes of it.
 
-    An engine that was picked for its 16 bits may lack an operator of the model: then the usual one
-    computes it, in float32, with a warning.
+    An engine that was picked for its 16 bits may lack an operator of the model, or compute it more
+    slowly: then the usual one computes it, in float32, with a warning.
     """
     found = settled(spec, given)
-    is_picked = short_floats.is_asked(found) and not short_floats.is_chosen(spec)
-    if not is_picked or found.engine == _measured(spec, given).engine:
+    if not short_floats.is_picked(found):
         return found, make(found)
     try:
         return found, make(found)
@@ -151,7 +150,7 @@ def made_by(spec: Spec, given: ModelInput, make: Callable[[Spec], T]) -> tuple[S
         made = make(plain)  # a fault of the model or of other settings is raised again
         warnings.warn(
             f"[cpu_context] precision_mode is {spec.precision!r}, but {found.engine}, which "
-            f"computes in 16 bits, cannot run the model; {named('').name} computes it in float32. "
+            f"computes in 16 bits, is not for the model; {named('').name} computes it in float32. "
             f"Leave precision_mode out to go without this attempt. The error was: {exc}",
             UserWarning,
             stacklevel=5,

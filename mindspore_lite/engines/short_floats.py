@@ -19,6 +19,7 @@ from mindspore_lite.settings.spec import MEASURED, Spec
 
 PLAIN = "enforce_fp32"
 _USUAL, _ABLE = ENGINES["onnxruntime"], ENGINES["openvino"]
+_DYNAMIC = b"DynamicQuantizeLinear"
 _FAST = frozenset({"avx512_bf16", "amx_bf16", "avx512_fp16", "amx_fp16"})
 
 
@@ -31,6 +32,26 @@ def is_chosen(spec: Spec) -> bool:
     """Whether the user named the engine; one that was measured may give way to another."""
     said = spec.settled.get("common_context.engine")
     return spec.engine not in ("", AUTO) and (said is None or said.source != MEASURED)
+
+
+def is_picked(spec: Spec) -> bool:
+    """Whether the engine of a settled spec is the one that `fitted` put in."""
+    said = spec.settled.get("common_context.engine")
+    return (
+        is_asked(spec)
+        and spec.engine == _ABLE.name
+        and said is not None
+        and said.value != spec.engine
+    )
+
+
+def check(graph: bytes) -> None:
+    """Refuse a model for an engine that was picked: one that the usual engine computes faster."""
+    if _DYNAMIC in graph:
+        raise EngineError(
+            f"its products are quantised while it runs (DYNAMIC_QUANT), for which {_ABLE.title} "
+            "has no fast kernels"
+        )
 
 
 def fitted(spec: Spec) -> Spec:

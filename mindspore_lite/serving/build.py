@@ -14,7 +14,7 @@ import numpy as np
 from mindspore_lite.core import cores
 from mindspore_lite.core.files import Stamp
 from mindspore_lite.core.tensor_info import ANY_RANK, TensorInfo, for_target
-from mindspore_lite.engines import ascend, choice, sandbox
+from mindspore_lite.engines import ascend, choice, sandbox, short_floats
 from mindspore_lite.engines.base import (
     CardSession,
     Engine,
@@ -115,7 +115,7 @@ def build(
 
         any_rank, session = exc.trial.open, _any_rank_session(exc.trial, load)
     session = _carrying(given, session)
-    _check_ascend_shapes(spec, session, share)
+    _check_opened(spec, session, share)
     return Built(
         given=given,
         stamps=stamps,
@@ -130,10 +130,12 @@ def build(
     )
 
 
-def _check_ascend_shapes(spec: Spec, session: Session, share: Share | None) -> None:
-    """Refuse shapes of [ascend_context] that do not fit the model; it is closed then."""
+def _check_opened(spec: Spec, session: Session, share: Share | None) -> None:
+    """Refuse what only the opened model shows, as shapes that do not fit; it is closed then."""
     try:
         _check_shapes(spec, session)
+        if short_floats.is_picked(spec) and ANY_RANK not in [i.shape for i in session.info.inputs]:
+            short_floats.check(session.skeleton())
     except BaseException:
         session.close()
         if share is not None:

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 from support.models import DIGITS, MINDIR
+from support.quant_nets import mlp
 
 import mindspore_lite as mslite
 from mindspore_lite.context import Context
+from mindspore_lite.conversion.dynamic_quant import quantise_dynamically
+from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.engines import choice, short_floats
 from mindspore_lite.engines.short_floats import fitted
 from mindspore_lite.errors import EngineError, LiteError
@@ -177,6 +181,22 @@ def test_a_model_that_the_picked_engine_cannot_run_is_computed_in_float32(
     runner.close()
 
 
+def test_products_that_are_quantised_at_run_time_stay_where_they_are_fast(
+    machine: Machine, tmp_path: Path
+) -> None:
+    pytest.importorskip("openvino")
+    machine(BFLOAT16)
+    net = mlp()
+    quantise_dynamically(net, QuantSettings("DYNAMIC_QUANT"))
+    ir.save(net, tmp_path / "net.onnx")
+    context = mslite.Context()
+    context.cpu.precision_mode = "preferred_fp16"
+    model = mslite.Model()
+    with pytest.warns(UserWarning, match=r"is not for the model; .*DYNAMIC_QUANT.*no fast kernels"):
+        model.build_from_file(str(tmp_path / "net.onnx"), mslite.ModelType.ONNX, context)
+    assert model._usable("").built.engine.name == "onnxruntime"
+
+
 def test_a_fallback_is_said_and_other_faults_are_raised(machine: Machine) -> None:
     machine(BFLOAT16)
     given = ModelInput("MINDIR", DIGITS)
@@ -186,7 +206,7 @@ def test_a_fallback_is_said_and_other_faults_are_raised(machine: Machine) -> Non
             raise EngineError("no operator Strange")
         return one.precision
 
-    with pytest.warns(UserWarning, match="openvino, which computes in 16 bits, cannot run .*Stran"):
+    with pytest.warns(UserWarning, match="openvino, which computes in 16 bits, is not for .*Stran"):
         found, precision = choice.made_by(spec("preferred_fp16"), given, picky)
     assert (found.engine, precision) == ("", "enforce_fp32")
     with pytest.raises(EngineError, match="Strange"):  # by name: no other is tried
