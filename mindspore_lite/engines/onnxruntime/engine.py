@@ -131,15 +131,17 @@ def _parts_of(source: ModelSource) -> Parts:
 
 
 def fit(model: ir.Model) -> None:
-    """Change a model in place until ONNX Runtime computes it, and computes it rightly."""
+    """Change a model in place until ONNX Runtime computes it, rightly and fast."""
     # these load onnx, as translating does
     from mindspore_lite.engines.prepare.quirks import (
         guard_empty_batches,
         keep_zeros_before_max_pool,
     )
     from mindspore_lite.engines.prepare.widen import widen
+    from mindspore_lite.passes.fuse_hard_sigmoid import fuse_hard_sigmoid
     from mindspore_lite.passes.guard_division import guard_division
 
+    fuse_hard_sigmoid(model)
     widen(model, _kernels)
     guard_division(model)
     keep_zeros_before_max_pool(model)
