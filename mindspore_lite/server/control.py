@@ -193,7 +193,7 @@ class Control:
                 left_s = None if due_s is None else max(0.0, due_s - time.monotonic())
                 task = self._tasks.get(timeout=left_s)
             except queue.Empty:
-                self._poll()
+                self._do(self._poll, Future())
                 due_s = self._next_poll()
                 continue
             if task is None:
@@ -210,6 +210,8 @@ class Control:
                 raise _ending()
             _settle(future, work())
         except Exception as exc:  # noqa: BLE001 - whoever waits is told, the loader goes on
+            if work == self._poll and not self._is_closed:  # for which nobody waits
+                _LOG.exception("the model repository was not read to the end")
             _settle(future, error=exc)
         with self._lock:
             self._running = None

@@ -84,11 +84,15 @@ class Sources:
         """What there is now, by name. A name that is there twice is a fault of that model.
 
         Raises:
-            ModelFileError: A folder cannot be read.
+            ModelFileError: A folder cannot be read, or has not the one model that it should have.
         """
         found: dict[str, ModelEntry] = {}
         for folder, name in self._folders:
-            for one in read_repository(folder, name, self._known).values():
+            try:
+                entries = read_repository(folder, name, self._known)
+            except ValueError as exc:  # another model has come, or the only one is gone
+                raise ModelFileError(str(exc)) from exc
+            for one in entries.values():
                 _add(found, one)
         for name, path in self.files.items():
             try:

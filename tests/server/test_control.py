@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -452,6 +453,38 @@ def test_a_repository_that_cannot_be_read_changes_nothing(fakes: Fakes) -> None:
         polled(control)
     assert fakes.models.names() == ["m"]
     control.close()
+
+
+def test_a_look_at_files_that_fails_by_a_bug_is_not_the_last(tmp_path: Path) -> None:
+    version(tmp_path, "m", 1, 10)
+    more = {"control": "poll", "poll_s": 0.01}
+    with serving(tmp_path, **more) as server, Wire(server.http_port) as wire:
+        control = server.core.controlled()
+        read, failed = control._read, threading.Event()
+
+        def broken() -> dict[str, ModelEntry]:
+            control._read = read
+            failed.set()
+            raise ZeroDivisionError
+
+        control._read = broken
+        assert failed.wait(LIMIT_S)
+        version(tmp_path, "m", 2, 20)
+        wait_for(lambda: answer(wire.ask(infer())) == ("2", 20))
+
+
+def test_another_model_beside_the_only_one_changes_nothing_while_it_is_there(
+    tmp_path: Path,
+) -> None:
+    version(tmp_path, "m", 1, 10)
+    with serving([("net", tmp_path)]) as server, Wire(server.http_port) as wire:
+        version(tmp_path, "other", 1, 5)
+        reply = change(wire, "net")
+        assert (reply.status, "'net' is for one model" in reply.error) == (500, True)
+        shutil.rmtree(tmp_path / "other")
+        version(tmp_path, "m", 2, 20)
+        assert change(wire, "net").status == 200
+        assert answer(wire.ask(infer("net"))) == ("2", 20)
 
 
 def test_files_are_looked_at_by_themselves(tmp_path: Path) -> None:
