@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from typing import Any
@@ -67,7 +68,10 @@ def _log(line: dict[str, Any], id_: str, times: RequestTimes | None) -> None:
             line["trace"] = times.parent.trace_id
         if times.reason:
             line["reason"] = times.reason
-    LOG.info("%s", msgspec.json.encode(line).decode())
+    text = msgspec.json.encode(line).decode()
+    if not text.isascii() or "\x7f" in text:  # some end a line, or steer a terminal
+        text = json.dumps(line).replace("\x7f", "\\u007f")
+    LOG.info("%s", text)
 
 
 def _address(peer: str) -> str:

@@ -168,3 +168,15 @@ def test_grpc_sends_an_id_back_that_is_fit_for_a_header(
 )
 def test_the_address_of_a_client_is_read(peer: str, address: str) -> None:
     assert _address(peer) == address
+
+
+def test_an_id_cannot_end_a_line_or_steer_a_terminal(
+    models: Models, lines: Lines, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = "a\u0085{}\u2028\x9b31m\x7f\n\x1b"
+    with port_of(models, logs=True) as port, Wire(port) as wire:
+        assert wire.ask(post("/v2/models/m/infer", {**BODY, "id": sent})).status == 200
+    wait_for(lambda: len(lines.found) == 1)
+    assert lines.found[0]["id"] == sent
+    (text,) = [one.getMessage() for one in caplog.records if one.name.endswith(".access")]
+    assert text.isascii() and text.isprintable()
