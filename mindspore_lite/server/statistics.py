@@ -24,8 +24,7 @@ def model_statistics(models: Models, name: str = "", version: str = "") -> list[
     if not name:
         if version:
             raise invalid("a version needs the name of its model")
-        found = [model for model in models.all() if not model.reason]
-        return [_described(model) for model in sorted(found, key=_place)]
+        return [_described(model) for model in sorted(models.all(), key=_place)]
     try:
         asked = models.find(name, version)
     except RequestError as exc:

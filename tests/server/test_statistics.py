@@ -229,6 +229,15 @@ def test_an_unknown_model_is_a_400(several: Models, path: str) -> None:
     assert reply.status == 400 and "unknown model" in reply.error
 
 
+def test_a_model_whose_reload_failed_is_counted_all_the_same(several: Models) -> None:
+    before = model_statistics(several)
+    for one in several.all():
+        several.failed(one.name, one.version, "the new file is broken")
+    assert model_statistics(several) == before != []
+    for one in several.all():
+        several.is_fine(one.name, one.version)
+
+
 def test_the_same_over_grpc(several: Models) -> None:
     with grpc_port(several) as port, Caller(port) as caller:
         asked = ModelStatisticsRequest()
