@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from support import doc_deploy
 from support.doc_blocks import (
     PAGES,
     ROOT,
@@ -89,6 +90,8 @@ def run_shell(code: str, servers: Servers) -> Iterator[str]:
         elif command[0] == "make":
             if shutil.which("make"):
                 subprocess.run(["make", "-n", *command[1:]], capture_output=True, check=True)
+        elif command[0] in doc_deploy.COMMANDS:
+            doc_deploy.check(command)
         elif command[0] == "python":
             help_text = subprocess.run(
                 [sys.executable, command[1], "--help"], capture_output=True, text=True, check=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,9 @@ def test_images_are_those_that_the_script_builds(document: Document) -> None:
     (container,) = containers([document])
     _, options = parsed_serve(filled(container["args"], "digits"))
     suffix = "-gpu" if options.target == "gpu" else ""
-    assert container["image"] == f"mslite:{__version__}{suffix}"
+    place, slash, image = container["image"].rpartition("/")
+    assert place == ("registry.example.com" if slash else "")  # deploy/kubernetes/site
+    assert image == f"mslite:{__version__}{suffix}"
     has_card = "nvidia.com/gpu" in container["resources"]["limits"]
     assert has_card == (options.target == "gpu")
 
@@ -161,7 +164,23 @@ def test_the_image_and_the_deployment_use_the_same_ports() -> None:
 
 
 @wants_kustomize
-@pytest.mark.parametrize("name", ["base", "demo", "gpu"])
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda one: str(one.relative_to(DEPLOY)))
+def test_a_file_on_top_can_name_the_registry(folder: Path, tmp_path: Path) -> None:
+    if folder.name == "site":
+        pytest.skip("it does so itself")
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    mine = tmp_path / "deploy/mine"
+    mine.mkdir()
+    below = f"../{folder.relative_to(DEPLOY)}"
+    images = [{"name": "mslite", "newName": "registry.example.com/mslite"}]
+    text = yaml.safe_dump({"resources": [below], "images": images})
+    (mine / "kustomization.yaml").write_text(text, encoding="utf-8")
+    before, after = (next(containers(built(one)))["image"] for one in (folder, mine))
+    assert after == f"registry.example.com/{before}"
+
+
+@wants_kustomize
+@pytest.mark.parametrize("name", ["base", "demo", "gpu", "site"])
 def test_the_parts_of_a_deployment_find_each_other(name: str) -> None:
     found = built(KUBERNETES / name)
     deployment = the("Deployment", found)

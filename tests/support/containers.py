@@ -19,8 +19,8 @@ ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = ROOT / "deploy/Dockerfile"
 BUILDAH = ("buildah", "--storage-driver", "vfs")
 LIMIT_S = 120.0
-# the root is read-only but for the two folders that docs/scaling.md names; the rest is what an
-# engine gives to each container: processes, a network and devices of its own
+# the root is read-only but for the two folders that docs/scaling.md names, and there are no rights
+# (--cap-drop ALL, no-new-privileges); processes, network and mounts are its own, as an engine does
 _RUN = """
 ip link set lo up
 mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"
@@ -28,7 +28,8 @@ mount -t proc proc "$1/proc" && mount --bind /dev "$1/dev"
 mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs -o mode=0777 tmpfs "$1/cache"
 mount --bind "$2" "$1/mnt/models" && mount -o remount,ro,bind "$1/mnt/models"
 root="$1" user="$3"; shift 3
-exec chroot --userspec="$user" "$root" "$@"
+exec chroot "$root" setpriv --reuid "${user%:*}" --regid "${user#*:}" --clear-groups \\
+  --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
 """
 
 

@@ -79,7 +79,7 @@ def containers(found: Sequence[Document]) -> Iterator[Document]:
     """Every container that runs our image."""
     for one in found:
         for container in (pod_of(one) or {"containers": ()})["containers"]:
-            if container["image"].partition(":")[0] == "mslite":
+            if container["image"].rpartition("/")[2].startswith("mslite:"):
                 yield container
 
 
