@@ -359,7 +359,8 @@ def _ready_line(server: Server, options: Options) -> str:
     scheme = "https" if options.tls_cert else "http"
     grpc = f"grpc://{shown}:{server.grpc_port} " if server.grpc_port else ""
     metrics = f" {scheme}://{shown}:{server.metrics_port}/metrics" if server.metrics_port else ""
-    return f"ready: {grpc}{scheme}://{shown}:{server.http_port}{metrics}"
+    state = "ready" if server.is_ready else "not ready"  # a folder's model may have failed
+    return f"{state}: {grpc}{scheme}://{shown}:{server.http_port}{metrics}"
 
 
 def _raise_file_limit() -> None:

@@ -360,6 +360,23 @@ def test_a_repository(tmp_path: Path) -> None:
         assert right(client.infer("digits", tensor(), model_version="1").as_numpy(OUTPUT))
 
 
+def test_a_server_whose_model_failed_does_not_say_that_it_is_ready(tmp_path: Path) -> None:
+    shutil.copy(DIGITS_MODEL, tmp_path / "digits.mindir")
+    (tmp_path / "bad.onnx").write_text("no model")
+    command = [sys.executable, "-m", "mindspore_lite", "serve", str(tmp_path), "--http-port=0"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:
+        try:
+            assert child.stdout is not None
+            line = child.stdout.readline()
+            assert line.startswith("not ready: grpc://")
+            with Wire(int(line.rpartition(":")[2])) as wire:
+                assert wire.ask(get("/v2/health/ready")).status == 503
+                assert wire.ask(get("/v2/models/digits/ready")).status == 200
+        finally:
+            child.kill()
+
+
 @pytest.mark.parametrize("layout", ["model.mindir", "1/model.mindir", "digits/1/model.mindir"])
 def test_the_mount_of_kserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
     (tmp_path / layout).parent.mkdir(parents=True, exist_ok=True)
