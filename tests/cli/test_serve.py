@@ -35,14 +35,14 @@ OUTPUT = "Default/Softmax-op0"
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def served(*arguments: str, word: str = "ready") -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [sys.executable, "-m", "mindspore_lite", "serve", *arguments, "--http-port", "0"]
     pipe = subprocess.PIPE
     child = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
     try:
         assert child.stdout is not None
         line = child.stdout.readline()
-        assert line.startswith("ready: "), child.communicate(timeout=LIMIT_S)
+        assert line.startswith(f"{word}: "), child.communicate(timeout=LIMIT_S)
         yield child, int(line.rpartition(":")[2])
     finally:
         if child.poll() is None:
@@ -326,6 +326,17 @@ def test_triton_loads_and_unloads(tmp_path: Path) -> None:
         client.unload_model("m", headers=headers)
         wait_for(lambda: client.get_model_repository_index()[0].get("reason") == "unloaded")
         assert not client.is_model_ready("m")
+
+
+def test_a_server_with_a_model_that_failed_does_not_say_that_it_is_ready(tmp_path: Path) -> None:
+    shutil.copy(DIGITS_MODEL, tmp_path / "digits.mindir")
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    with (
+        served(str(tmp_path), "--no-grpc", word="not ready") as (_, port),
+        triton.InferenceServerClient(f"127.0.0.1:{port}") as client,
+    ):
+        assert not client.is_server_ready()
+        assert right(client.infer("digits", tensor()).as_numpy(OUTPUT))
 
 
 def test_names_are_made_of_files_as_in_python() -> None:
