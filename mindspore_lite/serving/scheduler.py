@@ -77,8 +77,10 @@ class Batching:
     wait_ns: int = 0
     buckets: tuple[int, ...] = ()  # smallest first
 
-    def fitting(self) -> list[int]:
+    def fitting(self) -> Sequence[int]:
         """For each number of rows that could be taken, how many are."""
+        if not self.buckets:
+            return range(self.max_rows + 1)  # takes no memory, whatever the number is
         found = list(range(self.max_rows + 1))
         for lower, upper in pairwise(self.buckets):
             for rows in range(lower, min(upper, self.max_rows + 1)):
