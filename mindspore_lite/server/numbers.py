@@ -91,7 +91,13 @@ def _why_not(core: Core, models: list[ServedModel]) -> str:
         return "it is ending"
     if core.is_starting:
         return "it is starting"
+    stalled = core.health.stalled()
+    if stalled:
+        return f"stalled: {', '.join(stalled)}"
     unready = [f"{model.name} version {model.version}" for model in models if not model.is_ready]
+    served = {model.name for model in models}
+    failed = {one.name for one in core.models.failures()} - served
+    unready += [f"{name}, which cannot be loaded" for name in sorted(failed)]
     return f"not ready: {', '.join(unready)}" if unready else "no model is ready"
 
 

@@ -7,6 +7,7 @@ import json
 from support.served import FakeService
 
 from mindspore_lite.server.core import Core
+from mindspore_lite.server.health import Health
 from mindspore_lite.server.models import Models
 from mindspore_lite.server.numbers import numbers
 
@@ -49,3 +50,23 @@ def test_a_server_that_ends_or_starts_says_so() -> None:
     core = Core(is_ending=True)
     assert numbers(core)["reason"] == "it is ending"
     assert numbers(Core(is_starting=True))["reason"] == "it is starting"
+
+
+def test_a_model_that_cannot_be_loaded_is_named() -> None:
+    models = Models()
+    models.load("m", "1", FakeService)
+    models.failed("bad", "", "the file is broken")
+    try:
+        found = numbers(Core(models))
+    finally:
+        models.close(None)
+    assert found["ready"] is False
+    assert found["reason"] == "not ready: bad, which cannot be loaded"
+
+
+def test_a_stalled_port_is_named() -> None:
+    now_s = 0.0
+    core = Core(health=Health(lambda: now_s))
+    core.health.pulse("grpc")
+    now_s = 5.0
+    assert numbers(core)["reason"] == "stalled: grpc"
