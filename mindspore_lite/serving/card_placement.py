@@ -31,7 +31,7 @@ from mindspore_lite.serving.build import (
     warn_of_cpu_settings,
     warn_of_unused_targets,
 )
-from mindspore_lite.serving.layout import card_layout
+from mindspore_lite.serving.layout import card_layout, check_workers
 from mindspore_lite.serving.placement import Placed
 from mindspore_lite.serving.scheduler import Batching, WorkerPlace
 from mindspore_lite.serving.thread_widths import WidthOption
@@ -126,6 +126,7 @@ def _placed(given: ModelInput, spec: Spec) -> Placed:
             stacklevel=7,
         )
     try:
+        check_workers(count)
         devices = tuple(f"{spec.target}:{number}" for number in islice(cycle(ids), count))
         plan = card_layout(cores.usable(), devices)
     except ValueError as exc:

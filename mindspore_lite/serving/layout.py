@@ -96,7 +96,7 @@ def layout(cores: Cores, wanted: Wanted) -> Layout:
 def card_layout(cores: Cores, devices: tuple[str, ...]) -> Layout:
     """Workers that compute on cards, one for each device that is named."""
     count = len(devices)
-    _check(Wanted(workers=count))
+    check_workers(count)
     return Layout(
         workers=count,
         threads=1,
@@ -107,6 +107,15 @@ def card_layout(cores: Cores, devices: tuple[str, ...]) -> Layout:
         limit_from=cores.limit_from,
         devices=devices,
     )
+
+
+def check_workers(count: int) -> None:
+    """Refuse a number of workers that no machine has, before anything is made for each of them.
+
+    Raises:
+        ValueError: It is too large.
+    """
+    _check(Wanted(workers=count))
 
 
 def _check(wanted: Wanted) -> None:

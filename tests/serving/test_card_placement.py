@@ -105,6 +105,11 @@ def test_too_many_workers_are_refused(cards: FakeCards) -> None:
         runner(gpu(workers_num=5000))
 
 
+def test_nothing_is_made_for_workers_that_are_too_many(cards: FakeCards) -> None:
+    with pytest.raises(EngineError, match="2147483647 workers were asked for"):
+        runner(gpu(workers_num=2**31 - 1))
+
+
 def test_the_configuration_reaches_the_engine(cards: FakeCards) -> None:
     section = {"tuning": "full", "allow_tf32": "false", "precision_mode": "preferred_bf16"}
     runner(gpu(config_info={"gpu_context": section})).close()
