@@ -27,6 +27,7 @@ from mindspore_lite.mindir.records import Call, Constant, GraphRef, Model
 from mindspore_lite.ops.tape import IR_VERSION
 from mindspore_lite.passes.fuse_conv_bias import fuse_conv_bias
 from mindspore_lite.passes.fuse_gemm_bias import fuse_gemm_bias
+from mindspore_lite.passes.join_conv1d import join_conv1d
 from mindspore_lite.passes.node_count import node_weight, too_many
 
 
@@ -84,6 +85,7 @@ def from_mindir(
         note_border(made, model, seen)
     fuse_gemm_bias(made)
     fuse_conv_bias(made)
+    join_conv1d(made)
     RemoveUnusedNodesPass()(made)
     return made
 

@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import helper
-from support.quant_nets import FLOAT, cnn, embedding, kernels, mlp, model_of, normal
+from support.quant_nets import FLOAT, cnn, conv1d, embedding, kernels, mlp, model_of, normal
 from support.running import op_types, run_graph
 
 from mindspore_lite.conversion.full_quant import quantise_fully
@@ -20,6 +20,7 @@ from mindspore_lite.conversion.quant_settings import QuantSettings
 from mindspore_lite.errors import EngineError
 
 PICTURES = [[normal(1, 3, 16, 16, seed=at)] for at in range(6)]
+SOUNDS = [[normal(1, 8, 32, seed=at)] for at in range(6)]
 ROWS = [[normal(4, 64, seed=at)] for at in range(6)]
 IDS = [[np.random.default_rng(at).integers(0, 200, (2, 5))] for at in range(6)]
 
@@ -60,6 +61,7 @@ def test_results_stay_near(method: str, per_channel: bool, bias_correction: bool
     ("build", "samples", "wanted"),
     [
         (cnn, PICTURES, {"QLinearConv": 3, "QGemm": 1}),
+        (conv1d, SOUNDS, {"QLinearConv": 3}),
         (mlp, ROWS, {"QGemm": 1, "QLinearMatMul": 1}),
         (embedding, IDS, {"QLinearMatMul": 1}),
     ],

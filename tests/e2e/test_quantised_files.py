@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
-from support.quant_nets import cnn, embedding, kernels, mlp, normal
+from support.quant_nets import cnn, conv1d, embedding, kernels, mlp, normal
 from support.running import run_graph
 
 from mindspore_lite.conversion.dynamic_quant import quantise_dynamically
@@ -22,6 +22,7 @@ from mindspore_lite.mindir.write import write_file
 from mindspore_lite.passes.infer_shapes import infer_shapes
 
 PICTURES = [[normal(1, 3, 16, 16, seed=at)] for at in range(6)]
+SOUNDS = [[normal(1, 8, 32, seed=at)] for at in range(6)]
 ROWS = [[normal(4, 64, seed=at)] for at in range(6)]
 IDS = [[np.random.default_rng(at).integers(0, 200, (2, 5))] for at in range(6)]
 
@@ -36,10 +37,11 @@ def through_file(model: ir.Model, folder: Path) -> ir.Model:
     ("build", "samples", "wanted"),
     [
         (cnn, PICTURES, {"QLinearConv": 3, "QGemm": 1}),
+        (conv1d, SOUNDS, {"QLinearConv": 3}),
         (mlp, ROWS, {"QGemm": 1, "QLinearMatMul": 1}),
         (embedding, IDS, {"QLinearMatMul": 1}),
     ],
-    ids=["cnn", "mlp", "embedding"],
+    ids=["cnn", "conv1d", "mlp", "embedding"],
 )
 def test_full_quantisation_keeps_its_kernels(
     build: Callable[[], ir.Model],

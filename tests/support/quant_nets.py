@@ -82,6 +82,27 @@ def cnn(channels: int = 24) -> ir.Model:
     return model_of(nodes, {"x": (FLOAT, ["n", 3, 16, 16])}, ["y"], weights)
 
 
+def conv1d() -> ir.Model:
+    """x [n, 8, 32] -> Conv, Relu, Conv with a stride, Relu, depthwise Conv, mean -> y [n, 24]."""
+    nodes = [
+        helper.make_node("Conv", ["x", "k1", "c1"], ["a"], "conv1", pads=[1, 1]),
+        helper.make_node("Relu", ["a"], ["b"], "relu1"),
+        helper.make_node("Conv", ["b", "k2", "c2"], ["c"], "conv2", strides=[2], pads=[2, 0]),
+        helper.make_node("Relu", ["c"], ["d"], "relu2"),
+        helper.make_node("Conv", ["d", "k3"], ["e"], "conv3", dilations=[2], group=24),
+        helper.make_node("ReduceMean", ["e", "axes"], ["y"], "mean", keepdims=0),
+    ]
+    weights = {
+        "k1": normal(24, 8, 3, scale=0.3),
+        "c1": normal(24, scale=0.1),
+        "k2": normal(24, 24, 3, scale=0.2),
+        "c2": normal(24, scale=0.1),
+        "k3": normal(24, 1, 3, scale=0.3),
+        "axes": np.array([2]),
+    }
+    return model_of(nodes, {"x": (FLOAT, ["n", 8, 32])}, ["y"], weights)
+
+
 def embedding() -> ir.Model:
     """ids [n, 5] -> Gather, MatMul -> y [n, 5, 32]."""
     nodes = [
