@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mindspore_lite.core import machine, threads
+from mindspore_lite.core.capabilities import named
 from mindspore_lite.core.deadline import WATCHDOG
 from mindspore_lite.core.fork import ForkLock
 from mindspore_lite.core.json_text import read_json
@@ -52,6 +53,8 @@ class SingleService:
     def __init__(self, given: ModelInput, spec: Spec, group: Group | None = None) -> None:
         _warn_of_runner_settings(spec)
         given = replace(given, beside=spec.mindir_path)
+        if group is not None and not spec.engine and not spec.on_card:
+            spec = replace(spec, engine=named("").name)  # which shares; no other is picked
         self.spec, self.built = choice.made_by(spec, given, partial(build, given, group=group))
         self._changing = ForkLock()
         self._closed = False

@@ -106,6 +106,17 @@ def test_an_engine_by_name_is_kept(machine: Machine) -> None:
         assert fitted(spec("preferred_fp16", "openvino")).engine == "openvino"
 
 
+def test_an_engine_that_was_measured_gives_way(machine: Machine) -> None:
+    machine(BFLOAT16)
+    measured = spec("preferred_fp16", "auto").with_measured(
+        {"common_context.engine": "onnxruntime"}
+    )
+    assert quiet(measured).engine == "openvino"
+    machine("avx2")
+    with pytest.warns(UserWarning, match="no instructions"):
+        assert fitted(measured).engine == "onnxruntime"
+
+
 def test_arm_has_kernels_in_onnx_runtime(machine: Machine) -> None:
     machine("asimd bf16", "aarch64")
     assert quiet(spec("preferred_fp16")).engine == ""
@@ -139,6 +150,18 @@ def test_a_model_and_a_runner_get_the_engine(machine: Machine) -> None:
         for one in (model, runner):
             (got,) = one.predict([ROWS])
             np.testing.assert_allclose(got.get_data_to_numpy(), want.get_data_to_numpy(), atol=0.05)
+
+
+def test_a_group_keeps_the_engine_that_shares(machine: Machine) -> None:
+    machine(BFLOAT16)
+    model, context = mslite.Model(), mslite.Context()
+    context.cpu.precision_mode = "preferred_fp16"
+    mslite.ModelGroup(mslite.ModelGroupFlag.SHARE_WEIGHT).add_model([model])
+    with pytest.warns(
+        UserWarning, match=r"ONNX Runtime computes in float32.*engine=openvino could"
+    ):
+        model.build_from_file(str(DIGITS), MINDIR, context)
+    assert model._usable("").built.engine.name == "onnxruntime"
 
 
 def test_a_model_says_it_once_and_where_it_was_built(machine: Machine) -> None:
