@@ -23,7 +23,7 @@ DEPLOYMENT = the("Deployment", [one for _, one in documents(KUBERNETES)])
 
 @contextmanager
 def started(arguments: Sequence[str], folder: Path) -> Iterator[dict[str, int]]:
-    """Run arguments as they are, but for the models' folder and ports that are free."""
+    """Run arguments as they are, but for the models' folder, the loopback and free ports."""
     given = [one.replace("/mnt/models", str(folder)) for one in arguments]
     given = [re.sub(r"(-port=)\d+$", r"\g<1>0", one) for one in given]
     given = [one.replace("--host=0.0.0.0", "--host=127.0.0.1") for one in given]
