@@ -9,6 +9,7 @@ import argparse
 import statistics
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class IdleService:
 
     def warm_up_shapes(self) -> None:
         """None: it cannot run."""
+
+    def statistics(self) -> Any:
+        """Where it would run."""
+        return SimpleNamespace(layout=SimpleNamespace(workers=4))
 
     def occupancy(self) -> Occupancy:
         """What workers might do."""

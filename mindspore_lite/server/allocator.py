@@ -13,11 +13,12 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
 from mindspore_lite.core.deadline import WATCHDOG, Watchdog
+from mindspore_lite.core.environment import variables
 
 LARGE_BYTES = 1 << 20  # of a request that is worth a look; guess
 _CORES_PER_ARENA = 8  # glibc has 8 arenas per core, Python takes little from them; guess
@@ -26,12 +27,12 @@ _AFTER_S = 1.0  # from a large request to the look; guess
 _MOST_LOOKS = 30  # that find requests under way, before the pages are handed back all the same
 
 
-def limit_arenas(environ: Mapping[str, str] = os.environ) -> None:
+def limit_arenas() -> None:
     """Let the process have few arenas. Threads that have one keep it: call this early.
 
     Nothing is done if the user has said how many.
     """
-    if "MALLOC_ARENA_MAX" in environ or "arena_max" in environ.get("GLIBC_TUNABLES", ""):
+    if "MALLOC_ARENA_MAX" in variables or "arena_max" in variables.get("GLIBC_TUNABLES", ""):
         return
     with suppress(AttributeError):  # not glibc
         _libc().mallopt(_ARENA_MAX, max(1, (os.cpu_count() or 1) // _CORES_PER_ARENA))

@@ -19,6 +19,7 @@ OTHERS = {
     "cli/doctor.py",  # packages of which it shows the version
     "conversion/from_pytorch.py",
     "core/foreign_arrays.py",  # tensors of PyTorch, too
+    "server/repository/pbtxt.py",  # what Triton calls its backend
     "tensor.py",  # tensors of PyTorch
 }
 

@@ -114,8 +114,8 @@ def loads_engine(pid: int) -> bool:
 
 def shared_memory() -> set[str]:
     """What lies in the file system of shared memory."""
-    # semaphores of multiprocessing come and go with tests beside this one
-    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}
+    # semaphores of multiprocessing and temporary folders come and go with tests beside this one
+    return {name for name in os.listdir("/dev/shm") if not name.startswith(("sem.mp-", "tmp"))}
 
 
 def stop_process(pid: int) -> None:
