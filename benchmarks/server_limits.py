@@ -137,6 +137,8 @@ def flood(args: Any, path: Path) -> list[tuple[str, ...]]:
             },
             args.rounds,
         )
+        for sock in opened:
+            sock.close()
     part = load.ratio(results["flooded"], results["alone"])
     alone = load.spread(results["alone"]).middle
     print(f"p99 next to a flood of JSON images, over alone ({alone:.2f} ms): {part}")
@@ -190,6 +192,8 @@ def idle(args: Any, path: Path) -> list[tuple[str, ...]]:
         for sock in many:
             sock.close()
         alone = [paced_p99_ms(ask, args.seconds) for _ in range(args.rounds)]
+        for sock in opened:
+            sock.close()
     part = load.ratio(busy, alone)
     print(f"{args.idle} idle connections: {taken:.1f} MiB, p99 of others over without them {part}")
     return [

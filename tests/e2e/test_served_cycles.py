@@ -22,12 +22,12 @@ from support.repositories import AUTHORISED, answer, change, index, infer, servi
 from support.served import Wire, post
 import mindspore_lite as mslite
 
-def private_bytes():
+def own_bytes():
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is free belongs to nobody, whichever thread freed it
-    text = Path("/proc/self/smaps_rollup").read_text()
-    found = re.findall(r"^Private_(?:Clean|Dirty): +([0-9]+) kB", text, re.MULTILINE)
-    return 1024 * sum(map(int, found))
+    # not pages of files: those of a library are private once no other process maps it
+    (found,) = re.findall(r"^RssAnon: +([0-9]+) kB", Path("/proc/self/status").read_text(), re.M)
+    return 1024 * int(found)
 
 def threads():
     # those that waited for answers of a process end by themselves, 10 s later
@@ -54,10 +54,10 @@ with serving(root, isolation={isolation!r}, **more) as server, Wire(server.http_
 
     for turn in range({warm}):
         {cycle}(turn + 1)
-    before = private_bytes(), threads(), len(os.listdir("/proc/self/fd"))
+    before = own_bytes(), threads(), len(os.listdir("/proc/self/fd"))
     for turn in range({cycles}):
         {cycle}(turn + 100)
-    after = private_bytes(), threads(), len(os.listdir("/proc/self/fd"))
+    after = own_bytes(), threads(), len(os.listdir("/proc/self/fd"))
 print(*(b - a for a, b in zip(before, after)))
 """
 
