@@ -26,7 +26,7 @@ def own_bytes():
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is free belongs to nobody, whichever thread freed it
     # not pages of files: those of a library are private once no other process maps it
-    (found,) = re.findall(r"^RssAnon: +([0-9]+) kB", Path("/proc/self/status").read_text(), re.M)
+    (found,) = re.findall(r"^RssAnon:[\t ]+([0-9]+) kB", Path("/proc/self/status").read_text(), re.M)
     return 1024 * int(found)
 
 def threads():
