@@ -26,12 +26,15 @@ def own_bytes():
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is free belongs to nobody, whichever thread freed it
     # not pages of files: those of a library are private once no other process maps it
-    (found,) = re.findall(r"^RssAnon:[\t ]+([0-9]+) kB", Path("/proc/self/status").read_text(), re.M)
+    text = Path("/proc/self/status").read_text()
+    (found,) = re.findall(r"^RssAnon:[\t ]+([0-9]+) kB", text, re.MULTILINE)
     return 1024 * int(found)
 
 def threads():
-    # those that waited for answers of a process end by themselves, 10 s later
-    return sum(one.name != "mslite-answer" for one in threading.enumerate())
+    # those that waited for answers of a process end by themselves, 10 s later; gRPC's are made
+    # when the first probe needs them
+    names = [one.name for one in threading.enumerate()]
+    return sum(not name.startswith(("mslite-answer", "mslite-grpc")) for name in names)
 
 root = Path({root!r})
 context = mslite.Context()
