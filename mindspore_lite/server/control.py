@@ -425,6 +425,8 @@ def configured(entry: ModelEntry, text: str) -> ModelEntry:
     Raises:
         RequestError: It is none, or makes no sense.
     """
+    if not entry.versions:  # no configuration helps
+        raise RequestError(Kind.INVALID, f"failed to load {entry.name!r}: {cleaned(entry.fault)}")
     failed = f"failed to load {entry.name!r}: parameter 'config'"
     folders = {path.parent.parent for v, path in entry.versions.items() if path.parent.name == v}
     if len(folders) != 1:

@@ -111,5 +111,6 @@ def _pair(one: Any) -> tuple[Any, Any]:
 
 def _add(found: dict[str, ModelEntry], entry: ModelEntry) -> None:
     if entry.name in found:
-        entry = replace(entry, fault=f"two models are called {entry.name!r}; rename one")
+        fault = f"two models are called {entry.name!r}; rename one"
+        entry = replace(entry, versions={}, fault=fault)  # neither, whatever a load asks for
     found[entry.name] = entry

@@ -211,6 +211,19 @@ def test_a_load_may_bring_a_configuration(tmp_path: Path) -> None:
         assert wire.ask(infer(values=(1.0,) * 5)).status == 200
 
 
+def test_a_configuration_does_not_choose_between_two_models_of_one_name(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        version(tmp_path / folder, "m", 1, 10)
+    version(tmp_path / "a", "other", 1, 10)
+    scaled(tmp_path / "a" / "other.onnx", 10)
+    folders = [tmp_path / "a", tmp_path / "b"]
+    with serving(folders, load_models=[]) as server, Wire(server.http_port) as wire:  # type: ignore[arg-type]
+        for name in ("m", "other"):
+            reply = change(wire, name, body={"parameters": {"config": "{}"}})
+            assert (reply.status, "two models" in reply.error) == (400, True)
+            assert wire.ask(infer(name)).status in (404, 503)
+
+
 def test_bodies_of_the_index(tmp_path: Path) -> None:
     version(tmp_path, "m", 1, 10)
     with serving(tmp_path) as server, Wire(server.http_port) as wire:
@@ -477,7 +490,7 @@ def test_another_model_beside_the_only_one_changes_nothing_while_it_is_there(
     tmp_path: Path,
 ) -> None:
     version(tmp_path, "m", 1, 10)
-    with serving([("net", tmp_path)]) as server, Wire(server.http_port) as wire:
+    with serving([("net", tmp_path)]) as server, Wire(server.http_port) as wire:  # type: ignore[arg-type]
         version(tmp_path, "other", 1, 5)
         reply = change(wire, "net")
         assert (reply.status, "'net' is for one model" in reply.error) == (500, True)

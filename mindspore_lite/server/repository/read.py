@@ -97,7 +97,8 @@ def _of_folder(folder: Folder, name: str, known: Known) -> list[ModelEntry]:
             continue
         entry = _of_file(folder, file)
         if entry.name in found:
-            entry = replace(entry, fault=f"two models of the repository are called {entry.name!r}")
+            fault = f"two models of the repository are called {entry.name!r}"
+            entry = replace(entry, versions={}, fault=fault)
         found[entry.name] = entry
     if name:
         if len(found) != 1:
