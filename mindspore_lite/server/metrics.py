@@ -146,7 +146,8 @@ def _load_failures(core: Core, openmetrics: bool) -> list[str]:
     lines = _head(LOAD_FAILURE, openmetrics)
     for one in core.models.failures():
         reason = one.reason[:_MOST_REASON].translate(_ESCAPED)
-        labels = (("model", one.name), ("version", one.version), (LOAD_FAILURE.label, reason))
+        name = one.name.translate(_ESCAPED)  # of a folder, perhaps one that cannot be served
+        labels = (("model", name), ("version", one.version), (LOAD_FAILURE.label, reason))
         lines.append(Sample(LOAD_FAILURE.name, labels).line() % 1)
     return lines
 

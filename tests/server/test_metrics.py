@@ -80,6 +80,14 @@ def test_a_load_that_failed_says_why(port: HttpPort, read: Any) -> None:
 
 
 @pytest.mark.parametrize("read", [read_text, read_open])
+@pytest.mark.parametrize("name", ["a%s", "100%", 'q"', "b\\", 'x{y="z"}'])
+def test_a_folder_of_any_name_may_fail(models: Models, name: str, read: Any) -> None:
+    models.failed(name, "", REASON)
+    found = samples(read(text(Core(models), read is read_open)))
+    assert of(found, "mslite_load_failure", model=name, version="", reason=REASON) == 1
+
+
+@pytest.mark.parametrize("read", [read_text, read_open])
 def test_the_exposition_says_what_was_counted(port: HttpPort, read: Any) -> None:
     with Wire(port) as wire:
         for _ in range(3):
