@@ -11,8 +11,8 @@ the threads of ports only queue tasks, and wait for a Future if they like. A loa
 what is served: build, probe, warm up, switch; the old service ends when its last request has. If
 any of it fails, what was served goes on, and the index says why.
 
-The loader thread alone touches `_loaded`, `_spoilt`, `_applied` and `_seen`; `known` is replaced as
-a whole. `_lock` guards the rest.
+The loader thread alone touches `_loaded`, `_spoilt`, `_applied`, `_seen` and `_unreadable`; `known`
+is replaced as a whole. `_lock` guards the rest.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ class Control:
         self._spoilt: dict[tuple[str, str], object] = {}  # of those that could not be loaded
         self._applied: dict[str, object] = {}  # stamps of entries
         self._seen: dict[str, object] = {}  # the same, of the read before
+        self._unreadable = ""  # why the repository could not be read the last time
         self._is_closed = False
         self._running: Future[Any] | None = None
         self._thread = threading.Thread(target=self._run, name="mslite-loader", daemon=True)
@@ -258,8 +259,11 @@ class Control:
         try:
             entries = self._reread()
         except LiteError as exc:
-            _LOG.warning("the model repository cannot be read, and nothing changes: %s", exc)
+            if str(exc) != self._unreadable:  # once, not with every look
+                self._unreadable = str(exc)
+                _LOG.warning("the model repository cannot be read, and nothing changes: %s", exc)
             return
+        self._unreadable = ""
         stamps = {name: entry.stamp for name, entry in entries.items()}
         for name, entry in entries.items():
             is_new = name not in self._applied or self._applied[name] != entry.stamp

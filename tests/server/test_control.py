@@ -453,7 +453,9 @@ def test_a_file_that_fails_is_not_tried_until_it_changes(fakes: Fakes) -> None:
     control.close()
 
 
-def test_a_repository_that_cannot_be_read_changes_nothing(fakes: Fakes) -> None:
+def test_a_repository_that_cannot_be_read_changes_nothing(
+    fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
     fakes.put("m", 1)
     control = fakes.control(POLL)
     control.start()
@@ -465,6 +467,7 @@ def test_a_repository_that_cannot_be_read_changes_nothing(fakes: Fakes) -> None:
     for _ in range(3):
         polled(control)
     assert fakes.models.names() == ["m"]
+    assert caplog.text.count("the disk is gone") == 1
     control.close()
 
 
