@@ -71,6 +71,8 @@ class Marks:
                 self._frequent.append(mark)
                 return
             self._rare.append(mark)
+            if what == "load":  # the weights are those of its file again
+                self._updated.pop((model, version), None)
             if what == "weights":
                 if len(self._updated) >= _MOST_MODELS:
                     self._updated.clear()
@@ -88,5 +90,5 @@ class Marks:
             return dict(self._counts)
 
     def weights_updated(self, model: str, version: str) -> float:
-        """When weights were last changed, in seconds since 1970; 0.0 if they were not."""
+        """When weights were last changed, in seconds since 1970; 0.0 if not since the load."""
         return self._updated.get((model, version), 0.0)

@@ -64,3 +64,11 @@ def test_other_words_are_counted_too() -> None:
     marks = Marks()
     marks.add("a", "1", "evicted")
     assert marks.counts()["evicted"] == 1 and marks.counts()["load"] == 0
+
+
+def test_a_load_brings_the_weights_of_the_file() -> None:
+    marks = Marks()
+    for version in ("1", "2"):
+        marks.add("m", version, "weights")
+    marks.add("m", "1", "load")
+    assert marks.weights_updated("m", "1") == 0.0 < marks.weights_updated("m", "2")
