@@ -49,16 +49,6 @@ def state_of(model: ServedModel) -> str:
     return UNAVAILABLE if model.state == READY and not model.is_ready else model.state
 
 
-def share_of(model: ServedModel) -> float:
-    """Of the cores, against other models."""
-    return model.config.share
-
-
-def weights_version(model: ServedModel) -> int:
-    """How many times its weights were changed."""
-    return int(getattr(model.service, "weights_version", 0))
-
-
 def weights_bytes(models: list[ServedModel]) -> int:
     """Of all model files that are loaded: what could be shared."""
     return sum(int(getattr(model.service, "file_bytes", 0)) for model in models)
@@ -108,8 +98,8 @@ def _model(core: Core, model: ServedModel) -> dict[str, Any]:
         "version": model.version,
         "state": state_of(model),
         "reason": model.why_not_ready or model.reason,
-        "share": share_of(model),
-        "weights_version": weights_version(model),
+        "share": model.config.share,
+        "weights_version": model.weights_version,
         "weights_updated": core.marks.weights_updated(model.name, model.version),
         "cache": {"hits": counts.hits, "misses": counts.misses, "bytes": cache_bytes(model)},
         "slots": list(now.slots),
