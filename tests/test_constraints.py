@@ -30,7 +30,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def test_every_package_of_the_set_up_has_a_tested_release() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    names = ("crypto", "images", "openvino", "otel", "serve", "test")
+    names = ("crypto", "images", "openvino", "otel", "ray", "serve", "test")
     wanted = project["dependencies"] + [row for name in names for row in extras[name]]
     found = pinned()
     for requirement in wanted:

@@ -16,8 +16,8 @@ ORDER = [
     "errors", "version", "core", "context", "settings", "mindir", "ops", "passes", "graph",
     "weights", "engines", "tensor", "serving", "remote.wire", "remote.devices", "remote.service",
     "remote.worker", "weight_files", "faces", "model_group", "runner", "model", "lite_infer",
-    "llm_engine", "multi_device", "worker", "server", "conversion", "converter", "inspection",
-    "bench", "sdk", "cli", "__main__", "__init__",
+    "llm_engine", "multi_device", "worker", "server", "cluster", "ray",
+    "conversion", "converter", "inspection", "bench", "sdk", "cli", "__main__", "__init__",
 ]  # fmt: skip
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -159,7 +159,8 @@ class Job:
         else:
             by_name = dict(zip(model.outputs, outputs, strict=True))
             found = [_output(model, one, by_name[one.name]) for one in self.wanted]
-        return InferResponse(model.name, model.version, self.request.id, found)
+        version = self.call.version or model.version
+        return InferResponse(model.name, version, self.request.id, found)
 
 
 def prepare(model: ServedModel, request: InferRequest) -> Job:
@@ -172,7 +173,7 @@ def prepare(model: ServedModel, request: InferRequest) -> Job:
         _check_parameters(request.parameters)
     inputs = _arrays(model, request.inputs)
     call = Call(inputs, _timeout_s(request), _priority(request.parameters))
-    call.trace_id = request.trace_id
+    call.trace_id, call.version = request.trace_id, request.model_version
     return Job(model, request, call, _wanted(model, request.outputs))
 
 

@@ -246,7 +246,7 @@ class Server:
                 raise
         try:  # without the lock: it may be closed while models are loaded
             with boundary(_FAILED):
-                self._control.start(self._loads, needed=self._sources.files)
+                self._load()
         except BaseException:
             self.close()
             raise
@@ -292,6 +292,10 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _load(self) -> None:
+        """Load the models of the start."""
+        self._control.start(self._loads, needed=self._sources.files)
 
     def _ports(self) -> dict[str, Port]:
         """All ports, by name, not open yet."""

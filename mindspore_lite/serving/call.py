@@ -33,6 +33,8 @@ class Call:
         known: Called before the run with a function that cancels it, for other threads to call.
         trace_id: By which the caller's own logs know the request; mslite does not interpret it.
         timing: Filled in with when it was computed; None if nobody asks.
+        version: Of the model that must compute it, where several do; filled in with the one that
+            did. "" where there is but one.
     """
 
     inputs: Arrays
@@ -41,6 +43,7 @@ class Call:
     known: Known | None = None
     trace_id: str = ""
     timing: Timing | None = None
+    version: str = ""
 
     def part(self, inputs: Arrays, timeout_s: float | None) -> Call:
         """A call like this one, for some of its rows, in the time that is left."""
